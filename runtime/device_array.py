@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..ir import dtype as dt
+from ..ir.aval import Aval
 from ..ir.errors import DeviceError, DTypeError
 from ..ir.op import OPS
 from ..passes.strided import Pattern, row_major, through
@@ -114,6 +116,28 @@ class DeviceArray:
         return DeviceArray(self.kind, self.memory, shape, dtype or self.dtype, strides, self.offset + offset,
                            self if self.base is None else self.base)
 
+    def __getitem__(self, key) -> "DeviceArray":
+        """A part of the same memory, by ints, slices and an Ellipsis."""
+        key = key if type(key) is tuple else (key,)
+        if Ellipsis in key:
+            at = key.index(Ellipsis)
+            key = (*key[:at], *[slice(None)] * (self.ndim + 1 - len(key)), *key[at + 1:])
+        shape, strides, offset = [], [], 0
+        for axis, (k, n, s) in enumerate(zip(key, self.shape, self.strides)):
+            if isinstance(k, slice):
+                places = range(*k.indices(n))
+                shape.append(len(places))
+                strides.append(s * places.step)
+                offset += places.start * s if places else 0
+            elif -n <= k < n:
+                offset += k % n * s
+            else:
+                raise IndexError(f"index {k} is out of bounds for axis {axis} with size {n}")
+        return self.look((*shape, *self.shape[len(key):]), (*strides, *self.strides[len(key):]), offset)
+
+    def __setitem__(self, key, value):
+        self.backend.write(self[key], value)
+
     def view(self, dtype) -> "DeviceArray":
         """The same bits read as another dtype."""
         new, old = np.dtype(dtype), self.dtype
@@ -130,6 +154,8 @@ class DeviceArray:
         """What a view operator makes of this array; a copy where strides cannot say it."""
         if op.name == "bitcast":
             return self.view(params["dtype"].np)
+        if op.name == "as_strided":         # the one view that may reach beyond what there is
+            op.infer(Aval(self.shape, dt.from_numpy(self.dtype)), **params)
         n = self.dtype.itemsize
         if 0 in self.shape or any(s % n for s in self.strides):
             return self._viewed_apart(op, params)
@@ -180,6 +206,19 @@ class DeviceArray:
     def tolist(self):
         """Nested lists of Python numbers."""
         return self.numpy().tolist()
+
+    def min(self):
+        """The least element, as a Python number."""
+        return self._extreme("amin")
+
+    def max(self):
+        """The largest element, as a Python number."""
+        return self._extreme("amax")
+
+    def _extreme(self, name):
+        if not self.ndim:
+            return self.item()
+        return self.backend.run(OPS[name], (self,), {"dim": tuple(range(self.ndim)), "keepdim": False}).item()
 
     def astype(self, dtype, copy=True, **_) -> "DeviceArray":
         """The elements in another dtype, on the same device."""

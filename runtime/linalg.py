@@ -342,7 +342,7 @@ def vander(x, N=None):
     count = x.shape[-1] if N is None else N
     if count < 0:
         raise ArgumentError(f"vander takes N of at least 0, got {N}")
-    return FUNCTIONS["pow"](x.unsqueeze(-1), FUNCTIONS["arange"](count))
+    return FUNCTIONS["pow"](x.unsqueeze(-1), FUNCTIONS["arange"](count, device=x.device))
 
 
 def tensorinv(A, ind=2, *, out=None):

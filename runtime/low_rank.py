@@ -27,7 +27,8 @@ def _basis(A, q, niter, M):
     def back(x):
         return _adjoint(A) @ x if M is None else _adjoint(A) @ x - M.mH @ x
 
-    start = noise.randn(size=(*A.shape[:-2], A.shape[-1], q), dtype=PARTS.get(A.dtype, A.dtype)).to(A.dtype)
+    kind = PARTS.get(A.dtype, A.dtype)
+    start = noise.randn(size=(*A.shape[:-2], A.shape[-1], q), dtype=kind, device=A.device).to(A.dtype)
     basis = linalg.qr(forwards(start))[0]
     for _ in range(niter):
         basis = linalg.qr(forwards(linalg.qr(back(basis))[0]))[0]
@@ -118,7 +119,7 @@ def lobpcg(A, k=None, B=None, X=None, n=None, iK=None, niter=None, tol=None, lar
                          "linalg.eigh takes others")
     tol = math.sqrt(FUNCTIONS["finfo"](A.dtype).eps) if tol is None or tol <= 0 else tol
     with no_grad():
-        X = noise.randn(size=(size, start), dtype=A.dtype) if X is None else X
+        X = noise.randn(size=(size, start), dtype=A.dtype, device=A.device) if X is None else X
         x = _iterate(A, B, X, iK, 1000 if niter is None or niter < 0 else niter, tol, largest is not False)[:, :k]
     values = (x * (A @ x)).sum(0) / (x * _against(B, x)).sum(0)
     return values, x

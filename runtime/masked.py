@@ -97,7 +97,8 @@ def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 def _count(input, dims, keepdim, mask) -> Any:
     """How many elements are selected."""
     mask = _over(input, mask, "mean")
-    return ones(input.shape, dtype=dt.int64).sum(dims, keepdim) if mask is None else mask.sum(dims, keepdim)
+    selected = ones(input.shape, dtype=dt.int64, device=input.device) if mask is None else mask
+    return selected.sum(dims, keepdim)
 
 
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:

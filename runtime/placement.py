@@ -39,6 +39,13 @@ def beside(t: Tensor, other: Tensor) -> Tensor:
     return moved(t, other.device) if other._a.__class__ is DeviceArray or t._a.__class__ is DeviceArray else t
 
 
+def beside_all(tensors, other: Tensor) -> list:
+    """Index tensors (or None) on the device of the tensor that they index: those of the host may index any."""
+    if other._a.__class__ is not DeviceArray:
+        return tensors
+    return [t if t is None or t._a.__class__ is DeviceArray else moved(t, other.device) for t in tensors]
+
+
 def pinned(t: Tensor) -> Tensor:
     """A copy in page-locked memory; the tensor itself without an accelerator, or if it is there or on a device already."""
     kind = next((k for k in DRIVERS if available(k)), None)

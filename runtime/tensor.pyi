@@ -1152,6 +1152,8 @@ class Tensor:
         """Elementwise reciprocal."""
     def reciprocal_(self, *, out=None) -> Tensor:
         """In-place version of reciprocal()."""
+    def record_stream(self, stream) -> Tensor:
+        """Says that work in a stream uses the memory, which is then not taken for other things before that work is done."""
     def register_hook(self, hook) -> _node_module.Handle:
         """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's
         place."""

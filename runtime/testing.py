@@ -63,7 +63,7 @@ def _is_sequence(x) -> bool:
 
 def _as_tensor(x) -> Tensor:
     if isinstance(x, Tensor):
-        return x.detach()
+        return x.detach().cpu()
     if isinstance(x, (bool, int, float, complex, np.ndarray, np.generic)):
         return as_array_tensor(np.asarray(x))
     raise DTypeError(f"assert_close compares tensors, arrays, numbers and containers of them, got {type(x).__name__}")

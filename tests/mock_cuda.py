@@ -21,17 +21,20 @@ from ingot.runtime.cuda import (
     draws,
     driver,
     eager,
+    integers,
     launch,
     moves,
     pools,
     products,
     recurrent,
     streams,
+    taps,
     templates,
     transfer,
     tuning,
 )
 from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda.memory import Allocator
 from mock_cuda_driver import MockDriver, Violation
 
 REAL_CACHE, REAL_LOAD = compiler.cache, compiler._load
@@ -56,13 +59,14 @@ def forget():
     """Makes the runtime forget everything that belongs to a driver."""
     for table in (eager._plans, transfer._plans, compiler._made):
         table.clear()
-    for made in (eager._prepared_sweep, draws._prepared, moves._prepared, products._prepared, products._usual,
-                 recurrent._graph):
+    for made in (eager._prepared_sweep, draws._prepared, integers._prepared, moves._prepared, products._prepared,
+                 products._usual, recurrent._graph):
         made.cache_clear()
     launch.forget()
     templates.forget()
     tuning.forget()
     classes.forget()
+    taps.forget()
     checks.forget()
     pools.forget()
     streams.forget()
@@ -76,6 +80,7 @@ def installed(devices=1, memory=1 << 30, seed=0, arch=90):
     forget()
     before, made = driver.replace(mock), compiler.build
     load, compiler._load = compiler._load, lambda variant: None
+    allocate, Allocator.allocate = Allocator.allocate, _spoiling(mock, Allocator.allocate)
     store, compiler.cache = compiler.cache, _NoCache
     compiler.build = build
     try:
@@ -83,7 +88,19 @@ def installed(devices=1, memory=1 << 30, seed=0, arch=90):
     finally:
         forget()
         compiler.build, compiler._load, compiler.cache = made, load, store
+        Allocator.allocate = allocate
         driver.restore(before)
+
+
+def _spoiling(mock, allocate):
+    """`allocate`, whose blocks hold what no kernel may rely on: nan, and -1, whatever was there before."""
+
+    def spoiled(self, size, stream, pool=0):
+        block = allocate(self, size, stream, pool)
+        mock.spoil(stream, block.pointer, block.size)
+        return block
+
+    return spoiled
 
 
 def launches_as_eager(cuda, f, *args, why=""):

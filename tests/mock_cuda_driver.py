@@ -3,6 +3,7 @@ kernels run on numpy through `mock_cuda_triton`. `mock_cuda.installed()` puts it
 """
 
 import ctypes
+import gc
 import json
 import random
 
@@ -50,7 +51,8 @@ class MockDriver:
         self.current = 0
         self.blocks: dict[int, tuple] = {}         # address -> (device, array)
         self.pinned: dict[int, np.ndarray] = {}
-        self.streams = {0: Stream()}
+        self.streams, self.spare = {0: Stream()}, []
+        self.ended: list[Stream] = []              # destroyed, with what is left in them
         self.events: dict[int, Event] = {}
         self.modules: dict[int, dict] = {}
         self.graphs: dict[int, list] = {}
@@ -151,12 +153,22 @@ class MockDriver:
     def cuMemAlloc_v2(self, out, size):
         if self.used(self.current) + size > self.memory:
             return NO_MEMORY
-        room = np.full(size + 512, 0xA5, np.uint8)
+        room = np.full(size + 512, 0xFF, np.uint8)
         start = -room.ctypes.data % 512
         block = room[start:start + size]
         self.blocks[block.ctypes.data] = (self.current, block)
         _set(out, block.ctypes.data)
         return OK
+
+    def spoil(self, stream, address, size):
+        """Puts bytes into memory that are nan as numbers of any float dtype, when the stream comes to it."""
+        def work():
+            for start, (_, block) in self.blocks.items():
+                if start <= address < start + block.nbytes:
+                    block[address - start:address - start + size] = 0xFF
+
+        if stream in self.streams or not stream:
+            self.put(stream, work)
 
     def cuMemFree_v2(self, pointer):
         self.drain()                               # as the driver does: freeing waits for the device
@@ -242,24 +254,37 @@ class MockDriver:
         return OK
 
     def run_one(self, queue) -> bool:
-        """Runs the first thing in a queue, unless it waits for an event of another."""
+        """Runs the first thing in a queue, unless it waits for an event of another. Nobody's finaliser comes between: a device
+        would not run it, and what it asks of the driver must not run the things that follow."""
         if not queue.queue:
             return False
         work = queue.queue.pop(0)
-        if work() is False:
+        collecting = gc.isenabled()
+        gc.disable()
+        try:
+            waits = work() is False
+        finally:
+            if collecting:
+                gc.enable()
+        if waits:
             queue.queue.insert(0, work)
             return False
         return True
 
+    def queues(self):
+        """All that holds work."""
+        self.ended = [s for s in self.ended if s.queue]
+        return [*self.streams.values(), *self.ended]
+
     def run_some(self, count=1):
         """Runs some work of streams in any order."""
         for _ in range(count):
-            self.run_one(self.random.choice(list(self.streams.values())))
+            self.run_one(self.random.choice(self.queues()))
 
     def drain(self):
         """Runs everything."""
-        while any(s.queue for s in self.streams.values()):
-            order = list(self.streams.values())
+        while any(s.queue for s in self.queues()):
+            order = self.queues()
             self.random.shuffle(order)
             if not any([self.run_one(s) for s in order]):  # noqa: C419  (each runs)
                 raise Violation("streams wait for each other forever")
@@ -270,20 +295,21 @@ class MockDriver:
             return CAPTURE_UNSUPPORTED
         while queue.queue:
             if not self.run_one(queue):
-                others = [s for s in self.streams.values() if s is not queue]
+                others = [s for s in self.queues() if s is not queue]
                 if not any([self.run_one(s) for s in others]):  # noqa: C419
                     raise Violation("a stream waits forever")
         return OK
 
     def cuStreamCreateWithPriority(self, out, flags, priority):
-        handle = self.handle()
+        handle = self.spare.pop() if self.spare else self.handle()
         self.streams[handle] = Stream()
         _set(out, handle)
         return OK
 
     def cuStreamDestroy_v2(self, stream):
-        self.wait_for(stream)
-        del self.streams[stream]
+        """What is in it still runs; the next stream may get its handle."""
+        self.ended.append(self.streams.pop(stream))
+        self.spare.append(stream)
         return OK
 
     def cuStreamSynchronize(self, stream):
@@ -326,7 +352,7 @@ class MockDriver:
     def cuEventSynchronize(self, event):
         mark = self.events[event]
         while mark.reached < mark.recorded:
-            if not any([self.run_one(s) for s in self.streams.values()]):  # noqa: C419
+            if not any([self.run_one(s) for s in self.queues()]):  # noqa: C419
                 raise Violation("an event is never reached")
         return OK
 

@@ -312,7 +312,7 @@ def run(text, name, grid, arguments, constants):
     language = Language()
     space = {"triton": _Triton, "tl": language}
     exec(_compiled(text), space)
-    kinds = {"i32": np.int32, "i64": np.int64, "f32": np.float32, "f64": np.float64}
+    kinds = {f"{k}{8 * size}": np.dtype(f"{k}{size}") for k in "iuf" for size in (1, 2, 4, 8) if (k, size) != ("f", 1)}
     given = [_argument(a, kinds) for a in arguments]
     language.grid = tuple(grid)
     for z in range(grid[2]):

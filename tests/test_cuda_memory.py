@@ -94,9 +94,28 @@ def test_a_pool_keeps_its_memory_until_it_is_given_up():
     a.release(a.allocate(1000, 1, pool=7))
     a.empty()
     assert device.taken
-    a.move_pool(7)
+    a.end_pool(7)
     a.empty()
     assert not device.taken
+
+
+def test_memory_of_a_graph_waits_for_the_streams_that_it_ran_in():
+    """Of whatever was freed before or after the graph went, or waited for another stream then."""
+    device = Device(1 << 30)
+    a = device.allocator()
+    free, waiting, held = (a.allocate(1000, 5, pool=7) for _ in range(3))
+    waiting.used_on(3)
+    a.release(free)
+    a.release(waiting)
+    a.settle()
+    a.end_pool(7, {0, 3})
+    a.settle()
+    a.release(held)
+    taken = {a.allocate(1000, stream).pointer for stream in (0, 3, 5)}
+    assert not taken & {free.pointer, waiting.pointer, held.pointer} and {s for _, s in device.pending} == {3}
+    device.pending.clear()
+    a.settle()
+    assert (SMALL_SEGMENT, free.pointer) in [(size, pointer) for size, pointer, _ in a.lists[0, True, 0]], "one piece again"
 
 
 def test_out_of_memory_says_how_much_and_goes_on():
@@ -171,9 +190,9 @@ def test_fuzzed_use_keeps_every_rule(seed):
         assert stats["reserved_bytes.all.current"] == sum(device.taken.values()), where
     for block in live:
         a.release(block)
+    a.end_pool(1)
     a.settle()
     device.pending.clear()
-    a.move_pool(1)
     a.empty()
     assert not device.taken and not a.waiting, f"seed {seed}"
 
@@ -230,6 +249,33 @@ def test_memory_freed_while_streams_work_is_never_overwritten(seed):
         for step, y, stream in wanted:
             stream.synchronize()
             np.testing.assert_array_equal(y.cpu().numpy(), np.full(64, 2 * step + 1, np.float32), f"seed {seed} step {step}")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_memory_of_graphs_that_still_run_is_not_taken(seed):
+    """A graph may go while it runs, and the next stream may get the handle of the one that it was captured in."""
+    rng = random.Random(seed)
+    with mock_cuda.installed(seed=seed) as cuda:
+        wanted = []
+        for step in range(12):
+            x, g, out = ingot.full((300,), float(step), device="cuda"), ingot.cuda.CUDAGraph(), ingot.empty(300, device="cuda")
+            (x + 1) * 2
+            with ingot.cuda.graph(g):
+                out.copy_((x + 1) * 2)
+            with ingot.cuda.stream(rng.choice([None, ingot.cuda.Stream()])):
+                g.replay()
+                done = ingot.cuda.current_stream().record_event()
+            del g
+            gc.collect()
+            with ingot.cuda.stream(ingot.cuda.Stream()):
+                for _ in range(8):
+                    ingot.full((300,), -1.0, device="cuda").add_(1)
+            cuda.run_some(rng.randrange(30))
+            wanted.append((step, out, x, done))
+        for step, out, _, done in wanted:
+            while not done.query():
+                cuda.run_some()
+            assert out.tolist() == [2.0 * (step + 1)] * 300, f"seed {seed} step {step}"
 
 
 def test_page_locked_memory_is_kept_until_it_was_read():

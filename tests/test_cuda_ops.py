@@ -2,6 +2,9 @@
 real one (kernels then run on numpy, with bounds and write races checked). `make test-gpu` runs the same on the real device.
 """
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -10,6 +13,7 @@ import mock_cuda
 from ingot.ir import dtype as dt
 from ingot.ir.op import OPS
 from ingot.ir.ops.host import host_call
+from ingot.runtime.cuda import eager
 from ingot.runtime.tensor import Tensor, wrap
 from samples import (
     SAMPLES,
@@ -25,6 +29,25 @@ EVERY = {"float": FLOATS, "number": (*FLOATS, "int64", "int32"), "int": ("int64"
 BRIEFLY = {"float": ("float32",), "number": ("float32", "int64"), "int": ("int64",), "any": ("float32", "bool"),
            "integral": ("int32",)}
 TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-11, np.dtype(np.float16): 4e-3, np.dtype(np.complex64): 2e-5}
+
+
+ON_HOST = set(re.findall(r"`(\w+)`", (Path(ingot.__file__).parent / "docs/gpu.md").read_text().split("| family |")[1]))
+OF_THE_CPU = re.compile(r"pack_|(.*_blocked$)|recurrent_packed|later")      # layouts of graphs of the CPU alone
+AS_WELL = {"conv", "grouped_matmul", "matmul", "pow", "row_scale", "scale_grad_by_freq", "as_strided", "strided_scatter"}
+
+
+@pytest.fixture
+def on_host(monkeypatch):
+    """The names of operators that the host computes, of anything."""
+    found, compute = set(), eager.on_host
+
+    def noted(op, inputs, params, device):
+        if all(0 not in x.shape for x in inputs if hasattr(x, "shape")):
+            found.add(op.name)
+        return compute(op, inputs, params, device)
+
+    monkeypatch.setattr(eager, "on_host", noted)
+    return found
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -73,11 +96,14 @@ def compare(name, sample, kind):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_device_equals_cpu(name):
-    """One or two dtypes each; the slow and the GPU run take all."""
+def test_device_equals_cpu(name, on_host):
+    """One or two dtypes each; the slow and the GPU run take all. What the host computes is what docs/gpu.md says."""
     for sample in rows(name):
         for kind in BRIEFLY.get(sample.dtypes, sample.dtypes):
             compare(name, sample, kind)
+    on_host = {n for n in on_host if not OF_THE_CPU.match(n)}
+    assert on_host <= ON_HOST, "a kernel, or a line in docs/gpu.md"
+    assert (name in on_host) or name not in ON_HOST - AS_WELL, "docs/gpu.md says that the host computes it"
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """The CUDA runtime on a mock driver: what is missing without one, streams, events, copies, launches to the byte, graphs."""
 
+import gc
 import struct
 import threading
 
@@ -140,12 +141,26 @@ def test_events_measure_time(cuda):
         start.elapsed_time(ingot.cuda.Event())
 
 
-def test_streams_and_events_are_freed(cuda):
-    stream, event = ingot.cuda.Stream(), ingot.cuda.Event()
-    event.record(stream)
-    assert len(cuda.streams) == 2 and len(cuda.events) == 1
-    del stream, event
-    assert len(cuda.streams) == 1 and not cuda.events
+def test_events_are_freed_and_streams_serve_again(cuda):
+    for _ in range(5):
+        stream, event = ingot.cuda.Stream(), ingot.cuda.Event()
+        event.record(stream)
+        assert len(cuda.streams) == 2 and len(cuda.events) == 1
+        del stream, event
+    assert len(cuda.streams) == 2 and not cuda.events
+
+
+def test_memory_may_outlive_the_streams_that_used_it(cuda):
+    x = ingot.arange(300.0, device="cuda")
+    with ingot.cuda.stream(ingot.cuda.Stream()) as stream:
+        stream.wait_stream(ingot.cuda.default_stream())
+        y = x * 2
+    del stream
+    gc.collect()
+    del x
+    assert ingot.cuda.memory_stats()["allocated_bytes.all.current"] == 1536
+    ingot.cuda.synchronize()
+    assert y.tolist() == [2.0 * i for i in range(300)]
 
 
 # Launches.

@@ -110,6 +110,21 @@ def test_models_run_on_a_device(model, planned_here, tmp_path):
         assert all(type(b.compiled) is ready.ReadyProgram for b in loaded._bound.values())
 
 
+def test_tables_of_places_are_in_the_file(planned_here, tmp_path):
+    """Of borders, interpolation and bins."""
+    fn = nn.Sequential(nn.ReflectionPad2d(1), nn.Conv2d(2, 3, 3), nn.Upsample(scale_factor=2, mode="bilinear"),
+                       nn.AdaptiveAvgPool2d(3), nn.AdaptiveMaxPool2d(2)).eval()
+    x = ingot.randn(1, 2, 5, 6)
+    jit.export(fn, x, tmp_path / "m.ingot", targets=["sm_90"])
+    with ingot.no_grad():
+        want = fn(x)
+    with device_alone():
+        loaded = jit.load(tmp_path / "m.ingot", device="cuda")
+        for _ in range(2):
+            agrees(loaded(x.cuda()), want)
+        assert all(type(b.compiled) is ready.ReadyProgram for b in loaded._bound.values())
+
+
 class Lookup(nn.Module):
     """Rows of a table, which are checked on the device."""
 

@@ -7,7 +7,18 @@ import re
 import pytest
 
 from ingot.ir import dtype as dt
-from ingot.passes.codegen.triton import attention, classes, configs, conv, conv_depthwise, pools, positions, sorting
+from ingot.passes.codegen.triton import (
+    attention,
+    classes,
+    configs,
+    conv,
+    conv_depthwise,
+    pools,
+    positions,
+    scans,
+    sorting,
+    taps,
+)
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.runtime.cuda import compile as compiler
 from test_triton_compile import ARCHS, built, variant
@@ -41,6 +52,22 @@ CLASSES = {"checked": classes.checked(dt.int64), "weights": classes.weights(dt.i
 def test_classes_and_joining(name, arch):
     marked = (("SLOT", 0),) if "SLOT" in CLASSES[name].constants else ()
     compiled(CLASSES[name], (("BLOCK", 1024), *marked), 4, arch)
+
+
+ONE_LANE = {"map": taps.mapped(dt.bfloat16, True), "map_wide": taps.mapped(dt.float64, True, True),
+            "bits": taps.mapped(dt.bool_, False), "zeros": taps.noted(dt.int64, "== 0"),
+            "negatives": taps.noted(dt.int8, "< 0"), "found": scans.found(3),
+            "recurrence": scans.recurrence(dt.bfloat16), "recurrence_wide": scans.recurrence(dt.float64),
+            "log_sums": scans.log_sums(dt.float16), "log_sums_wide": scans.log_sums(dt.float64),
+            "running_max": scans.extreme(dt.bfloat16, ">"), "running_min_of_integers": scans.extreme(dt.int64, "<"),
+            "running_max_of_bools": scans.extreme(dt.bool_, ">")}
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("name", ONE_LANE)
+def test_maps_and_scans(name, arch):
+    marked = (("SLOT", 0),) if "SLOT" in ONE_LANE[name].constants else ()
+    compiled(ONE_LANE[name], (("BLOCK", 128), *marked), 4, arch)
 
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -158,7 +185,8 @@ def test_phases_and_depthwise(arch):
 
 def test_pools():
     counted = tuple([(n, 0) for n in pools.COUNTED])
-    compiled(pools.maximum(dt.bfloat16), (*WINDOW, ("BLOCK", 256)), 4, 90)
+    for even in (False, True):
+        compiled(pools.maximum(dt.bfloat16, even), (*WINDOW, ("BLOCK", 256)), 4, 90)
     for write in (pools.average, pools.average_grad):
         for divisor in (False, True):
             compiled(write(dt.float32, divisor), (*WINDOW, *counted, ("DIVISOR", 9), ("BLOCK", 256)), 4, 90)

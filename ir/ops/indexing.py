@@ -26,10 +26,13 @@ def require_index(name, index):
 
 
 def require_range(name, index, size, dim, low=0):
-    """Raises unless all indices lie in low..size-1."""
-    if not index.size or (low == 0 and index.dtype == np.int64 and np.maximum.reduce(index.view(np.uint64), None) < size):
+    """Raises unless all indices lie in low..size-1. Of an array on a device its least and largest are asked for."""
+    plain = isinstance(index, np.ndarray)
+    if not index.size or (
+            plain and low == 0 and index.dtype == np.int64 and np.maximum.reduce(index.view(np.uint64), None) < size):
         return              # read as unsigned, what is negative is large
     if not (low <= index.min() and index.max() < size):
+        index = index if plain else index.numpy()
         bad = index[(index < low) | (index >= size)].ravel()[0]
         raise DimError(f"{name}: index {bad} is out of range for dim {dim} of size {size}")
 

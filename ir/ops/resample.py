@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtype as dt
@@ -42,8 +43,12 @@ def _tables(make, sizes, size, mode, align_corners, scales):
     return {axis: make(mode, n, count, align_corners, scale) for axis, (n, count, scale) in enumerate(each, 2)}
 
 
-def _resample(x, *, size, mode, align_corners, scales, along=apply_table):
-    return apply_tables(x, _tables(resample_table, x.shape[2:], size, mode, align_corners, scales), along)
+def _resample_tables(x, *, size, mode, align_corners, scales):
+    return _tables(resample_table, x.shape[2:], size, mode, align_corners, scales)
+
+
+def _resample(x, along=apply_table, **how):
+    return apply_tables(x, _resample_tables(x, **how), along)
 
 
 def _infer_resample_grad(g, *, size, mode, align_corners, scales):
@@ -51,8 +56,12 @@ def _infer_resample_grad(g, *, size, mode, align_corners, scales):
     return g.with_shape((*g.shape[:2], *size))
 
 
-def _resample_grad(g, *, size, mode, align_corners, scales, along=apply_table):
-    return apply_tables(g, _tables(transposed_resample, size, g.shape[2:], mode, align_corners, scales), along)
+def _resample_grad_tables(g, *, size, mode, align_corners, scales):
+    return _tables(transposed_resample, size, g.shape[2:], mode, align_corners, scales)
+
+
+def _resample_grad(g, along=apply_table, **how):
+    return apply_tables(g, _resample_grad_tables(g, **how), along)
 
 
 resample = op(
@@ -85,17 +94,25 @@ def _border_tables(make, sizes, low, high, mode):
     return {axis: make(mode, n, lo, hi) for axis, (n, lo, hi) in enumerate(zip(sizes, low, high)) if lo or hi}
 
 
-def _border_pad(x, *, low, high, mode, along=apply_table):
-    return apply_tables(x, _border_tables(border_table, x.shape, low, high, mode), along)
+def _border_pad_tables(x, *, low, high, mode):
+    return _border_tables(border_table, x.shape, low, high, mode)
+
+
+def _border_pad(x, along=apply_table, **how):
+    return apply_tables(x, _border_pad_tables(x, **how), along)
 
 
 def _infer_border_grad(g, *, low, high, mode):
     return g.with_shape(tuple(n - lo - hi for n, lo, hi in zip(g.shape, low, high)))
 
 
-def _border_grad(g, *, low, high, mode, along=apply_table):
+def _border_grad_tables(g, *, low, high, mode):
     sizes = tuple(n - lo - hi for n, lo, hi in zip(g.shape, low, high))
-    return apply_tables(g, _border_tables(transposed_border, sizes, low, high, mode), along)
+    return _border_tables(transposed_border, sizes, low, high, mode)
+
+
+def _border_grad(g, along=apply_table, **how):
+    return apply_tables(g, _border_grad_tables(g, **how), along)
 
 
 border_pad = op(
@@ -107,6 +124,10 @@ border_pad_grad = op(
     "border_pad_grad", infer=_infer_border_grad, ref=_border_grad,
     vjp=(lambda g, out, x, *, low, high, mode: border_pad(g, low=low, high=high, mode=mode),),
     lower=Template("resample"), batch=IMAGES, doc="The transpose of border_pad.")
+
+# {axis: table} of each, of an array and the operator's parameters.
+TABLES: dict[Any, Callable] = {resample: _resample_tables, resample_grad: _resample_grad_tables, border_pad: _border_pad_tables,
+                               border_pad_grad: _border_grad_tables}
 
 # Sampling at given points. Coordinates are -1 to 1 over each dim, the last coordinate of a point for the last dim.
 

@@ -129,6 +129,19 @@ def transposed_border(mode: str, n: int, low: int, high: int) -> tuple:
     return _transposed(border_table(mode, n, low, high), n)
 
 
+@lru_cache(maxsize=256)
+def window_table(n: int, size: int, stride: int, dilation: int) -> tuple:
+    """The map from `n` elements to all windows of `size` places: each place of all windows, then the next place."""
+    starts = np.arange(max(0, (n - dilation * (size - 1) - 1) // stride + 1)) * stride
+    return ((np.arange(size) * dilation)[:, None] + starts).reshape(1, -1), None
+
+
+@lru_cache(maxsize=256)
+def transposed_window(n: int, size: int, stride: int, dilation: int) -> tuple:
+    """The transpose of `window_table`: windows added up."""
+    return _transposed(window_table(n, size, stride, dilation), n)
+
+
 def _transposed(table: tuple, n: int) -> tuple:
     places, weights = table
     count = places.shape[1]
@@ -166,6 +179,12 @@ def is_identity(table: tuple, n: int) -> bool:
     return weights is None and places.shape[1] == n and bool((places[0] == np.arange(n)).all())
 
 
+def in_order(tables: dict, shape) -> list:
+    """The axes of tables that change something, those that shrink an array of a shape most first."""
+    axes = sorted(tables, key=lambda a: (tables[a][0].shape[1] / max(1, shape[a]), a))
+    return [a for a in axes if not is_identity(tables[a], shape[a])]
+
+
 def apply_tables(x, tables: dict, along=apply_table):
     """Maps an array along several axes, those that shrink it most first; low precision and integers in a wide float. `along` is
     what does it for one, called like `apply_table`."""
@@ -174,9 +193,8 @@ def apply_tables(x, tables: dict, along=apply_table):
     out = wide(x)
     if weighted and kind.kind in "iub":
         out = out.astype(np.float64 if kind.itemsize > 2 else np.float32)
-    for axis in sorted(tables, key=lambda a: (tables[a][0].shape[1] / max(1, x.shape[a]), a)):
-        if not is_identity(tables[axis], out.shape[axis]):
-            out = along(out, axis, tables[axis])
+    for axis in in_order(tables, x.shape):
+        out = along(out, axis, tables[axis])
     if kind.kind in "iub" and out.dtype.kind == "f":
         info = np.iinfo(kind)
         out = np.clip(np.floor(out + 0.5), info.min, info.max)

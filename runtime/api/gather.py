@@ -308,7 +308,7 @@ def one_hot(tensor, num_classes=-1):
         raise ArgumentError("one_hot: num_classes must be given for an empty tensor")
     if num_classes == -1:
         num_classes = int(tensor.max().item()) + 1
-    if numel_of(tensor):
+    if numel_of(tensor) and not tensor.is_meta:
         ix.require_range("one_hot", tensor._a, num_classes, -1)
     return untaped(_ones_at, tensor, shape_of(tensor), num_classes)
 

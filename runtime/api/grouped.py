@@ -4,6 +4,7 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
 from ...ir.ops import grouped
 from ...ir.ops import indexing as ix
+from ..placement import beside
 from .convert import to
 from .creation import counted
 from .elementwise import add
@@ -40,5 +41,5 @@ def _for_each_row(bias, mat_a, mat_b, offs):
     """A bias of shape (groups, columns), the row of its group for each row of the result."""
     if not (mat_a.ndim == 2 and mat_b.ndim == 3 and bias.ndim == 2):
         raise ArgumentError("grouped_mm takes a bias of shape (groups, columns) beside a matrix and one for each group")
-    group = searchsorted(offs, counted(mat_a.shape[0], offs.dtype), right=True)
+    group = searchsorted(offs, beside(counted(mat_a.shape[0], offs.dtype), offs), right=True)
     return ix.index(bias, clamp(group, max=bias.shape[0] - 1))

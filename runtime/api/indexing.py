@@ -14,6 +14,7 @@ from ...ir.substitute import slice_bounds
 from ..creation import as_array_tensor
 from ..device_array import DeviceArray
 from ..dispatch import as_view, look, looks
+from ..placement import beside, beside_all
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
 from ..writes import is_plain, write, wrote_plainly
@@ -142,7 +143,7 @@ def resolve(x, key):
         dim += 1
     while indices and indices[-1] is None:
         indices.pop()
-    return x, indices
+    return x, beside_all(indices, x)
 
 
 def _as_int(k) -> int:
@@ -260,13 +261,13 @@ def getitem(self, key):
         return as_view(self, a[start:stop], (self._path, sh.slice_, {"dim": 0, "start": start, "step": 1, "stop": stop}))
     if key is None:
         return _unsqueezed(self, 0)
-    if kind is Tensor and key._a.dtype.kind == "i" and key._a.ndim and self._a.ndim:
+    if kind is Tensor and key._a.dtype.kind == "i" and key._a.ndim and self._a.ndim and key._a.__class__ is self._a.__class__:
         return ix.index.call(self, key)
     if kind is tuple:
         view = _quick_view(self, key)
         if view is None:
             if 0 < len(key) <= self._a.ndim and all([k.__class__ is Tensor and k._a.dtype.kind == "i" and k._a.ndim  # noqa: C419
-                                                     for k in key]):
+                                                     and k._a.__class__ is self._a.__class__ for k in key]):
                 return ix.index.call(self, *key)
             view = _basic_view(self, key)
         if view is not None and view is not self:
@@ -290,7 +291,7 @@ def setitem(self, key, value) -> None:
         return
     view, indices = resolve(self, key)
     if not isinstance(value, Tensor) and not (isinstance(value, (bool, int, float, complex)) and not indices):
-        value = made(as_array_tensor(value, self.dtype))
+        value = beside(made(as_array_tensor(value, self.dtype)), view)
     if indices:
         write(view, put(view, indices, value, False, "__setitem__"), "__setitem__")
     else:
@@ -366,7 +367,7 @@ def _fitting(value, view):
 def put(x, indices, value, accumulate, who):
     """x with a (broadcast, converted) value written at index tensors."""
     shape = ix.indexed_shape(who, x.aval, [None if i is None else i.aval for i in indices])
-    value = to_dtype(value, x.dtype)
+    value = to_dtype(value if value._a.ndim else beside(value, x), x.dtype)
     surplus = value.ndim - len(shape)
     if surplus > 0 and all(n == 1 for n in shape_of(value)[:surplus]):
         value = sh.reshape(value, shape=shape_of(value)[surplus:])

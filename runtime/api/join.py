@@ -12,6 +12,7 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
 from ..dispatch import kernel_of, look, looks
+from ..placement import beside
 from ..state import Defaults, tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .creation import counted, filled, made, tensor
@@ -319,7 +320,7 @@ def total_of(counts) -> int:
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element (or each index along a dimension) several times in a row; counts alone give each index that often."""
     if repeats is None:
-        input, repeats = counted(numel_of(input)), input
+        input, repeats = beside(counted(numel_of(input)), input), input
     x = sh.reshape(input, shape=(numel_of(input),)) if dim is None or not input.ndim else input
     d = canonical_dim(dim or 0, x.ndim)
     if not isinstance(repeats, int):
@@ -369,7 +370,7 @@ def vander(x, N=None, increasing=False):
         raise ArgumentError(f"vander: the number of columns must not be negative, got {n}")
     x = x if x.dtype.is_inexact else to_dtype(x, dt.int64)
     exponents = np.arange(n) if increasing else np.arange(n)[::-1]
-    return FUNCTIONS["pow"](sh.reshape(x, shape=(*shape_of(x), 1)), made(wrap(exponents.astype(x._a.dtype))))
+    return FUNCTIONS["pow"](sh.reshape(x, shape=(*shape_of(x), 1)), beside(made(wrap(exponents.astype(x._a.dtype))), x))
 
 
 @api(method=False)
@@ -392,7 +393,7 @@ def combinations(input, r=2, with_replacement=False):
         raise ArgumentError(f"combinations takes r of at least 0, got {r}")
     if not r:
         return filled(input, (0,), 0, input.dtype)
-    return ix.index(input, made(wrap(_choices(int(numel_of(input)), r, int(not with_replacement)))))
+    return ix.index(input, beside(made(wrap(_choices(int(numel_of(input)), r, int(not with_replacement)))), input))
 
 
 def _choices(n, r, step):

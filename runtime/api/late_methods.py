@@ -15,12 +15,12 @@ NAMES = (
     "matrix_exp", "matrix_power", "median", "mode", "msort", "multinomial", "mvlgamma", "mvlgamma_", "nan_to_num",
     "nan_to_num_", "nanmedian", "nanquantile", "narrow_copy", "new", "new_empty_strided", "nonzero", "nonzero_static",
     "norm", "normal_", "orgqr", "ormqr", "pinverse", "polygamma", "polygamma_", "prelu", "put", "put_", "qr", "quantile",
-    "rad2deg", "rad2deg_", "random_", "real", "relu", "relu_", "renorm", "renorm_", "repeat", "repeat_interleave",
-    "resize_", "resize_as_", "resolve_conj", "resolve_neg", "roll", "rot90", "scatter", "scatter_", "scatter_add",
-    "scatter_add_", "scatter_reduce", "scatter_reduce_", "searchsorted", "select_scatter", "set_", "sgn", "sgn_",
-    "share_memory_", "slice_inverse", "slice_scatter", "slogdet", "softmax", "sort", "sparse_dim", "sparse_mask", "split",
-    "split_with_sizes", "squeeze_", "stft", "storage", "storage_offset", "svd", "swapaxes_", "swapdims_", "t_", "take",
-    "take_along_dim", "tensor_split", "tile", "to_dense", "to_sparse", "to_sparse_coo", "to_sparse_csr", "topk",
+    "rad2deg", "rad2deg_", "random_", "real", "record_stream", "relu", "relu_", "renorm", "renorm_", "repeat",
+    "repeat_interleave", "resize_", "resize_as_", "resolve_conj", "resolve_neg", "roll", "rot90", "scatter", "scatter_",
+    "scatter_add", "scatter_add_", "scatter_reduce", "scatter_reduce_", "searchsorted", "select_scatter", "set_", "sgn",
+    "sgn_", "share_memory_", "slice_inverse", "slice_scatter", "slogdet", "softmax", "sort", "sparse_dim", "sparse_mask",
+    "split", "split_with_sizes", "squeeze_", "stft", "storage", "storage_offset", "svd", "swapaxes_", "swapdims_", "t_",
+    "take", "take_along_dim", "tensor_split", "tile", "to_dense", "to_sparse", "to_sparse_coo", "to_sparse_csr", "topk",
     "transpose_", "triangular_solve", "unbind", "uniform_", "unique", "unique_consecutive", "unsafe_chunk", "unsafe_split",
     "unsafe_split_with_sizes", "unsqueeze_", "untyped_storage", "values", "vsplit"
 )

@@ -18,7 +18,6 @@ from ...ir.ops.shape import expand, full
 from ...ir.ops.sort import arg_topk, argsort, searchsorted
 from ...ir.substitute import as_float
 from .. import random as streams
-from ..device import CPU
 from ..dispatch import kernel_of, untaped
 from ..random import draw_key, draw_key_beside
 from ..state import tls
@@ -131,12 +130,12 @@ def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=No
 # From distributions.
 
 
-def uniform_of(shape, dtype, generator, device=CPU):
+def uniform_of(shape, dtype, generator, device):
     """Uniform numbers in float32 at least, rounded to `dtype` by whoever uses them."""
     return rn.uniform.call(draw_key(generator, device), shape=tuple(shape), dtype=dt.accumulator(dtype))
 
 
-def tail_of(shape, dtype, generator, device=CPU):
+def tail_of(shape, dtype, generator, device):
     """-log of a uniform in (0, 1]: exponential of rate 1, never 0."""
     return untaped(_tail, draw_key(generator, device), tuple(shape), dt.accumulator(dtype))
 
@@ -232,7 +231,7 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     weights = to_dtype(input.detach(), dt.accumulator(input.dtype))
     last = weights.ndim - 1
     if not replacement:
-        score = untaped(ew.div, weights, tail_of(weights.shape, weights.dtype, generator))
+        score = untaped(ew.div, weights, tail_of(weights.shape, weights.dtype, generator, weights.device))
         return deliver(arg_topk.call(score, k=num_samples, dim=last, largest=True), out, "multinomial")
     shape = (*weights.shape[:-1], num_samples)
     return deliver(untaped(_found_in_sums, weights, draw_key_beside(weights, generator), shape), out, "multinomial")

@@ -4,7 +4,7 @@ import numpy as np
 
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops import shape as sh
-from ..device_array import address_of
+from ..device_array import address_of, zeros_beside
 from ..state import tls
 from ..storage import Storage
 from ..tensor import Tensor, numel_of, shape_of
@@ -110,7 +110,7 @@ def resize_(self, *sizes, memory_format=None):
     if n <= numel_of(self) and self._a.flags.c_contiguous:
         flat = sh.slice_(reshape(self, -1), dim=0, start=0, step=1, stop=n)
         return become(self, reshape(flat, shape), "resize_")
-    grown = np.zeros(shape, self._a.dtype)
+    grown = zeros_beside(self._a, shape)
     kept = min(n, numel_of(self))
     grown.reshape(-1)[:kept] = self._a.reshape(-1)[:kept]
     return _rebind(self, grown)

@@ -150,7 +150,7 @@ def _equal_edges(input, bins, between):
         low, high = low - 0.5, high + 0.5
     if not -math.inf < low < high < math.inf:
         raise ArgumentError(f"histogram: there are no bins between {low} and {high}; give a finite range that increases")
-    return FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype), (low, high)
+    return FUNCTIONS["linspace"](low, high, bins + 1, dtype=input.dtype, device=input.device), (low, high)
 
 
 def _bins_of(x, edges, even):

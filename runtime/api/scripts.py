@@ -131,5 +131,5 @@ def cholesky_solve(input, L, upper=False, *, out=None):
 @api()
 def cholesky_inverse(L, upper=False, *, out=None):
     """The inverse of A, from its Cholesky factor."""
-    identity = FUNCTIONS["eye"](L.shape[-1], dtype=L.dtype).expand(L.shape)
+    identity = FUNCTIONS["eye"](L.shape[-1], dtype=L.dtype, device=L.device).expand(L.shape)
     return cholesky_solve(identity, L, upper, out=out)

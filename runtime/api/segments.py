@@ -6,6 +6,7 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
+from ..placement import beside
 from ..tensor import numel_of, shape_of
 from .creation import counted, filled
 from .register import FUNCTIONS, api, deliver
@@ -42,7 +43,7 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     sizes = _lengths_of(data, lengths, offsets, axis, unsafe)
     ends = FUNCTIONS["cumsum"](sizes, -1)
     n, count = data.shape[axis], sizes.shape[-1]
-    places = counted(n).expand(*data.shape[:axis], n).contiguous()
+    places = beside(counted(n), data).expand(*data.shape[:axis], n).contiguous()
     segment = FUNCTIONS["searchsorted"](ends, places, right=True)
     inner = (1,) * (data.ndim - axis - 1)
     index = segment.reshape(*segment.shape, *inner).expand(data.shape)
@@ -64,7 +65,7 @@ def nonzero_static(input, *, size, fill_value=-1, out=None):
     n = numel_of(hit)
     rank = ew.sub(FUNCTIONS["cumsum"](hit, 0), 1)
     place = ew.where(ew.logical_and(hit, ew.lt(rank, size)), rank, size)
-    found = filled(input, (size + 1,), -1, dt.int64).scatter(0, place, counted(n))
+    found = filled(input, (size + 1,), -1, dt.int64).scatter(0, place, beside(counted(n), input))
     found = sh.slice_(found, dim=0, start=0, stop=size, step=1)
     columns, step = [], n
     for length in shape_of(input):

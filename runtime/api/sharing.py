@@ -1,6 +1,8 @@
 """Tensor methods about memory that other processes can map."""
 
+from ...ir.errors import DeviceError
 from ...ir.lazy import lazy
+from ..device_array import DeviceArray
 from .register import api
 
 sharing = lazy(__package__, "..multiprocessing.sharing")
@@ -10,6 +12,14 @@ sharing = lazy(__package__, "..multiprocessing.sharing")
 def is_shared(self) -> bool:
     """Whether the memory is one that other processes can map."""
     return sharing.is_shared(self)
+
+
+@api(function=False)
+def record_stream(self, stream):
+    """Says that work in a stream uses the memory, which is then not taken for other things before that work is done."""
+    if self._a.__class__ is not DeviceArray:
+        raise DeviceError(f"record_stream is for tensors on a device, this one is on {self.device}")
+    self._a.memory.used_on(stream.cuda_stream)
 
 
 @api(function=False)

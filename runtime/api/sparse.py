@@ -16,6 +16,7 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
 from ..autograd.function import PARTS
+from ..placement import beside, moved
 from ..tensor import Size, Tensor
 from .convert import to
 from .creation import counted, filled, require_device, tensor
@@ -254,6 +255,8 @@ def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None, re
     i = to(indices if isinstance(indices, Tensor) else tensor(indices, dtype=dt.int64), dt.int64)
     v = values if isinstance(values, Tensor) else tensor(values)
     v = v if dtype is None else to(v, dtype)
+    v = v if device is None else moved(v, device)
+    i = beside(i, v)
     if i.ndim != 2 or not v.ndim or i._a.shape[1] != v._a.shape[0]:
         raise ShapeError(f"sparse_coo_tensor takes indices of shape (dims, entries) and one value for each entry, got "
                          f"{i.aval} and {v.aval}")
@@ -351,7 +354,7 @@ def _sparse_product(a, b):
     counts = ix.index(lengths, inner)
     of_a = ix.repeat_index(counts, total=total_of(counts))
     ends = ew.sub(FUNCTIONS["cumsum"](counts, 0), counts)
-    of_b = ew.add(ew.sub(counted(of_a._a.size), ix.index(ends, of_a)), ix.index(starts, ix.index(inner, of_a)))
+    of_b = ew.add(ew.sub(beside(counted(of_a._a.size), of_a), ix.index(ends, of_a)), ix.index(starts, ix.index(inner, of_a)))
     values = ew.mul(ix.index(a._v, of_a), ix.index(b._v, of_b))
     places = stack([ix.index(rows, of_a), ix.index(b_cols, of_b)])
     return SparseTensor(places, values, (a.shape[0], b.shape[1])).coalesce()

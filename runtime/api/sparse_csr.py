@@ -13,6 +13,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import indexing as ix
 from ...ir.ops import shape as sh
 from ..autograd.function import PARTS
+from ..placement import beside, moved
 from ..tensor import Tensor
 from .convert import to
 from .creation import filled, require_device, tensor
@@ -114,7 +115,7 @@ def compressed(x: SparseTensor) -> SparseCsrTensor:
 
 def _check(crow, col, size):
     """Raises unless rows begin in order, and columns rise within each."""
-    starts, columns = crow._a, col._a
+    starts, columns = crow.numpy(force=True), col.numpy(force=True)
     if starts[0] != 0 or starts[-1] != len(columns) or (np.diff(starts) < 0).any():
         raise ShapeError(f"sparse_csr_tensor: crow_indices must rise from 0 to the number of entries, {len(columns)}")
     ix.require_range("sparse_csr_tensor", columns, size[1], 1)
@@ -131,6 +132,8 @@ def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=Non
     require_device(device)
     crow, col = (to(i if isinstance(i, Tensor) else tensor(i, dtype=dt.int64), dt.int64) for i in (crow_indices, col_indices))
     v = values if isinstance(values, Tensor) else tensor(values)
+    v = v if device is None else moved(v, device)
+    crow, col = beside(crow, v), beside(col, v)
     v = v if dtype is None else to(v, dtype)
     if crow.ndim != 1 or not crow.shape[0] or col.ndim != 1 or not v.ndim or v.shape[0] != col.shape[0]:
         raise ShapeError(f"sparse_csr_tensor takes vectors of row starts and columns, and one value for each column, got "

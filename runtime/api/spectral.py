@@ -10,13 +10,13 @@ from .creation import ones, zeros
 from .register import FUNCTIONS, api
 
 
-def _window(window, win_length, n_fft, like):
+def _window(window, win_length, n_fft, like, device):
     """The window, filled up on both sides to the size of the transform."""
     n = n_fft if win_length is None else win_length
     if not 0 < n <= n_fft:
         raise ArgumentError(f"win_length must be in 1 .. n_fft ({n_fft}), got {n}")
     if window is None:
-        window = ones(n, dtype=like, device=None)
+        window = ones(n, dtype=like, device=device)
     if window.ndim != 1 or window.shape[0] != n:
         raise ShapeError(f"the window must be a vector of {n} numbers, got {window.aval}")
     before = (n_fft - n) // 2
@@ -33,7 +33,7 @@ def _extended(x, by, mode):
     if mode == "reflect" and by >= n:
         raise ShapeError(f"stft: a row of {n} numbers cannot be reflected to {by} more on each side; use center=False")
     if mode == "circular" and by > n:           # more than once around
-        return FUNCTIONS["index_select"](x, 1, arange(-by, n + by).remainder(n))
+        return FUNCTIONS["index_select"](x, 1, arange(-by, n + by, device=x.device).remainder(n))
     return border_pad(x, low=(0, by), high=(0, by), mode=mode)
 
 
@@ -53,7 +53,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
         x = _extended(x, n_fft // 2, pad_mode)
     if x.shape[-1] < n_fft:
         raise ShapeError(f"stft: windows of {n_fft} numbers do not fit into {x.shape[-1]}")
-    frames = x.unfold(-1, n_fft, hop) * _window(window, win_length, n_fft, co.PARTS.get(x.dtype, x.dtype))
+    frames = x.unfold(-1, n_fft, hop) * _window(window, win_length, n_fft, co.PARTS.get(x.dtype, x.dtype), x.device)
     norm = "ortho" if normalized else "backward"
     halves = not (x.dtype.is_complex or frames.dtype.is_complex) if onesided is None else onesided
     if halves:
@@ -81,9 +81,10 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     if have != (n_fft if onesided is False else n_fft // 2 + 1):
         raise ShapeError(f"istft with n_fft={n_fft} does not take {have} frequencies")
     frames = fo.irfft(spectra[:, :, :n_fft // 2 + 1], dim=2, n=n_fft, norm=norm)
-    shape = _window(window, win_length, n_fft, frames.dtype)
+    shape = _window(window, win_length, n_fft, frames.dtype, frames.device)
     total = n_fft + hop * (count - 1)
-    at = (arange(count).unsqueeze(1) * hop + arange(n_fft)).reshape(-1)
+    starts, inside = (arange(n, device=frames.device) for n in (count, n_fft))
+    at = (starts.unsqueeze(1) * hop + inside).reshape(-1)
     sums = _added(frames * shape, at, total)
     weight = _added((shape * shape).expand(1, count, n_fft), at, total)
     start = n_fft // 2 if center else 0
@@ -99,5 +100,5 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
 
 def _added(frames: Tensor, at, total: int):
     """Windows added up where they lie."""
-    start = zeros(frames.shape[0], total, dtype=frames.dtype)
+    start = zeros(frames.shape[0], total, dtype=frames.dtype, device=frames.device)
     return FUNCTIONS["index_add"](start, 1, at, frames.reshape(frames.shape[0], -1))

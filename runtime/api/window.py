@@ -5,8 +5,9 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from ..creation import as_array_tensor
+from ..placement import put
 from ..state import Defaults
-from .creation import require_device
+from .creation import made, require_device
 from .register import api
 
 
@@ -22,8 +23,8 @@ def _window(name, values, window_length, periodic, dtype, device, requires_grad)
         found = np.ones(window_length)
     else:
         found = values(window_length + bool(periodic))[:window_length]
-    made = as_array_tensor(found.astype(d.np))
-    return made.requires_grad_() if requires_grad else made
+    window = put(made(as_array_tensor(found.astype(d.np))), device)
+    return window.requires_grad_() if requires_grad else window
 
 
 @api(method=False)

@@ -4,6 +4,8 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
 from ...ir.ops.shape import cat, full, reshape
+from ..device_array import zeros_beside
+from ..placement import beside
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .backward import grad
 from .grad_mode import enable_grad
@@ -60,7 +62,7 @@ def _run(func, inputs, where, strict):
 
 def constant_like(t, value=0):
     """A tensor of the shape and dtype of another with one value everywhere; made by an operator, of which recorders hear."""
-    return full.call(None, shape=shape_of(t), value=value, dtype=t.dtype)
+    return beside(full.call(None, shape=shape_of(t), value=value, dtype=t.dtype), t)
 
 
 def _directions(v, like, what, where):
@@ -127,20 +129,20 @@ def _rows(out, xs, create_graph, strict, where):
     for k in range(numel_of(out)):
         seed = np.zeros(numel_of(out), out._a.dtype)
         seed[k] = 1
-        rows.append(_grads((out,), xs, (wrap(seed.reshape(shape_of(out))),), create_graph, strict, where))
+        rows.append(_grads((out,), xs, (beside(wrap(seed.reshape(shape_of(out))), out),), create_graph, strict, where))
     return rows
 
 
-def _stacked(rows, shape, dtype):
-    """Tensors of one shape along new leading dimensions, which come together as the first of `shape`."""
+def _stacked(rows, shape, like):
+    """Tensors of one shape along new leading dimensions, which come together as the first of `shape`; `like` says the dtype."""
     if not rows:
-        return wrap(np.zeros(shape, dtype))
+        return wrap(zeros_beside(like._a, shape))
     return reshape(cat(*[reshape(r, shape=(1, *shape_of(r))) for r in rows], dim=0), shape=shape)
 
 
 def _jacobian_of(out, xs, create_graph, strict, where):
     rows = _rows(out, xs, create_graph, strict, where)
-    return tuple(_stacked([r[i] for r in rows], (*shape_of(out), *shape_of(x)), x._a.dtype) for i, x in enumerate(xs))
+    return tuple(_stacked([r[i] for r in rows], (*shape_of(out), *shape_of(x)), x) for i, x in enumerate(xs))
 
 
 def _forward_jacobian(func, xs, create_graph):
@@ -159,7 +161,7 @@ def _forward_jacobian(func, xs, create_graph):
 
 def _columns(columns, out, x):
     shape = (*shape_of(out), *shape_of(x))
-    return reshape(cat(*columns, dim=1), shape=shape) if columns else wrap(np.zeros(shape, out._a.dtype))
+    return reshape(cat(*columns, dim=1), shape=shape) if columns else wrap(zeros_beside(out._a, shape))
 
 
 def jacobian(func, inputs, create_graph=False, strict=False, vectorize=False, strategy="reverse-mode"):
@@ -196,8 +198,8 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
 
     def first(*xs):
         out = _scalar(func, xs, "hessian", strict)
-        one = full.call(None, shape=(), value=1, dtype=out.dtype)
-        return _grads((reshape(out, shape=()),), xs, (one,), True, strict, "hessian")
+        out = reshape(out, shape=())
+        return _grads((out,), xs, (constant_like(out, 1),), True, strict, "hessian")
 
     found = jacobian(first, inputs if several else (inputs,), create_graph, False, vectorize, outer_jacobian_strategy)
     return found if several else found[0][0]

@@ -6,6 +6,7 @@ import types
 import numpy as np
 
 from ...ir.errors import AutogradError
+from ..device_array import DeviceArray
 from ..tensor import Tensor, wrap
 from .backward import grad
 
@@ -97,6 +98,8 @@ class _Check:
 
     def _suits(self, i):
         x = self.inputs[i]
+        if x._a.__class__ is DeviceArray:
+            raise GradcheckError(f"input {i} is on {x.device}; differences are taken on the CPU, so move it with .cpu()")
         if x._a.dtype.itemsize < 8:
             raise GradcheckError(f"input {i} is {x.dtype}; differences are only exact enough in float64 or complex128")
         if x._a.size > 1 and 0 in x._a.strides:

@@ -14,20 +14,25 @@ from . import (
     draws,
     eager,
     gathers,
+    integers,
     moves,
     pools,
     products,
     program,
     recurrent,
+    scans,
+    sliding,
     sorts,
     streams,
+    taps,
     transfer,
 )
 from . import context as contexts
 from . import driver as library
 from .traced import Sized, Traced
 
-for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent):
+for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, integers, scans,
+                sliding):
     eager.OWN.update(_module.OPERATORS)
 count = contexts.count
 why_not = library.why_not

@@ -1,4 +1,5 @@
-"""Wrong data that kernels find (an index out of range): noted in words of device memory, raised when values are next read.
+"""Wrong data that kernels find (an index out of range, a divisor of zero): noted in words of device memory, raised when values
+are next read.
 
 A kernel that finds such data sets its operator's word and works on with something harmless. Whoever waits for a stream in
 order to read values asks `verify`, which raises the error of any operator that was launched there since.
@@ -8,12 +9,13 @@ import ctypes
 
 import numpy as np
 
-from ...ir.errors import DimError
+from ...ir.errors import ArgumentError, DimError
 from . import context as contexts
 from . import streams
 from .program import empty, fill
 
 _WORDS = 64
+_DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # whose words say that a divisor was zero
 _names: list[str] = []
 _words: dict = {}          # device -> array
 _apart: list = []          # (words, names) of programs with numbers of their own
@@ -70,6 +72,12 @@ def verify(device: int, stream: int | None = None):
     pending.clear() if stream is None else pending.discard(stream)
     known = [(_words[device], _names)] if device in _words else []
     wrong = [name for a, names in [*known, *_apart] if a.device == device for name in _set_in(a, names, device)]
+    divided = [name for name in wrong if name in _DIVISIONS]
+    if divided:
+        raise ArgumentError(f"{' and '.join(dict.fromkeys(divided))}: integer division by zero, on cuda:{device}; cast to a "
+                            "float first, or mask the zeros with where()")
+    if "repeat_interleave" in wrong:
+        raise ArgumentError(f"repeat_interleave: counts must not be negative, on cuda:{device}")
     if wrong:
         raise DimError(f"{' and '.join(dict.fromkeys(wrong))}: an index was out of range, on cuda:{device}; the same call on "
                        "the CPU (.cpu()) names the index and the line")

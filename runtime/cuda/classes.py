@@ -13,7 +13,7 @@ from ...ir.ops.constant import constant
 from ...ir.ops.reduce import sum_
 from ...passes.codegen.triton import classes as text
 from ..device_array import DeviceArray
-from . import checks, transfer
+from . import checks, pools, transfer
 from .eager import contiguous, run
 from .program import empty, fill
 from .sorts import flat_blocks
@@ -106,6 +106,7 @@ def literal(inputs, params, device):
         if len(_literals) >= _MOST_LITERALS:
             _literals.clear()
         kept = _literals[key] = transfer.to_device(host, device)
+    pools.keep(kept.memory)
     return kept.copy()
 
 

@@ -104,6 +104,24 @@ def max_pool(inputs, params, device):
     return out, places
 
 
+def adaptive_max_pool(inputs, params, device):
+    """The largest element of each of a number of even bins, and its flat index in the plane."""
+    x, = inputs
+    if x.ndim > RANK + 2 or not x.size or x.dtype.kind == "c":
+        return NotImplemented
+    size = params["size"]
+    shape = (*x.shape[:2], *size)
+    out, places = empty(device, shape, x.dtype), empty(device, shape, np.int64)
+    if out.size:
+        longest = [pool.bin_places(n, m).shape[1] for n, m in zip(x.shape[2:], size)]
+        ones = (1,) * len(size)
+        block, warps, grid = blocks(out.size)
+        launch(device, pool_text.maximum(dt.from_numpy(x.dtype), True), (contiguous(x), out, places),
+               {"N": out.size} | spaces(x.shape[2:], size),
+               ((*window(longest, ones, ((0, 0),) * len(size), ones), block), warps, grid))
+    return out, places
+
+
 def _averaged(write, x, out, inner, outer, params, device):
     kind, divisor = dt.from_numpy(x.dtype), params["divisor"]
     rank = len(params["kernel"])
@@ -140,4 +158,4 @@ def avg_pool_grad(inputs, params, device):
 
 
 OPERATORS = {cv.conv: conv, cv.conv_input_grad: conv_input_grad, cv.conv_weight_grad: conv_weight_grad, pool.max_pool: max_pool,
-             pool.avg_pool: avg_pool, pool.avg_pool_grad: avg_pool_grad}
+             pool.adaptive_max_pool: adaptive_max_pool, pool.avg_pool: avg_pool, pool.avg_pool_grad: avg_pool_grad}

@@ -17,13 +17,14 @@ from ...ir.aval import Aval
 from ...ir.errors import DeviceError
 from ...ir.graph import Builder, Graph
 from ...ir.op import Op
-from ...ir.ops.elementwise import cast, where
+from ...ir.ops.elementwise import cast, ne, where
 from ...ir.ops.families import NUMBERS
 from ...ir.ops.place import place
-from ...ir.ops.reduce import amax, amin, prod, sum_
+from ...ir.ops.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
 from ...ir.ops.shape import as_strided, full
 from ...passes import pipeline
 from ...passes.class_losses import class_losses
+from ...passes.codegen.triton.plan import CallStep
 from ...passes.decompose import decompose
 from ...passes.kernel_body import LOW, can_fuse
 from ..cpu import eager as host_kernels
@@ -41,7 +42,7 @@ def decompose_bodies(graph: Graph) -> Graph:
 PASSES = (*pipeline.SIMPLER, class_losses, decompose_bodies, *pipeline.SIMPLER)
 _plans: dict = {}
 _MOST_PLANS = 8192
-_ON_HOST = object()
+_ON_HOST, _IN_ORDER = object(), object()     # plans: computed by the CPU; computed of contiguous copies
 _lock = threading.RLock()
 OWN: dict = {}          # operators with device code of their own: (inputs, params, device) -> result, or NotImplemented
 
@@ -56,6 +57,10 @@ def run(op: Op, inputs, params, device=None):
         result = own(inputs, params, device)
         if result is not NotImplemented:
             return result
+    if any([isinstance(x, DeviceArray) and 0 in x.shape for x in inputs]):  # noqa: C419  (a list is quicker here)
+        result = _of_nothing(op, inputs, params, device)
+        if result is not NotImplemented:
+            return result
     key = (op, tuple([_described(x) for x in inputs]), tuple(params.items()))
     try:
         plan = _plans.get(key)
@@ -65,7 +70,12 @@ def run(op: Op, inputs, params, device=None):
         plan = _remember(key, _planned(op, inputs, params))
     if plan is _ON_HOST:
         return on_host(op, inputs, params, device)
+    if plan is _IN_ORDER:
+        return run(op, [contiguous(x) if isinstance(x, DeviceArray) else x for x in inputs], params, device)
     graph, taken, many = plan
+    if graph is None:
+        results = [empty(device, a.shape, a.dtype.np) for a in taken]
+        return tuple(results) if many else results[0]
     results = graph.run([_as_stored(inputs[i]) for i in taken])
     return tuple(results) if many else results[0]
 
@@ -101,7 +111,10 @@ def _remember(key, plan):
 
 
 def _planned(op, inputs, params):
-    """(graph, which inputs it takes, whether it gives several results), or _ON_HOST."""
+    """(graph, which inputs it takes, whether it gives several results), _ON_HOST or _IN_ORDER; for results without elements
+    (None, what they are like, whether they are several)."""
+    if any(isinstance(x, DeviceArray) and x.dtype.kind == "c" for x in inputs):
+        return _ON_HOST         # no kernel computes with complex numbers, nor what they are composed of
     b = Builder(f"eager_{op.name}")
     like = _like(inputs)
     wide = like in LOW and "exact" in op.traits and any(isinstance(x, NUMBERS) for x in inputs)
@@ -121,9 +134,14 @@ def _planned(op, inputs, params):
         else:
             numbers.append(len(taken) - 1)
             kind = dt.from_numpy(x.dtype) if isinstance(x, np.ndarray) else dt.float32 if wide else like
-            operands.append(b.input(f"x{i}", Aval((), kind)))
+            number = b.input(f"x{i}", Aval((), kind))
+            if wide and kind is dt.float32:         # the number that the lower precision has
+                number = b.append(cast, (b.append(cast, (number,), {"dtype": like}),), {"dtype": kind})
+            operands.append(number)
     out = b.append(op, operands, params)
     many = type(out) is tuple
+    if all(0 in v.shape for v in (out if many else (out,))):
+        return None, tuple([v.aval for v in (out if many else (out,))]), many
     if wide and not many and out.dtype is dt.float32:
         out = b.append(cast, (out,), {"dtype": like})
     outs = out if many else (out,)
@@ -131,6 +149,9 @@ def _planned(op, inputs, params):
     if any(n.op is op and not can_fuse(n) for n in graph.nodes):
         return _ON_HOST
     made = DeviceGraph(graph, run, frozenset(range(len(outs))), frozenset(numbers))
+    if any(type(s) is CallStep and s.node.op is op for s in made.plan.steps):       # which would come here again
+        strided = any(isinstance(x, DeviceArray) and not x.is_contiguous for x in inputs)
+        return _IN_ORDER if strided else _ON_HOST
     return made, tuple(taken), many
 
 
@@ -152,7 +173,7 @@ def composed(body, inputs, params, device) -> tuple:
 
 def _like(inputs):
     """The dtype that numbers beside these inputs take: the last array's that is not bool, else the last one's."""
-    kinds = [dt.from_numpy(x.dtype) for x in inputs if isinstance(x, (DeviceArray, np.ndarray)) and x.dtype.kind != "c"]
+    kinds = [dt.from_numpy(x.dtype) for x in inputs if isinstance(x, (DeviceArray, np.ndarray))]
     floats = [k for k in kinds if k is not dt.bool_]
     return (floats or kinds or [dt.float32])[-1]
 
@@ -178,6 +199,21 @@ def _as_stored(x):
         return contiguous(x)
     reach = 1 + sum((n - 1) * (s // x.itemsize) for n, s in zip(x.shape, x.strides))
     return x.look((reach,), (x.itemsize,))
+
+
+def _of_nothing(op, inputs, params, device):
+    """The results of an operator on empty arrays alone (and numbers), if they hold nothing or one number everywhere."""
+    if any(isinstance(x, DeviceArray) and x.size for x in inputs):
+        return NotImplemented
+    arrays = [np.empty(x.shape, x.dtype) if isinstance(x, DeviceArray) else x for x in inputs]
+    with np.errstate(all="ignore"):
+        found = host_kernels.kernel_for(op)(*arrays, **params)
+    many = type(found) is tuple
+    results = [np.asarray(r) for r in (found if many else (found,))]
+    if any(r.tobytes() != r.flat[0].tobytes() * r.size for r in results if r.size):
+        return NotImplemented
+    made = [filled(device, r.shape, r.dtype, r.flat[0].item()) if r.size else empty(device, r.shape, r.dtype) for r in results]
+    return tuple(made) if many else made[0]
 
 
 class Host:
@@ -231,8 +267,19 @@ def _over_nothing(inputs, params, device):
     return NotImplemented if params["dim"] or x.dtype.kind == "b" else x.copy()
 
 
-OWN.update({full: _full, place: _place, where: _where, sum_: _over_nothing, prod: _over_nothing, amax: _over_nothing,
-            amin: _over_nothing})
+def _judged_alone(inputs, params, device):
+    """all or any over no dims: whether each element is not zero."""
+    x, = inputs
+    return NotImplemented if params["dim"] or x.dtype.kind == "c" else run(ne, (x, 0), {}, device)
+
+
+def _alone(inputs, params, device):
+    """The place of the extreme of one element."""
+    return NotImplemented if params["dim"] else filled(device, inputs[0].shape, np.int64, 0)
+
+
+OWN.update({all_: _judged_alone, any_: _judged_alone, argmax: _alone, argmin: _alone, full: _full, place: _place, where: _where,
+            sum_: _over_nothing, prod: _over_nothing, amax: _over_nothing, amin: _over_nothing})
 
 
 def contiguous(x: DeviceArray) -> DeviceArray:

@@ -25,6 +25,7 @@ class CUDAGraph:
         self.device: Any = None
         self.driver: Any = None
         self.stream: Any = None
+        self.ran_in: set = set()            # streams that it was put into
 
     def capture_begin(self, pool=None, capture_error_mode: str = "thread_local"):
         """Starts capturing the current stream, which must not be the default one."""
@@ -60,7 +61,9 @@ class CUDAGraph:
         """Puts all of it into the current stream."""
         if not self.executable:
             raise DeviceError("this graph holds nothing yet; capture it first")
-        contexts.context(self.device).driver.cuGraphLaunch(self.executable, streams.current(self.device).handle)
+        stream = streams.current(self.device).handle
+        contexts.context(self.device).driver.cuGraphLaunch(self.executable, stream)
+        self.ran_in.add(stream)
 
     def pool(self) -> int:
         """The number of the memory pool, which another graph may share."""
@@ -76,7 +79,7 @@ class CUDAGraph:
         if captured:
             self.driver.raw["cuGraphDestroy"](captured)
         if self.memory is not None:
-            self.memory.release()
+            self.memory.release(self.ran_in)
             self.memory = None
 
     def __del__(self):

@@ -5,7 +5,8 @@ given after, so reuse there needs no waiting. A block that other streams used (`
 Small requests share segments of 2 MiB, middle ones segments of 20 MiB, large ones have their own; neighbours that are free
 merge. When the driver has no more memory, what is cached goes back to it and the request is made once more.
 
-Freed blocks arrive from finalisers, at any time and in any thread: they wait in a queue until the allocator is next asked.
+Freed blocks, and pools of graphs, arrive from finalisers, at any time and in any thread: they wait in queues until the
+allocator is next asked.
 """
 
 import bisect
@@ -91,6 +92,7 @@ class Allocator:
         self.take, self.give, self.mark, self.done, self.drop = take, give, mark, done, drop
         self.lists: dict[tuple, list] = {}            # (stream, kind, pool) -> sorted [(size, pointer, block)]
         self.freed: deque = deque()                   # blocks that finalisers gave back
+        self.ended: deque = deque()                   # (pool, streams) of graphs that are gone
         self.waiting: deque = deque()                 # (block, events) of other streams that may still use it
         self.segments: dict[int, Segment] = {}
         self.blocks: dict[int, Block] = {}            # in use, by pointer
@@ -126,6 +128,8 @@ class Allocator:
         with self.lock:
             while self.freed:
                 self._take_back(self.freed.popleft())
+            while self.ended:
+                self._open_pool(*self.ended.popleft())
             for _ in range(0 if self.capturing else len(self.waiting)):
                 block, events = self.waiting.popleft()
                 events = [self.mark(s) for s in sorted(block.others)] if events is None else events
@@ -146,6 +150,9 @@ class Allocator:
         self.counts["allocated_bytes"].remove(block.size)
         self.counts["requested_bytes"].remove(block.requested)
         self.counts["allocation"].remove(1)
+        self._free_or_wait(block)
+
+    def _free_or_wait(self, block):
         if block.others:
             self.waiting.append((block, None if self.capturing else [self.mark(s) for s in sorted(block.others)]))
         else:
@@ -250,17 +257,28 @@ class Allocator:
         self.counts["reserved_bytes"].remove(segment.size)
         self.counts["segment"].remove(1)
 
-    def move_pool(self, pool: int, to: int = 0):
-        """Free memory of a pool becomes that of another one; its blocks in use follow when they are freed."""
-        with self.lock:
-            self.settle()
-            for key in [k for k in self.lists if k[2] == pool]:
-                for _, _, block in self.lists.pop(key):
-                    block.key = (*key[:2], to)
-                    self._list(block)
-            for block in self.blocks.values():
-                if block.key[2] == pool:
-                    block.key = (*block.key[:2], to)
+    def end_pool(self, pool: int, streams=()):
+        """Says that the graphs of a pool are gone, which ran in `streams`: its memory is as any other once these are done with
+        it. Safe from finalisers."""
+        self.ended.append((pool, frozenset(streams)))
+
+    def _open_pool(self, pool, streams):
+        """Nothing ever ran in the stream of the capture, whose handle may by now be that of another one: blocks become those of
+        the default stream, which other ones have used."""
+        free = [block for key in [k for k in self.lists if k[2] == pool] for _, _, block in self.lists.pop(key)]
+        waiting = [(b, e) for b, e in self.waiting if b.key[2] == pool]
+        self.waiting = deque([(b, e) for b, e in self.waiting if b.key[2] != pool])
+        for block in (*free, *[b for b, _ in waiting], *[b for b in self.blocks.values() if b.key[2] == pool]):
+            block.key = (0, block.key[1], 0)
+            block.others = {*block.others, *streams} - {0}
+        for _, events in waiting:
+            for event in events or ():
+                self.drop(event)
+        for block in free:
+            block.free = False
+            self.counts["active_bytes"].add(block.size)
+        for block in (*free, *[b for b, _ in waiting]):
+            self._free_or_wait(block)
 
     # What there is.
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...ir.errors import DeviceError
 from ..device_array import contiguous_strides
-from . import backend, checks, classes, eager, launch, pools
+from . import backend, checks, classes, eager, launch, pools, taps
 from . import compile as compiler
 from . import driver as library
 from .chips import CHIPS
@@ -230,6 +230,7 @@ class Planner:
         self.noted.clear()
         checks.forget()
         classes.forget()
+        taps.forget()
         self.arena = pools.adopt(0, _Arena(self.first + len(avals), {
             _WORDS_ALLOCATION: self.first + len(avals) + 1, **{n: self.first + region for n, region in kept.items()}}))
         checks.words(0)

@@ -19,7 +19,8 @@ _PORTABLE, _RELAXED = 1, 2
 
 
 class _Thread(threading.local):
-    pool = 0        # the pool that new blocks come from: another one while a graph is captured
+    pool = 0                    # the pool that new blocks come from: another one while a graph is captured
+    held: list | None = None    # what that graph keeps alive
 
 
 thread = _Thread()
@@ -72,6 +73,12 @@ class ForeignMemory:
         for stream in self.streams:
             driver.raw["cuStreamSynchronize"](stream)
         contexts.rebind()
+
+
+def keep(memory):
+    """Keeps memory that is not of its inputs alive as long as a graph that is being captured; called before it is used."""
+    if thread.held is not None:
+        thread.held.append(memory)
 
 
 def allocator(device: int) -> Allocator:
@@ -141,28 +148,32 @@ class Pool:
     """A pool of its own for what is captured; several graphs may share one."""
 
     _uses: dict[int, int] = {}
+    _streams: dict[int, set] = {}       # where its graphs ran
 
     def __init__(self, device: int, number: int | None = None):
         self.device, self.number = device, new_number() if number is None else number
         self._uses[self.number] = self._uses.get(self.number, 0) + 1
+        self.held: list = []
 
     def enter(self):
         """New blocks of this thread come from here."""
         found = allocator(self.device)
         found.settle()
         found.capturing += 1
-        thread.pool = self.number
+        thread.pool, thread.held = self.number, self.held
 
     def leave(self):
         """New blocks come from where all do."""
         allocator(self.device).capturing -= 1
-        thread.pool = 0
+        thread.pool, thread.held = 0, None
 
-    def release(self):
-        """One user less; after the last, its memory is as any other."""
+    def release(self, streams):
+        """One user less, which ran in `streams`; after the last, its memory is as any other."""
         self._uses[self.number] -= 1
+        self._streams.setdefault(self.number, set()).update(streams)
+        self.held.clear()
         if not self._uses[self.number]:
-            allocator(self.device).move_pool(self.number)
+            allocator(self.device).end_pool(self.number, self._streams.pop(self.number))
 
 
 # Page-locked host memory: copies between it and the device need not wait.

@@ -1,6 +1,7 @@
 """Streams and events: queues of work on a device, marks in them, and the stream that each thread works on."""
 
 import threading
+from collections import deque
 from contextlib import contextmanager
 from typing import Any
 
@@ -15,7 +16,8 @@ _BLOCKING_SYNC, _NO_TIMING = 1, 2
 class Stream:
     """A queue of work on a device; what is in it runs in order, and beside what other streams hold.
 
-    `handle` is the driver's own (0: the default stream of the device).
+    `handle` is the driver's own (0: the default stream of the device). Those of streams that are gone serve new ones: memory
+    that they used may still name them.
     """
 
     def __init__(self, device=None, priority: int = 0, *, handle: int | None = None):
@@ -23,10 +25,14 @@ class Stream:
         self.device, self.priority = device, priority
         self._owned, self._before = handle is None, []     # what to go back to, per nested `with`
         self.context = contexts.context(device)
-        self.handle = self._create(priority) if handle is None else handle
+        self._idle = _idle.setdefault((device, priority), deque())
+        self.handle = self._taken() if handle is None else handle
 
-    def _create(self, priority):
-        return self.context.driver.handle("cuStreamCreateWithPriority", _NON_BLOCKING, priority)
+    def _taken(self):
+        try:
+            return self._idle.popleft()
+        except IndexError:
+            return self.context.driver.handle("cuStreamCreateWithPriority", _NON_BLOCKING, self.priority)
 
     @property
     def cuda_stream(self) -> int:
@@ -82,9 +88,7 @@ class Stream:
 
     def __del__(self):
         if getattr(self, "_owned", False) and getattr(self, "handle", 0):
-            raw = self.context.driver.raw["cuStreamDestroy_v2"]
-            if raw is not None:
-                raw(self.handle)
+            self._idle.append(self.handle)
 
 
 class Event:
@@ -155,6 +159,7 @@ class _Thread(threading.local):
 
 _thread = _Thread()
 _defaults: dict[int, Stream] = {}
+_idle: dict[tuple, deque] = {}          # handles that nobody has, by device and priority
 
 
 def default(device: int | None = None) -> Stream:
@@ -191,4 +196,5 @@ def using(stream: Stream | None):
 def forget():
     """Forgets all streams, for a driver that was replaced."""
     _defaults.clear()
+    _idle.clear()
     _thread.streams.clear()

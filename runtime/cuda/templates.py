@@ -25,7 +25,7 @@ def variant(device, source, arrays, sizes, how, stages=3):
 
 
 def _made(source, arrays, sizes, how, stages):
-    wide = max(max(a.nbytes // a.itemsize for a in arrays), max(sizes.values(), default=0)) + _ROOM >= _NARROW
+    wide = max(max(a.nbytes // a.itemsize for a in arrays), max(map(abs, sizes.values()), default=0)) + _ROOM >= _NARROW
     return _prepared(source, tuple(sizes.items()), how, stages, wide)
 
 

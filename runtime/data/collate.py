@@ -92,7 +92,7 @@ def _of_tensors(batch, *, collate_fn_map=None):
     """Tensors stacked; straight into the batch's memory unless their history matters."""
     first = batch[0]
     m = tls.m
-    if m.recorder is not None or first.is_sparse or (m.grad and any(t._node is not None for t in batch)):
+    if m.recorder is not None or first.is_sparse or not first.is_cpu or (m.grad and any(t._node is not None for t in batch)):
         return FUNCTIONS["stack"](list(batch))
     return _stacked([t._a for t in batch])
 

@@ -60,7 +60,7 @@ class Categorical(Distribution):
     @property
     def mean(self):
         """nan: categories have none."""
-        return FUNCTIONS["full"](tuple(self._batch_shape), float("nan"), dtype=self.probs.dtype)
+        return FUNCTIONS["full"](tuple(self._batch_shape), float("nan"), dtype=self.probs.dtype, device=self.probs.device)
 
     @property
     def mode(self):
@@ -78,7 +78,7 @@ class Categorical(Distribution):
         with no_grad():
             rows = self.probs.reshape(-1, self._num_events)
             if not rows.shape[0] or not sample_shape.numel():
-                return FUNCTIONS["zeros"](tuple(self._extended_shape(sample_shape)), dtype=dt.int64)
+                return FUNCTIONS["zeros"](tuple(self._extended_shape(sample_shape)), dtype=dt.int64, device=rows.device)
             drawn = noise.multinomial(rows, sample_shape.numel(), True)
             return drawn.T.reshape(self._extended_shape(sample_shape))
 
@@ -98,7 +98,8 @@ class Categorical(Distribution):
 
     def enumerate_support(self, expand=True):
         """All indices."""
-        return counted(FUNCTIONS["arange"](self._num_events, dtype=dt.int64), self._batch_shape, expand)
+        values = FUNCTIONS["arange"](self._num_events, dtype=dt.int64, device=self._param.device)
+        return counted(values, self._batch_shape, expand)
 
 
 class _OverCategories(Distribution):
@@ -183,8 +184,8 @@ class OneHotCategorical(_OverCategories):
 
     def enumerate_support(self, expand=True):
         """All rows."""
-        n = self._event_shape[0]
-        values = FUNCTIONS["eye"](n, dtype=self._param.dtype).reshape(n, *(1,) * len(self._batch_shape), n)
+        n, like = self._event_shape[0], self._param
+        values = FUNCTIONS["eye"](n, dtype=like.dtype, device=like.device).reshape(n, *(1,) * len(self._batch_shape), n)
         return values.expand(n, *self._batch_shape, n) if expand else values
 
 
@@ -229,8 +230,8 @@ class Multinomial(_OverCategories):
         """Counts."""
         drawn = self._categorical.sample((self.total_count, *sample_shape))
         rows = drawn.reshape(self.total_count, -1).T
-        counts = FUNCTIONS["zeros"]((rows.shape[0], self._event_shape[0]), dtype=self._param.dtype)
-        ones = FUNCTIONS["ones"](tuple(rows.shape), dtype=self._param.dtype)
+        counts = FUNCTIONS["zeros"]((rows.shape[0], self._event_shape[0]), dtype=self._param.dtype, device=self._param.device)
+        ones = FUNCTIONS["ones"](tuple(rows.shape), dtype=self._param.dtype, device=self._param.device)
         return counts.scatter_add(1, rows, ones).reshape(self._extended_shape(sample_shape))
 
     def log_prob(self, value):
@@ -243,7 +244,7 @@ class Multinomial(_OverCategories):
 
     def entropy(self):
         """In nats."""
-        n = FUNCTIONS["tensor"](float(self.total_count), dtype=self.probs.dtype)
+        n = FUNCTIONS["tensor"](float(self.total_count), dtype=self.probs.dtype, device=self.probs.device)
         count = Binomial(self.total_count, self.probs, validate_args=False)
         values = count.enumerate_support(False)[1:]
         weight = (count.log_prob(values).exp() * (values + 1).lgamma()).sum((0, -1))

@@ -79,7 +79,7 @@ class VonMises(Distribution):
 
 def _propose(r, k):
     """Angles about 0, and which of them are taken."""
-    z, height, side = (noise.rand(size=tuple(r.shape), dtype=r.dtype) for _ in range(3))
+    z, height, side = (noise.rand(size=tuple(r.shape), dtype=r.dtype, device=r.device) for _ in range(3))
     z = (z * math.pi).cos()
     f = (1 + r * z) / (r + z)
     c = k * (r - f)

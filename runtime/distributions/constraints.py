@@ -248,7 +248,7 @@ class _Square(Constraint):
 
     def check(self, value):
         fits = value.shape[-2] == value.shape[-1]
-        return FUNCTIONS["full"](tuple(value.shape[:-2]), fits, dtype=dt.bool_)
+        return FUNCTIONS["full"](tuple(value.shape[:-2]), fits, dtype=dt.bool_, device=value.device)
 
 
 class _Symmetric(_Square):

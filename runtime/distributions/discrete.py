@@ -92,7 +92,7 @@ class Bernoulli(_Tosses, ExponentialFamily):
 
     def enumerate_support(self, expand=True):
         """0 and 1."""
-        return counted(FUNCTIONS["arange"](2, dtype=self._param.dtype), self._batch_shape, expand)
+        return counted(FUNCTIONS["arange"](2, dtype=self._param.dtype, device=self._param.device), self._batch_shape, expand)
 
 
 class Geometric(_Tosses):
@@ -124,7 +124,7 @@ class Geometric(_Tosses):
         """Counts of failures."""
         with no_grad():
             shape, kind = self._extended_shape(sample_shape), self.probs.dtype
-            return (noise.tail_of(shape, kind, None).to(kind) / -(-self.probs).log1p()).floor()
+            return (noise.tail_of(shape, kind, None, self.probs.device).to(kind) / -(-self.probs).log1p()).floor()
 
     def log_prob(self, value):
         """Of the probability of a value."""
@@ -206,7 +206,8 @@ class Binomial(_Repeated):
         most = int(self.total_count.max())
         if not (self.total_count == most).all():
             raise NotImplementedError("the support of a Binomial with different total_count cannot be enumerated")
-        return counted(FUNCTIONS["arange"](1 + most, dtype=self._param.dtype), self._batch_shape, expand)
+        values = FUNCTIONS["arange"](1 + most, dtype=self._param.dtype, device=self._param.device)
+        return counted(values, self._batch_shape, expand)
 
 
 class NegativeBinomial(_Repeated):

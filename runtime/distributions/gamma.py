@@ -56,7 +56,7 @@ class Exponential(ExponentialFamily):
     def rsample(self, sample_shape=()):
         """Differentiable samples."""
         shape = self._extended_shape(sample_shape)
-        return noise.tail_of(shape, self.rate.dtype, None).to(self.rate.dtype) / self.rate
+        return noise.tail_of(shape, self.rate.dtype, None, self.rate.device).to(self.rate.dtype) / self.rate
 
     def log_prob(self, value):
         """Of the density at a value."""
@@ -289,7 +289,7 @@ class StudentT(Distribution):
         shape = self._extended_shape(sample_shape)
         df = self.df.expand(shape)
         chi2 = 2 * noise.standard_gamma((0.5 * df).contiguous())
-        return self.loc + self.scale * noise.randn(size=shape, dtype=df.dtype) * (df / chi2).sqrt()
+        return self.loc + self.scale * noise.randn(size=shape, dtype=df.dtype, device=df.device) * (df / chi2).sqrt()
 
     def log_prob(self, value):
         """Of the density at a value."""

@@ -73,7 +73,7 @@ class Normal(_LocationScale, ExponentialFamily):
         return self.scale ** 2
 
     def _noise(self, shape):
-        return noise.randn(size=shape, dtype=self.loc.dtype)
+        return noise.randn(size=shape, dtype=self.loc.dtype, device=self.loc.device)
 
     def log_prob(self, value):
         """Of the density at a value."""
@@ -108,8 +108,8 @@ class Laplace(_LocationScale):
 
     def _noise(self, shape):
         with no_grad():
-            side = noise.rand(size=shape, dtype=self.loc.dtype) < 0.5
-            size = noise.tail_of(shape, self.loc.dtype, None).to(self.loc.dtype)
+            side = noise.rand(size=shape, dtype=self.loc.dtype, device=self.loc.device) < 0.5
+            size = noise.tail_of(shape, self.loc.dtype, None, self.loc.device).to(self.loc.dtype)
             return FUNCTIONS["where"](side, -size, size)
 
     def log_prob(self, value):
@@ -146,7 +146,7 @@ class Cauchy(_LocationScale):
 
     def _noise(self, shape):
         with no_grad():
-            return FUNCTIONS["zeros"](tuple(shape), dtype=self.loc.dtype).cauchy_()
+            return FUNCTIONS["zeros"](tuple(shape), dtype=self.loc.dtype, device=self.loc.device).cauchy_()
 
     def log_prob(self, value):
         """Of the density at a value."""
@@ -208,7 +208,7 @@ class Uniform(Distribution):
     def rsample(self, sample_shape=()):
         """Differentiable samples."""
         shape = self._extended_shape(sample_shape)
-        return self.low + noise.rand(size=shape, dtype=self.low.dtype) * (self.high - self.low)
+        return self.low + noise.rand(size=shape, dtype=self.low.dtype, device=self.low.device) * (self.high - self.low)
 
     def log_prob(self, value):
         """Of the density at a value: -inf outside."""

@@ -36,13 +36,15 @@ class LKJCholesky(Distribution):
         """Row by row: a direction, and how much of the row's length it has (the "onion" of Lewandowski and others, 2009)."""
         with no_grad():
             kind, shape = self.concentration.dtype, self._extended_shape(sample_shape)
-            row = FUNCTIONS["arange"](1, self.dim, dtype=kind)
+            here = self.concentration.device
+            row = FUNCTIONS["arange"](1, self.dim, dtype=kind, device=here)
             left = self.concentration.unsqueeze(-1) + 0.5 * (self.dim - 1 - row)
             share = Beta((row * 0.5).expand(left.shape), left, validate_args=False).sample(sample_shape)
-            direction = noise.randn(size=(*shape[:-2], self.dim - 1, self.dim), dtype=kind).tril()
+            direction = noise.randn(size=(*shape[:-2], self.dim - 1, self.dim), dtype=kind, device=here).tril()
             direction = direction / direction.pow(2).sum(-1, True).sqrt()
             below = share.unsqueeze(-1).sqrt() * direction
-            lower = FUNCTIONS["cat"]([FUNCTIONS["zeros"]((*shape[:-2], 1, self.dim), dtype=kind), below], -2)
+            first = FUNCTIONS["zeros"]((*shape[:-2], 1, self.dim), dtype=kind, device=here)
+            lower = FUNCTIONS["cat"]([first, below], -2)
             rest = (1 - lower.pow(2).sum(-1)).clamp(min=FUNCTIONS["finfo"](kind).tiny)
             return lower + FUNCTIONS["diag_embed"](rest.sqrt())
 
@@ -51,7 +53,7 @@ class LKJCholesky(Distribution):
         if self._validate_args:
             self._validate_sample(value)
         size = self.dim - 1
-        behind = FUNCTIONS["arange"](size - 1, -1, -1, dtype=self.concentration.dtype)
+        behind = FUNCTIONS["arange"](size - 1, -1, -1, dtype=self.concentration.dtype, device=self.concentration.device)
         power = 2 * (self.concentration - 1).unsqueeze(-1) + behind
         density = (power * value.diagonal(0, -2, -1)[..., 1:].log()).sum(-1)
         alpha = self.concentration + 0.5 * size
@@ -76,7 +78,7 @@ class Wishart(ExponentialFamily):
         ((name, matrix),) = given.items()
         if matrix.dim() < 2:
             raise ArgumentError(f"{name} must be at least two-dimensional, with optional leading batch dimensions")
-        df = df if hasattr(df, "dtype") else FUNCTIONS["tensor"](float(df), dtype=matrix.dtype)
+        df = df if hasattr(df, "dtype") else FUNCTIONS["tensor"](float(df), dtype=matrix.dtype, device=matrix.device)
         batch = FUNCTIONS["broadcast_shapes"](tuple(matrix.shape[:-2]), tuple(df.shape))
         setattr(self, name, matrix.expand(*batch, *matrix.shape[-2:]))
         self.df = df.expand(batch)
@@ -128,13 +130,13 @@ class Wishart(ExponentialFamily):
         shape, kind = self._extended_shape(sample_shape), self.scale_tril.dtype
         halves = 0.5 * self._over_rows(self.df)
         lengths = (2 * noise.standard_gamma(halves.expand(shape[:-1]).contiguous())).sqrt()
-        root = noise.randn(size=shape, dtype=kind).tril(-1) + FUNCTIONS["diag_embed"](lengths)
+        root = noise.randn(size=shape, dtype=kind, device=halves.device).tril(-1) + FUNCTIONS["diag_embed"](lengths)
         root = self.scale_tril @ root
         return root @ root.mT
 
     def _over_rows(self, value):
         """A value less 0, 1, 2 ... along a new last dimension."""
-        return value.unsqueeze(-1) - FUNCTIONS["arange"](self._size, dtype=value.dtype)
+        return value.unsqueeze(-1) - FUNCTIONS["arange"](self._size, dtype=value.dtype, device=value.device)
 
     def log_prob(self, value):
         """Of the density at a matrix."""
@@ -156,7 +158,7 @@ class Wishart(ExponentialFamily):
 
 def _inverse(lower):
     """The inverse of lower @ lower.T."""
-    identity = FUNCTIONS["eye"](lower.shape[-1], dtype=lower.dtype).expand(lower.shape)
+    identity = FUNCTIONS["eye"](lower.shape[-1], dtype=lower.dtype, device=lower.device).expand(lower.shape)
     inverse = linalg.solve_triangular(lower, identity, upper=False)
     return inverse.mT @ inverse
 

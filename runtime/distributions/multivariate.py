@@ -41,7 +41,7 @@ def _cholesky_of_inverse(precision):
     """The lower Cholesky factor of the inverse of a matrix."""
     flipped = linalg.cholesky(precision.flip((-2, -1)))
     upper = flipped.flip((-2, -1)).mT
-    identity = FUNCTIONS["eye"](precision.shape[-1], dtype=precision.dtype).expand(precision.shape)
+    identity = FUNCTIONS["eye"](precision.shape[-1], dtype=precision.dtype, device=precision.device).expand(precision.shape)
     return linalg.solve_triangular(upper, identity, upper=False)
 
 
@@ -86,7 +86,7 @@ class MultivariateNormal(Distribution):
     def precision_matrix(self):
         """The inverse of the covariance."""
         inverse = linalg.solve_triangular(self.scale_tril, FUNCTIONS["eye"](
-            self._event_shape[0], dtype=self.loc.dtype).expand(self.scale_tril.shape), upper=False)
+            self._event_shape[0], dtype=self.loc.dtype, device=self.loc.device).expand(self.scale_tril.shape), upper=False)
         return inverse.mT @ inverse
 
     @property
@@ -107,7 +107,7 @@ class MultivariateNormal(Distribution):
     def rsample(self, sample_shape=()):
         """Differentiable samples."""
         shape = self._extended_shape(sample_shape)
-        return self.loc + times(self.scale_tril, noise.randn(size=shape, dtype=self.loc.dtype))
+        return self.loc + times(self.scale_tril, noise.randn(size=shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value):
         """Of the density at a value."""
@@ -143,7 +143,8 @@ class LowRankMultivariateNormal(Distribution):
         self.cov_factor = cov_factor.expand(*batch, *cov_factor.shape[-2:])
         weighted = self.cov_factor.mT / self.cov_diag.unsqueeze(-2)
         rank = self.cov_factor.shape[-1]
-        self._capacitance = linalg.cholesky(weighted @ self.cov_factor + FUNCTIONS["eye"](rank, dtype=loc.dtype))
+        identity = FUNCTIONS["eye"](rank, dtype=loc.dtype, device=loc.device)
+        self._capacitance = linalg.cholesky(weighted @ self.cov_factor + identity)
         super().__init__(batch, event, validate_args=validate_args)
 
     @property
@@ -181,8 +182,10 @@ class LowRankMultivariateNormal(Distribution):
     def rsample(self, sample_shape=()):
         """Differentiable samples."""
         shape, kind = self._extended_shape(sample_shape), self.loc.dtype
-        along = noise.randn(size=shape[:-1] + self.cov_factor.shape[-1:], dtype=kind)
-        return self.loc + times(self.cov_factor, along) + self.cov_diag.sqrt() * noise.randn(size=shape, dtype=kind)
+        here = self.loc.device
+        along = noise.randn(size=shape[:-1] + self.cov_factor.shape[-1:], dtype=kind, device=here)
+        beside = noise.randn(size=shape, dtype=kind, device=here)
+        return self.loc + times(self.cov_factor, along) + self.cov_diag.sqrt() * beside
 
     def _half_log_det(self):
         return half_log_det(self._capacitance) + 0.5 * self.cov_diag.log().sum(-1)

@@ -18,7 +18,8 @@ def broadcast_all(*values) -> tuple:
         raise ArgumentError("distributions take numbers and tensors as parameters, got "
                             + ", ".join(type(v).__name__ for v in values))
     kind = next((v.dtype for v in values if isinstance(v, Tensor)), Defaults.dtype)
-    tensors = [v if isinstance(v, Tensor) else FUNCTIONS["tensor"](v, dtype=kind) for v in values]
+    here = next((v.device for v in values if isinstance(v, Tensor)), None)
+    tensors = [v if isinstance(v, Tensor) else FUNCTIONS["tensor"](v, dtype=kind, device=here) for v in values]
     return tuple(FUNCTIONS["broadcast_tensors"](*tensors))
 
 
@@ -70,7 +71,7 @@ def tril_matrix_to_vec(mat, diag=0):
     n = mat.shape[-1]
     if not -n < diag < n:
         raise ArgumentError(f"diag must be between {1 - n} and {n - 1}, got {diag}")
-    rows, columns = FUNCTIONS["tril_indices"](n, n, diag)
+    rows, columns = FUNCTIONS["tril_indices"](n, n, diag, device=mat.device)
     return mat[..., rows, columns]
 
 
@@ -78,9 +79,9 @@ def vec_to_tril_matrix(vec, diag=0):
     """A lower triangular matrix of its entries, row by row."""
     count = vec.shape[-1]
     n = int((-(1 + 2 * diag) + ((1 + 2 * diag) ** 2 + 8 * count + 4 * abs(diag) * (diag + 1)) ** 0.5) / 2)
-    rows, columns = FUNCTIONS["tril_indices"](n, n, diag)
+    rows, columns = FUNCTIONS["tril_indices"](n, n, diag, device=vec.device)
     if rows.numel() != count:
         raise ArgumentError(f"{count} entries do not fill the lower triangle of a square matrix")
-    empty = FUNCTIONS["zeros"]((*vec.shape[:-1], n * n), dtype=vec.dtype)
+    empty = FUNCTIONS["zeros"]((*vec.shape[:-1], n * n), dtype=vec.dtype, device=vec.device)
     where = (rows * n + columns).expand(vec.shape)
     return empty.scatter(-1, where, vec).reshape(*vec.shape[:-1], n, n)

@@ -1,5 +1,7 @@
 """Continuous relaxations of discrete families, whose samples are differentiable: RelaxedBernoulli, RelaxedOneHotCategorical."""
 
+import math
+
 from ..api import random as noise
 from ..api.register import FUNCTIONS
 from . import constraints
@@ -14,7 +16,7 @@ __all__ = ["ExpRelaxedCategorical", "LogitRelaxedBernoulli", "RelaxedBernoulli",
 
 
 def _uniform(shape, like):
-    return clamp_probs(noise.rand(size=shape, dtype=like.dtype))
+    return clamp_probs(noise.rand(size=shape, dtype=like.dtype, device=like.device))
 
 
 class LogitRelaxedBernoulli(Distribution):
@@ -102,7 +104,7 @@ class ExpRelaxedCategorical(Distribution):
         count = self._categorical._num_events
         logits, value = broadcast_all(self.logits, value)
         temperature = FUNCTIONS["as_tensor"](self.temperature).to(value.dtype)
-        scale = FUNCTIONS["tensor"](float(count), dtype=value.dtype).lgamma() + temperature.log() * (count - 1)
+        scale = math.lgamma(count) + temperature.log() * (count - 1)
         return (logits - value * temperature).log_softmax(-1).sum(-1) + scale
 
 

@@ -335,7 +335,7 @@ class ReshapeTransform(Transform):
 
     def log_abs_det_jacobian(self, x, y):
         """0."""
-        return FUNCTIONS["zeros"](tuple(x.shape[:x.ndim - len(self.in_shape)]), dtype=x.dtype)
+        return FUNCTIONS["zeros"](tuple(x.shape[:x.ndim - len(self.in_shape)]), dtype=x.dtype, device=x.device)
 
     def _swapped(self, shape, old, new):
         cut = len(shape) - len(old)

@@ -203,7 +203,7 @@ class InverseGamma(TransformedDistribution):
 
     def __init__(self, concentration, rate, validate_args=None):
         base = Gamma(concentration, rate, validate_args=validate_args)
-        minus = -FUNCTIONS["ones"]((), dtype=base.rate.dtype)
+        minus = -FUNCTIONS["ones"]((), dtype=base.rate.dtype, device=base.rate.device)
         super().__init__(base, PowerTransform(minus), validate_args=validate_args)
 
     concentration = property(lambda self: self.base_dist.concentration)

@@ -266,11 +266,11 @@ class StickBreakingTransform(Transform):
 
     @staticmethod
     def _offset(count, like):
-        return FUNCTIONS["arange"](count, 0, -1, dtype=like.dtype).log()
+        return FUNCTIONS["arange"](count, 0, -1, dtype=like.dtype, device=like.device).log()
 
     def _call(self, x):
         z = SigmoidTransform()(x - self._offset(x.shape[-1], x))
-        pad = FUNCTIONS["ones"]((*x.shape[:-1], 1), dtype=x.dtype)
+        pad = FUNCTIONS["ones"]((*x.shape[:-1], 1), dtype=x.dtype, device=x.device)
         left = FUNCTIONS["cat"]([pad, (1 - z).cumprod(-1)], -1)
         return FUNCTIONS["cat"]([z, pad], -1) * left
 
@@ -339,8 +339,8 @@ class CorrCholeskyTransform(Transform):
         eps = FUNCTIONS["finfo"](x.dtype).eps
         r = vec_to_tril_matrix(x.tanh().clamp(min=-1 + eps, max=1 - eps), diag=-1)
         rest = (1 - r * r).sqrt().cumprod(-1)
-        identity = FUNCTIONS["eye"](r.shape[-1], dtype=r.dtype)
-        ones = FUNCTIONS["ones"]((*r.shape[:-1], 1), dtype=r.dtype)
+        identity = FUNCTIONS["eye"](r.shape[-1], dtype=r.dtype, device=r.device)
+        ones = FUNCTIONS["ones"]((*r.shape[:-1], 1), dtype=r.dtype, device=r.device)
         return (r + identity) * FUNCTIONS["cat"]([ones, rest[..., :-1]], -1)
 
     def _inverse(self, y):
@@ -350,7 +350,7 @@ class CorrCholeskyTransform(Transform):
     @staticmethod
     def _left(y):
         """What of each row's length is left for an entry and those behind it, squared."""
-        ones = FUNCTIONS["ones"]((*y.shape[:-1], 1), dtype=y.dtype)
+        ones = FUNCTIONS["ones"]((*y.shape[:-1], 1), dtype=y.dtype, device=y.device)
         return FUNCTIONS["cat"]([ones, (1 - (y * y).cumsum(-1))[..., :-1]], -1)
 
     def log_abs_det_jacobian(self, x, y):

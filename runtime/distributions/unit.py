@@ -97,7 +97,7 @@ class GeneralizedPareto(Distribution):
 
     def rsample(self, sample_shape=()):
         """Values that are differentiable functions of the parameters."""
-        return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=self.loc.dtype))
+        return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value):
         """Of the density at a value."""
@@ -221,7 +221,8 @@ class ContinuousBernoulli(ExponentialFamily):
 
     def rsample(self, sample_shape=()):
         """Values that are differentiable functions of the parameter."""
-        return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=self.probs.dtype))
+        like = self.probs
+        return self.icdf(FUNCTIONS["rand"](self._extended_shape(sample_shape), dtype=like.dtype, device=like.device))
 
     def log_prob(self, value):
         """Of the density at a value."""

@@ -15,6 +15,7 @@ from ..autograd import functional
 from ..autograd.backward import grad as _grad
 from ..autograd.grad_mode import enable_grad
 from ..batching.level import ends_of, has_outer_history, is_batched, over_batch
+from ..placement import beside
 from ..pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
@@ -219,7 +220,7 @@ def _check_like(given, like, who, what, of):
 def _unit_batch(t, start, stop):
     """Rows `start` to `stop` of the identity, each in the shape of a tensor."""
     n = numel_of(t)
-    return wrap(np.eye(n, dtype=t._a.dtype)[start:stop].reshape(stop - start, *shape_of(t)))
+    return beside(wrap(np.eye(n, dtype=t._a.dtype)[start:stop].reshape(stop - start, *shape_of(t))), t)
 
 
 def _in_chunks(t, chunk_size, work):

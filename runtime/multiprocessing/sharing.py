@@ -6,6 +6,7 @@ import sys
 import numpy as np
 
 from ...ir.errors import AutogradError
+from ..device_array import DeviceArray
 from ..state import tls
 from ..tensor import Tensor
 from .blocks import block_of, empty
@@ -17,8 +18,9 @@ def is_shared(t: Tensor) -> bool:
 
 
 def share_memory_(t: Tensor) -> Tensor:
-    """Moves the memory of a tensor, and of every tensor that shares it, to where other processes can map it."""
-    if not is_shared(t):
+    """Moves the memory of a tensor, and of every tensor that shares it, to where other processes can map it; that of devices
+    stays."""
+    if t._a.__class__ is not DeviceArray and not is_shared(t):
         if tls.m.recorder is not None:
             tls.m.recorder.refuse("it moves a tensor into shared memory", "do that outside of the function")
         _move(t)

@@ -73,7 +73,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     def _of_targets(self, x, y):
         """log p(y | x), row by row: only the clusters that occur are computed, for their rows."""
-        place, late = FUNCTIONS["where"](y < self.shortlist_size, y, 0), FUNCTIONS["zeros"](y.shape, dtype=x.dtype)
+        place = FUNCTIONS["where"](y < self.shortlist_size, y, 0)
+        late = FUNCTIONS["zeros"](y.shape, dtype=x.dtype, device=x.device)
         for i, tail in enumerate(self.tail):
             low, high = self.cutoffs[i], self.cutoffs[i + 1]
             rows = ((y >= low) & (y < high)).nonzero().squeeze(1)

@@ -72,15 +72,15 @@ def _combined(name, mask_mods):
     return combined
 
 
-def _indices(shape):
+def _indices(shape, device=None):
     """One index tensor for each dimension, which together broadcast to a shape."""
-    return [FUNCTIONS["arange"](n).reshape([n if i == d else 1 for i in range(4)]) for d, n in enumerate(shape)]
+    return [FUNCTIONS["arange"](n, device=device).reshape([n if i == d else 1 for i in range(4)]) for d, n in enumerate(shape)]
 
 
 def create_mask(mod_fn, B, H, Q_LEN, KV_LEN, device="cpu"):
     """The mask of a mask_mod as a tensor of bools, (B, H, Q_LEN, KV_LEN); None for B or H is 1."""
     shape = (B or 1, H or 1, Q_LEN, KV_LEN)
-    return mod_fn(*[i.to(device) for i in _indices(shape)]).to(dt.bool_).expand(shape)
+    return mod_fn(*_indices(shape, device)).to(dt.bool_).expand(shape)
 
 
 class BlockMask:
@@ -114,7 +114,7 @@ class BlockMask:
         if self._counts is None:
             b, h, n, m = self.shape
             rows, columns = -(-n // q), -(-m // kv)
-            counted = FUNCTIONS["zeros"](b, h, rows * q, columns * kv, dtype=dt.int64)
+            counted = FUNCTIONS["zeros"](b, h, rows * q, columns * kv, dtype=dt.int64, device=self.mask.device)
             counted[:, :, :n, :m] = self.mask.to(dt.int64)
             self._counts = counted.reshape(b, h, rows, q, columns, kv).sum((3, 5))
         return self._counts, q * kv
@@ -295,7 +295,7 @@ def _composed(query, key, value, score_mod, block_mask, factor):
     wide = dt.accumulator(query.dtype)
     scores = query.to(wide) @ key.to(wide).transpose(-1, -2) * factor
     if score_mod is not None:
-        scores = score_mod(scores, *_indices(shape_of(scores))).to(wide)
+        scores = score_mod(scores, *_indices(shape_of(scores), scores.device)).to(wide)
     if block_mask is not None:
         scores = FUNCTIONS["where"](block_mask.mask, scores, -math.inf)
     most = scores.detach().amax(-1, keepdim=True)

@@ -52,9 +52,10 @@ class Terms(Level):
         self.sizes_seen = (*query._a.shape[:3], key._a.shape[2])
         lengths = (*shape_of(query)[:3], shape_of(key)[2])
         self.distances = lengths[QUERY] + lengths[KEY] - 1
-        self.ranges = [_along(axis, FUNCTIONS["arange"](n)) for axis, n in enumerate(lengths)]
-        self.distance = _along(DISTANCE, FUNCTIONS["arange"](lengths[QUERY] - 1, -lengths[KEY], -1))
-        self.none = FUNCTIONS["zeros"]((), dtype=query.dtype)
+        self.ranges = [_along(axis, FUNCTIONS["arange"](n, device=query.device)) for axis, n in enumerate(lengths)]
+        apart = FUNCTIONS["arange"](lengths[QUERY] - 1, -lengths[KEY], -1, device=query.device)
+        self.distance = _along(DISTANCE, apart)
+        self.none = FUNCTIONS["zeros"]((), dtype=query.dtype, device=query.device)
 
     def stand_in(self, term, seen, dtype) -> Tensor:
         """The tensor that the function sees."""
@@ -148,7 +149,8 @@ class Terms(Level):
             return _shifted(said, added if op is ew.add else -added)
         if op is ew.where and at == [1] and isinstance(args[2], float) and args[2] == -np.inf:
             open_ = self._added(args[0], terms[0])
-            return _shifted(said, ew.where(open_, FUNCTIONS["zeros"](open_.shape, dtype=self.none.dtype), args[2]))
+            zeros = FUNCTIONS["zeros"](open_.shape, dtype=self.none.dtype, device=self.none.device)
+            return _shifted(said, ew.where(open_, zeros, args[2]))
         raise Unknown
 
     def _added(self, value, term):

@@ -183,5 +183,5 @@ def _places_of_largest(found, weight, indices, bag):
     """The last index of each bag whose row holds the bag's largest element, for each column."""
     hit = weight.detach()[indices] == found.detach()[bag]
     candidates = FUNCTIONS["where"](hit, indices.unsqueeze(1), -1)
-    none = FUNCTIONS["full"](tuple(found.shape), -1, dtype=candidates.dtype)
+    none = FUNCTIONS["full"](tuple(found.shape), -1, dtype=candidates.dtype, device=candidates.device)
     return none.scatter_reduce(0, bag.unsqueeze(1).expand(candidates.shape), candidates, "amax").clamp(min=0)

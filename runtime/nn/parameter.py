@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import DTypeError
+from ..device_array import zeros_beside
 from ..interop import recorded_copy, taken_along
 from ..state import Defaults, tls
 from ..storage import Storage
@@ -118,7 +119,7 @@ class Uninitialized:
     def materialize(self, shape, dtype=None):
         """Gives the tensor its shape; the values are for the module to fill."""
         kind = dtype.np if dtype is not None else self._a.dtype
-        self._a = np.zeros(tuple(shape), kind)
+        self._a = zeros_beside(self._a, tuple(shape), kind)
         self._storage = Storage()
         self.__class__ = self._becomes
 

@@ -32,7 +32,7 @@ class SyncBatchNorm(_BatchNorm):
         factor = self._factor()
         dims = [0, *range(2, input.ndim)]
         shape = (1, -1, *(1,) * (input.ndim - 2))
-        rows = FUNCTIONS["full"]((1,), float(input.numel() // input.shape[1]), dtype=input.dtype)
+        rows = FUNCTIONS["full"]((1,), float(input.numel() // input.shape[1]), dtype=input.dtype, device=input.device)
         total = all_reduce(FUNCTIONS["cat"]([input.sum(dims), rows]), group=self.process_group)
         count = total[-1].detach()
         mean = total[:-1] / count

@@ -341,10 +341,15 @@ class Optimizer:
 
 
 def _fitted(value, p, key=None):
-    """A copy of a state value; floating point tensors take the parameter's dtype (step counts keep theirs)."""
+    """A copy of a state value. Tensors go to the parameter's device (numbers stay where they are: the host steers by them), and
+    those of floating point take its dtype (step counts keep theirs)."""
     if isinstance(value, Tensor):
-        cast = p is not None and key != "step" and p.dtype.is_floating_point and value.dtype.is_floating_point
-        return FUNCTIONS["clone"](value.detach().to(p.dtype) if cast else value.detach())
+        value = value.detach()
+        if p is not None and key != "step":
+            here = p.device if value.ndim or not p.ndim else value.device
+            cast = p.dtype.is_floating_point and value.dtype.is_floating_point
+            value = value.to(device=here, dtype=p.dtype if cast else value.dtype)
+        return FUNCTIONS["clone"](value)
     if isinstance(value, dict):
         return {k: _fitted(v, p, k) for k, v in value.items()}
     if isinstance(value, (list, tuple)):

@@ -13,7 +13,7 @@ import zlib
 import numpy as np
 
 from ...ir.errors import FileError
-from .tree import Reader, Writer
+from .tree import Reader, Writer, no_device
 from .windows import Block
 
 INDEX = "ingot.json"
@@ -130,8 +130,8 @@ def fill(file, memory) -> int:
     return done
 
 
-def read(archive: Archive):
-    """The object that `write` was given."""
+def read(archive: Archive, where=no_device):
+    """The object that `write` was given; `where(location)` is the device for what was at a location, None for the CPU."""
     index = json.loads(archive.text(INDEX))
     if type(index) is not dict or type(index.get("format")) is not int:
         raise FileError(f"{archive.name}: {INDEX} does not describe an ingot file")
@@ -140,4 +140,4 @@ def read(archive: Archive):
     if index["byteorder"] not in ("little", "big"):
         raise FileError(f"{archive.name}: unknown byte order {index['byteorder']!r}")
     blocks = [archive.block(f"data/{i}", n, index["byteorder"]) for i, n in enumerate(index["blocks"])]
-    return Reader(index["tensors"], blocks, archive.name).decode(index["tree"])
+    return Reader(index["tensors"], blocks, archive.name, where).decode(index["tree"])

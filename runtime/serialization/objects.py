@@ -53,9 +53,9 @@ def write(obj, file) -> None:
     container.write(pickler.tensors, file, {container.OBJECTS: memory.getvalue()})
 
 
-def read(archive):
-    """The object in a file that `write` made."""
-    tensors, pickled = container.read(archive), io.BytesIO(archive.text(container.OBJECTS))
+def read(archive, where):
+    """The object in a file that `write` made, its tensors on the devices that `where` says."""
+    tensors, pickled = container.read(archive, where), io.BytesIO(archive.text(container.OBJECTS))
     try:
         table = _TABLE | {f"{c.__module__}.{c.__qualname__}": c for c in _modules()}
         return PickleMachine(table, tensors.__getitem__, archive.name, _modules()).run(pickled)

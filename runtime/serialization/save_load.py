@@ -11,8 +11,10 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError, FileError, IngotError
 from ...ir.lazy import lazy
-from ..device import Device, require
+from ..device import CPU, DRIVERS, Device, available, require
+from ..placement import moved
 from ..state import tls
+from ..tensor import wrap
 from . import container, safetensors, torch_files
 
 objects = lazy(__package__, ".objects")
@@ -85,20 +87,48 @@ def load(f, map_location=None, pickle_module=None, *, weights_only=True, mmap=No
     `f` is a path or an open, seekable binary file. `mmap=True` maps the file into memory instead of reading it: quick, and
     checksums are not checked; tensors may be written, the file stays as it is. No code in a file is run: of PyTorch's files
     plain data and tensors are read, of ingot's also its own modules, and what `serialization.add_safe_globals` allows;
-    `weights_only` is accepted and changes nothing of that. `map_location` may name the CPU; everything is loaded there.
+    `weights_only` is accepted and changes nothing of that.
+
+    Tensors go to the device that they were saved from, and to the CPU where there is no such device. `map_location` may name a
+    device for all, be a dict {"cuda:0": "cpu"}, or a function that is given a tensor of no elements and the location, and gives
+    the tensor where it is to be (`lambda t, location: t.cuda(1)`), or None.
     """
-    if isinstance(map_location, (str, Device)):
-        require(map_location)
+    where = _locations(map_location)
     if tls.m.recorder is not None:
         tls.m.recorder.refuse("it loads a file", "load it outside of the function")
     if hasattr(f, "read"):
         if mmap:
             raise ArgumentError("load: mmap=True needs a path, not an open file")
-        return _guarded(_seekable(f), getattr(f, "name", type(f).__name__), None)
+        return _guarded(_seekable(f), getattr(f, "name", type(f).__name__), None, where)
     path = _path(f)
     with open(path, "rb") as file:
         mapped = np.memmap(path, np.uint8, mode="c") if mmap and os.path.getsize(path) else None
-        return _guarded(file, os.path.basename(path), mapped)
+        return _guarded(file, os.path.basename(path), mapped, where)
+
+
+def _locations(map_location):
+    """A function from the location of saved tensors to the device they go to, None for the CPU."""
+    def there(device):
+        return None if device.type == "cpu" else device
+
+    def as_saved(location):
+        device = Device(location) if location.partition(":")[0] in ("cpu", *DRIVERS) else CPU
+        known = device.type == "cpu" or (available(device.type) and (device.index or 0) < DRIVERS[device.type].count())
+        return there(device) if known else None
+
+    if map_location is None:
+        return as_saved
+    if isinstance(map_location, (str, Device)):
+        return lambda location, device=require(map_location): there(device)
+    if isinstance(map_location, dict):
+        named = {str(k): require(v) for k, v in map_location.items()}
+        return lambda location: there(named[location]) if location in named else as_saved(location)
+
+    def asked(location):
+        found = map_location(wrap(np.empty(0, np.uint8)), location)
+        return as_saved(location) if found is None else there(found.device)
+
+    return asked
 
 
 def _seekable(f):
@@ -107,10 +137,10 @@ def _seekable(f):
     return io.BytesIO(f.read())
 
 
-def _guarded(file, name, mapped):
+def _guarded(file, name, mapped, where):
     """Reads, and turns whatever goes wrong with the content into one FileError."""
     try:
-        return _read(file, str(name), mapped)
+        return _read(file, str(name), mapped, where)
     except FileError:
         raise
     except IngotError as e:
@@ -123,7 +153,7 @@ def _guarded(file, name, mapped):
         raise FileError(f"{name} is damaged or of an unknown format ({type(e).__name__}: {e})") from e
 
 
-def _read(file, name, mapped):
+def _read(file, name, mapped, where):
     start = file.tell()
     head = file.read(32)
     file.seek(0, io.SEEK_END)
@@ -132,11 +162,14 @@ def _read(file, name, mapped):
     if head[:4] == b"PK\x03\x04":
         archive = container.Archive(file, name, mapped)
         if container.OBJECTS in archive.entries:
-            return objects.read(archive)
-        return container.read(archive) if container.INDEX in archive.entries else torch_files.read_zip(archive)
+            return objects.read(archive, where)
+        if container.INDEX in archive.entries:
+            return container.read(archive, where)
+        return torch_files.read_zip(archive, where)
     if head.startswith(torch_files.LEGACY_HEAD):
-        return torch_files.read_legacy(file, size, name)
+        return torch_files.read_legacy(file, size, name, where)
     if safetensors.header_length(head, size) is not None:
-        return safetensors.read(file, size, name, mapped)
+        found, device = safetensors.read(file, size, name, mapped), where("cpu")
+        return found if device is None else {k: moved(t, device) for k, t in found.items()}
     raise FileError(f"{name} is not a file that ingot reads (its own, .safetensors, or of torch.save)"
                     + (": it is empty" if not size else ""))

@@ -8,6 +8,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import FileError
 from ..device import Device
+from ..interop import on_device
 from ..tensor import Size, Tensor
 from .classes import as_class
 from .container import Archive, fill
@@ -30,10 +31,11 @@ class StorageType:
 
 
 class Stored:
-    """A storage of the file: its block of memory, and the dtype that it was saved with."""
+    """A storage of the file: its block of memory, the dtype that it was saved with, and the device that tensors over it go to
+    (None for the CPU)."""
 
-    def __init__(self, block: Block, dtype):
-        self.block, self.dtype = block, dtype
+    def __init__(self, block: Block, dtype, device=None):
+        self.block, self.dtype, self.device = block, dtype, device
 
 
 def _window(stored, offset, size, stride, dtype=None, cls=Tensor):
@@ -44,7 +46,8 @@ def _window(stored, offset, size, stride, dtype=None, cls=Tensor):
     numbers = (offset, *size, *stride)
     if not all(type(n) is int for n in numbers):
         raise FileError(f"a tensor of size {size}, stride {stride} and offset {offset}")
-    return stored.block.tensor(dtype, tuple(size), tuple(s * item for s in stride), offset * item, cls)
+    t = stored.block.tensor(dtype, tuple(size), tuple(s * item for s in stride), offset * item, cls)
+    return t if stored.device is None else on_device(cls, t, stored.device, False, {})
 
 
 def _rebuild_tensor(storage, offset, size, stride):
@@ -110,20 +113,20 @@ GLOBALS = _torch_globals()
 
 
 def _storage_id(pid, name):
-    """The parts of a persistent id: storage type, key, location and number of elements."""
+    """Of a persistent id: the dtype, key, number of elements and location of a storage."""
     if type(pid) is not tuple or len(pid) < 5 or pid[0] != "storage" or type(pid[1]) is not StorageType:
         raise FileError(f"{name}: an unknown kind of external object: {pid[:1] if type(pid) is tuple else pid!r}")
-    _, kind, key, _, numel = pid[:5]
+    _, kind, key, location, numel = pid[:5]
     if type(numel) is not int or numel < 0:
         raise FileError(f"{name}: a storage of {numel!r} elements")
-    return kind.dtype, str(key), numel
+    return kind.dtype, str(key), numel, str(location)
 
 
 # The zip format.
 
 
-def read_zip(archive: Archive):
-    """The object of a zip archive made by torch.save."""
+def read_zip(archive: Archive, where):
+    """The object of a zip archive made by torch.save; `where(location)` is the device that a storage goes to."""
     pickles = [n for n in archive.entries if n == "data.pkl" or n.endswith("/data.pkl")]
     if len(pickles) != 1:
         raise FileError(f"{archive.name} is a zip archive, but neither an ingot nor a PyTorch file")
@@ -136,10 +139,10 @@ def read_zip(archive: Archive):
     found = {}
 
     def persistent(pid):
-        dtype, key, numel = _storage_id(pid, archive.name)
+        dtype, key, numel, location = _storage_id(pid, archive.name)
         if key not in found:
             found[key] = archive.block(f"{prefix}data/{key}", numel * dtype.itemsize, order)
-        return Stored(found[key], dtype)
+        return Stored(found[key], dtype, where(location))
 
     return PickleMachine(GLOBALS, persistent, archive.name).run(io.BytesIO(archive.text(pickles[0])))
 
@@ -147,8 +150,9 @@ def read_zip(archive: Archive):
 # The legacy format: pickles of magic number, protocol, system, object and storage keys, then the storages.
 
 
-def read_legacy(file, size, name):
-    """The object of a file made by torch.save before 1.6."""
+def read_legacy(file, size, name, where):
+    """The object of a file made by torch.save before 1.6; `where(location)` is the device that a storage goes to. Storages come
+    behind it, so it is read twice."""
 
     def plain():
         return PickleMachine(GLOBALS, _no_storage, name).run(file)
@@ -162,28 +166,31 @@ def read_legacy(file, size, name):
     found: dict = {}
 
     def persistent(pid):
-        dtype, key, numel = _storage_id(pid, name)
+        dtype, key, numel, location = _storage_id(pid, name)
         view = pid[5] if len(pid) > 5 else None
         nbytes = numel * dtype.itemsize
         if key not in found:
             if sum(b.memory.nbytes for b, _ in found.values()) + nbytes > size:
                 raise FileError(f"{name}: its storages are larger than the file; it is cut off")
             found[key] = (Block(np.zeros(nbytes, np.uint8), name), dtype)
-        return _viewed(found[key][0], dtype, view, name)
+        return _viewed(found[key][0], dtype, view, name, where(location) if is_filled else None)
 
-    result = PickleMachine(GLOBALS, persistent, name).run(file)
+    start, is_filled = file.tell(), False
+    PickleMachine(GLOBALS, persistent, name).run(file)
     _fill_storages(file, plain(), found, name)
-    return result
+    file.seek(start)
+    is_filled = True
+    return PickleMachine(GLOBALS, persistent, name).run(file)
 
 
 def _no_storage(pid):
     raise FileError("a storage where none can be")
 
 
-def _viewed(block, dtype, view, name):
+def _viewed(block, dtype, view, name, device):
     """A storage that is a part of another one."""
     if view is None:
-        return Stored(block, dtype)
+        return Stored(block, dtype, device)
     _, offset, numel = view
     item = dtype.itemsize
     whole = type(offset) is int and type(numel) is int and offset >= 0 and numel >= 0
@@ -191,7 +198,7 @@ def _viewed(block, dtype, view, name):
         raise FileError(f"{name}: a view of a storage that is larger than it")
     part = Block(block.memory[offset * item:(offset + numel) * item], name)
     part.storage = block.storage
-    return Stored(part, dtype)
+    return Stored(part, dtype, device)
 
 
 def _fill_storages(file, keys, found, name):

@@ -13,12 +13,16 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, FileError
 from ..device import Device
-from ..interop import owner_of
+from ..interop import on_device, owner_of
 from ..tensor import Size, Tensor
 from .classes import class_named, name_of
 from .windows import Block
 
 MAX_DEPTH = 100
+
+
+def no_device(location):
+    """Where tensors go that are all to be on the CPU: None."""
 
 
 class Writer:
@@ -90,6 +94,8 @@ class Writer:
                 raise self._refuse(t)
             a = t.detach().cpu()._to_copy()
             index = self._tensor_index[id(t)] = self._array(a, name_of(type(t)), t.requires_grad)
+            if not t.is_cpu:
+                self.tensors[index]["device"] = str(t.device)
             self._kept.append(t)
         return index
 
@@ -152,10 +158,10 @@ _SCALARS = {
 
 
 class Reader:
-    """Turns JSON back into data, with tensors over the blocks of a file."""
+    """Turns JSON back into data, with tensors over the blocks of a file, or where `where(location)` puts what was at one."""
 
-    def __init__(self, tensors, blocks: list[Block], name: str):
-        self.tensors, self.blocks, self.name = tensors, blocks, name
+    def __init__(self, tensors, blocks: list[Block], name: str, where=no_device):
+        self.tensors, self.blocks, self.name, self.where = tensors, blocks, name, where
         self._made: dict = {}
 
     def decode(self, x, depth=0):
@@ -195,6 +201,8 @@ class Reader:
         if index not in self._made:
             d, block, window = self._described(index)
             t = block.tensor(*window, class_named(d["class"]))
+            device = self.where(str(d.get("device", "cpu")))
+            t = t if device is None else on_device(type(t), t, device, False, {})
             self._made[index] = t.requires_grad_() if d["requires_grad"] is True else t
         return self._made[index]
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
-from ..api.creation import require_device
+from ..api.creation import made, require_device
 from ..api.layouts import strided
 from ..creation import as_array_tensor
+from ..placement import put
 from ..state import Defaults
 from ..tensor import Tensor
 
@@ -27,8 +28,8 @@ def _made(name, values, M, sym, dtype, layout, device, requires_grad) -> Tensor:
     if M < 0:
         raise ArgumentError(f"{name} takes a number of points of at least 0, got {M}")
     found = np.ones(M) if M < 2 else values(np.arange(M, dtype=np.float64), M if sym else M + 1)
-    made = as_array_tensor(found.astype(d.np))
-    return made.requires_grad_() if requires_grad else made
+    window = put(made(as_array_tensor(found.astype(d.np))), device)
+    return window.requires_grad_() if requires_grad else window
 
 
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):

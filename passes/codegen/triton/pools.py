@@ -35,13 +35,16 @@ def _parameters(pointers):
 
 
 @functools.lru_cache(32)
-def maximum(kind: dt.DType) -> Source:
-    """The largest element of each window (nan wins, then the first), and its place in the plane."""
+def maximum(kind: dt.DType, even: bool = False) -> Source:
+    """The largest element of each window (nan wins, then the first), and its place in the plane. `even`: windows are bins that
+    share the plane out, at most KD, KH and KW long."""
     work = _work(kind)
     better = "(v > best)" if not kind.is_floating_point else "(v > best) | ((v != v) & (best == best))"
     lines = [*_start("Q", ("qD", "qH", "qW")), f"best = tl.zeros([BLOCK], {TYPE[work]})", "which = at * 0 - 1",
-             "for t in range(0, KD * KH * KW):", *_TAP, *[f"    a{d} = q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS],
-             "    inside = there & " + " & ".join([f"(a{d} >= 0) & (a{d} < I{d})" for d in DIMS]),
+             "for t in range(0, KD * KH * KW):", *_TAP,
+             *[f"    a{d} = " + (f"q{d} * I{d} // Q{d} + t{d}" if even else f"q{d} * S{d} - P{d} + t{d} * L{d}") for d in DIMS],
+             "    inside = there & " + " & ".join(
+                 [f"(a{d} * Q{d} < (q{d} + 1) * I{d})" if even else f"(a{d} >= 0) & (a{d} < I{d})" for d in DIMS]),
              "    place = (aD * IH + aH) * IW + aW",
              f"    v = tl.load(x + (plane * (ID * IH * IW) + place), inside, 0).to({TYPE[work]})",
              f"    take = inside & ((which < 0) | {better})", "    best = tl.where(take, v, best)",
@@ -49,7 +52,8 @@ def maximum(kind: dt.DType) -> Source:
              f"tl.store(out + at, best.to({TYPE[dt.uint8 if kind is dt.bool_ else kind]}), there)",
              "tl.store(places + at, which.to(tl.int64), there)"]
     pointers = (("x", kind), ("out", kind), ("places", dt.int64))
-    return made(f"max_pool_{kind.short}", _parameters(pointers), ("INDEX", *WINDOW, "BLOCK"), lines)
+    name = f"{'adaptive_' if even else ''}max_pool_{kind.short}"
+    return made(name, _parameters(pointers), ("INDEX", *WINDOW, "BLOCK"), lines)
 
 
 def _count(divisor: bool) -> list:

@@ -50,7 +50,7 @@ def _with_dropout(q, k, v, mask, p, causal, scale):
     """Attention whose probabilities are dropped at random."""
     scores = (q @ k.transpose(-1, -2)) * scale
     if causal:
-        mask = FUNCTIONS["ones"]((q.shape[-2], k.shape[-2]), dtype=dt.bool_).tril()
+        mask = FUNCTIONS["ones"]((q.shape[-2], k.shape[-2]), dtype=dt.bool_, device=q.device).tril()
     if mask is not None and mask.dtype is dt.bool_:
         scores = scores.masked_fill(~mask, -math.inf)
     elif mask is not None:
@@ -62,7 +62,7 @@ def canonical_mask(mask, dtype):
     """A mask as floats to add: bools say where NOT to look."""
     if mask is None or mask.dtype is not dt.bool_:
         return mask
-    return FUNCTIONS["zeros"](mask.shape, dtype=dtype).masked_fill(mask, -math.inf)
+    return FUNCTIONS["zeros"](mask.shape, dtype=dtype, device=mask.device).masked_fill(mask, -math.inf)
 
 
 def _projected(query, key, value, weights, biases):
@@ -86,7 +86,8 @@ def _merged_mask(attn_mask, key_padding_mask, batch, heads, extra):
         return None
     merged = masks[0] if len(masks) == 1 else masks[0] + masks[1]
     if extra:
-        merged = FUNCTIONS["cat"]([merged, FUNCTIONS["zeros"]((*merged.shape[:-1], extra), dtype=merged.dtype)], -1)
+        open_ = FUNCTIONS["zeros"]((*merged.shape[:-1], extra), dtype=merged.dtype, device=merged.device)
+        merged = FUNCTIONS["cat"]([merged, open_], -1)
     return merged
 
 
@@ -126,7 +127,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     k, v = (given.reshape(batch, num_heads, *given.shape[1:]) if given is not None else own
             for given, own in ((static_k, k), (static_v, v)))
     if add_zero_attn:
-        zeros = FUNCTIONS["zeros"]((batch, num_heads, 1, k.shape[-1]), dtype=k.dtype)
+        zeros = FUNCTIONS["zeros"]((batch, num_heads, 1, k.shape[-1]), dtype=k.dtype, device=k.device)
         k, v, extra = FUNCTIONS["cat"]([k, zeros], 2), FUNCTIONS["cat"]([v, zeros], 2), extra + 1
     mask = _merged_mask(canonical_mask(attn_mask, q.dtype), canonical_mask(key_padding_mask, q.dtype), batch, num_heads, extra)
     attended, shares = _attend(q, k, v, mask, dropout_p if training else 0.0, need_weights)

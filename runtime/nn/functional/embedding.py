@@ -66,7 +66,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         if offsets is not None:
             raise ArgumentError("a 2-d input has one bag in each row; leave offsets=None")
         bags, size = input.shape
-        offsets = FUNCTIONS["arange"](bags) * size
+        offsets = FUNCTIONS["arange"](bags, device=input.device) * size
     elif input.ndim != 1 or offsets is None or offsets.ndim != 1:
         raise ShapeError(f"embedding_bag takes an input (B, N), or (N,) with offsets (B,), got {input.aval} and offsets "
                          f"{None if offsets is None else offsets.aval}")
@@ -95,14 +95,14 @@ def _sizes_of_bags(input, offsets, dtype):
     """How many rows each bag has, at least 1: a number, or a column."""
     if input.ndim == 2:
         return max(input.shape[1], 1)
-    ones = FUNCTIONS["ones"]((input.shape[0], 1), dtype=dtype)
+    ones = FUNCTIONS["ones"]((input.shape[0], 1), dtype=dtype, device=input.device)
     return ops.row_sums(ones, ops.bag_of(offsets, size=input.shape[0]), rows=offsets.shape[0]).clamp(min=1)
 
 
 def _sum_of_bags(rows, offsets, keep, mode):
     bags, size = offsets.shape[0], rows.shape[0]
     bag = ops.bag_of(offsets, size=size)
-    ones = FUNCTIONS["ones"]((size, 1), dtype=rows.dtype)
+    ones = FUNCTIONS["ones"]((size, 1), dtype=rows.dtype, device=rows.device)
     if keep is not None:
         inside = expand(reshape(keep, shape=(size, 1)), shape=rows.shape)
         rows = ew.where(inside, rows, 0.0)
@@ -120,11 +120,12 @@ def _largest_of_bags(rows, offsets, keep):
         return rows.sum(0, keepdim=True).expand(bags, width)
     bag = expand(reshape(ops.bag_of(offsets, size=size), shape=(size, 1)), shape=(size, width))
     seen = rows.detach() if keep is None else FUNCTIONS["where"](keep.unsqueeze(1), rows.detach(), -float("inf"))
-    best = FUNCTIONS["full"]((bags, width), -float("inf"), dtype=rows.dtype).scatter_reduce(0, bag, seen, "amax")
+    lowest = FUNCTIONS["full"]((bags, width), -float("inf"), dtype=rows.dtype, device=rows.device)
+    best = lowest.scatter_reduce(0, bag, seen, "amax")
     is_best = ew.eq(seen, best.gather(0, bag)) | FUNCTIONS["isnan"](seen)
     if keep is not None:
         is_best = is_best & keep.unsqueeze(1)
-    place = FUNCTIONS["where"](is_best, FUNCTIONS["arange"](size).unsqueeze(1), size)
-    first = FUNCTIONS["full"]((bags, width), size).scatter_reduce(0, bag, place, "amin")
+    place = FUNCTIONS["where"](is_best, FUNCTIONS["arange"](size, device=rows.device).unsqueeze(1), size)
+    first = FUNCTIONS["full"]((bags, width), size, device=rows.device).scatter_reduce(0, bag, place, "amin")
     empty = ew.eq(first, size)
     return FUNCTIONS["where"](empty, 0.0, rows.gather(0, FUNCTIONS["where"](empty, 0, first)))

@@ -90,7 +90,7 @@ def _fractional(rank, input, kernel_size, output_size, output_ratio, samples):
             raise ArgumentError(f"{name}: output_ratio must be between 0 and 1, got {output_ratio}")
         output_size = [int(n * r) for n, r in zip(x.shape[2:], ratios)]
     if samples is None:
-        samples = rand(*x.shape[:2], rank, dtype=x.dtype)
+        samples = rand(*x.shape[:2], rank, dtype=x.dtype, device=x.device)
     else:
         samples = samples[:x.shape[0]]
         samples = samples.flip(-1) if rank == 2 else samples     # users give those of a plane as (width, height)

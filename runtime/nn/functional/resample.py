@@ -11,6 +11,7 @@ from ....ir.ops import resample as ops
 from ....ir.ops.linalg import matmul
 from ....ir.ops.shape import permute, reshape
 from ...creation import as_array_tensor
+from ...placement import beside
 from ...tensor import Tensor
 
 _RANKS = {"linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,), "nearest": (1, 2, 3),
@@ -117,5 +118,5 @@ def affine_grid(theta, size, align_corners=None):
         raise ShapeError(f"affine_grid: size must be positive, got {size}")
     axes = np.meshgrid(*[_axis(n, align_corners) for n in size[2:]], indexing="ij")
     base = np.stack([*axes[::-1], np.ones(size[2:])], axis=-1).reshape(-1, rank + 1)
-    points = as_array_tensor(np.broadcast_to(base, (size[0], *base.shape)).astype(dt.of(theta).np))
+    points = beside(as_array_tensor(np.broadcast_to(base, (size[0], *base.shape)).astype(dt.of(theta).np)), theta)
     return reshape(matmul(points, permute(theta, dims=(0, 2, 1))), shape=(size[0], *size[2:], rank))

@@ -6,6 +6,7 @@ from ....ir.errors import ArgumentError, ShapeError
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...linalg import solve
+from ...placement import beside
 from ...tensor import wrap
 from ..module import Module
 from .parametrize import register_parametrization
@@ -66,7 +67,7 @@ class PowerIteration:
     def start(self, weight):
         """Random unit vectors (u, v), some iterations on."""
         m = self.matrix(weight.detach())
-        u, v = (self.unit(FUNCTIONS["randn"](n, dtype=m.dtype)) for n in m.shape)
+        u, v = (self.unit(FUNCTIONS["randn"](n, dtype=m.dtype, device=m.device)) for n in m.shape)
         self.iterate(m, u, v, 15)
         return u, v
 
@@ -127,7 +128,7 @@ class _Orthogonal(Module):
     def __init__(self, weight):
         super().__init__()
         n = max(weight.shape[-2:])
-        self.register_buffer("base", FUNCTIONS["eye"](n, dtype=weight.dtype))
+        self.register_buffer("base", FUNCTIONS["eye"](n, dtype=weight.dtype, device=weight.device))
         self.shape = tuple(weight.shape)
 
     def forward(self, x):
@@ -137,9 +138,9 @@ class _Orthogonal(Module):
         x = (x if tall else x.t()).tril(-1)
         n = max(rows, cols)
         if x.shape[1] < n:
-            x = FUNCTIONS["cat"]([x, FUNCTIONS["zeros"]((n, n - x.shape[1]), dtype=x.dtype)], 1)
+            x = FUNCTIONS["cat"]([x, FUNCTIONS["zeros"]((n, n - x.shape[1]), dtype=x.dtype, device=x.device)], 1)
         a = (x - x.t()) * 0.5
-        eye = FUNCTIONS["eye"](n, dtype=x.dtype)
+        eye = FUNCTIONS["eye"](n, dtype=x.dtype, device=x.device)
         q = self.base @ solve(eye + a, eye - a)
         q = q[:, :min(rows, cols)]
         return q if tall else q.t()
@@ -148,11 +149,11 @@ class _Orthogonal(Module):
     def right_inverse(self, value):
         """Takes the nearest orthogonal matrix as base and starts from zero."""
         tall = value.shape[0] >= value.shape[1]
-        matrix = (value if tall else value.t()).detach().numpy()
+        matrix = (value if tall else value.t()).detach().numpy(force=True)
         q, r = np.linalg.qr(matrix, mode="complete")
         signs = np.ones(len(q), q.dtype)
         signs[:r.shape[1]] = np.where(np.diagonal(r) < 0, -1, 1)
-        self.base = wrap(np.ascontiguousarray(q * signs).astype(matrix.dtype))
+        self.base = beside(wrap(np.ascontiguousarray(q * signs).astype(matrix.dtype)), value)
         return FUNCTIONS["zeros_like"](value)
 
 

@@ -187,7 +187,7 @@ class RandomStructured(BasePruningMethod):
         self.amount, self.dim = amount, dim
 
     def _scores(self, t):
-        return FUNCTIONS["rand"](t.shape[self.dim])
+        return FUNCTIONS["rand"](t.shape[self.dim], device=t.device)
 
     def compute_mask(self, t, default_mask):
         if t.ndim < 2:
@@ -195,7 +195,8 @@ class RandomStructured(BasePruningMethod):
         count = _how_many(self.amount, t.shape[self.dim])
         shape = [1] * t.ndim
         shape[self.dim] = -1
-        kept = _without_smallest(self._scores(t), FUNCTIONS["ones"](t.shape[self.dim], dtype=default_mask.dtype), count)
+        ones = FUNCTIONS["ones"](t.shape[self.dim], dtype=default_mask.dtype, device=default_mask.device)
+        kept = _without_smallest(self._scores(t), ones, count)
         return default_mask * kept.reshape(shape)
 
 

@@ -145,7 +145,7 @@ def pad_sequence(sequences, batch_first=False, padding_value=0.0, padding_side="
     for s in sequences:
         gap = longest - s.shape[0]
         if gap:
-            filler = FUNCTIONS["full"]((gap, *s.shape[1:]), padding_value, dtype=s.dtype)
+            filler = FUNCTIONS["full"]((gap, *s.shape[1:]), padding_value, dtype=s.dtype, device=s.device)
             s = FUNCTIONS["cat"]([s, filler] if padding_side == "right" else [filler, s])
         rows.append(s)
     return FUNCTIONS["stack"](rows, 0 if batch_first else 1)

@@ -1,0 +1,71 @@
+"""Quotients and remainders of integers on a device. A divisor of zero is noted in a status word, and raised when values are
+next read."""
+
+import functools
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.kernel_builder import KernelBuilder
+from ...ir.numeric import refuse_zero
+from ...ir.ops import elementwise as ew
+from ...passes.codegen.triton import taps as text
+from ..device_array import DeviceArray
+from . import checks, streams
+from .eager import contiguous
+from .kernels import Prepared, as_number
+from .program import empty, used
+from .sorts import flat_blocks
+from .templates import launch
+
+
+def _divided(op):
+    def run(inputs, params, device):
+        kinds = [x.dtype for x in inputs if isinstance(x, DeviceArray)]
+        if kinds[0].kind not in "iu" or not all(_is_whole(x) for x in inputs):
+            return NotImplemented
+        kind = dt.from_numpy(kinds[0])
+        shape = np.broadcast_shapes(*[np.shape(x) if not isinstance(x, DeviceArray) else x.shape for x in inputs])
+        out = empty(device, shape, kind.np)
+        if not out.size:
+            return out
+        b = inputs[1]
+        if isinstance(b, DeviceArray):
+            constants, warps, grid = flat_blocks(b.size)
+            how = (*constants, ("SLOT", checks.slot(op.name))), warps, grid
+            launch(device, text.noted(kind, "== 0"), (contiguous(b), checks.words(device)), {"TOTAL": b.size}, how)
+        else:
+            refuse_zero(op.name, np.ones(1, np.int64), np.asarray(b))
+        given = [_laid_out(x, shape) if isinstance(x, DeviceArray) else x for x in inputs]
+        stream = streams.current(device).handle
+        made = _prepared(op.name, kind, tuple([isinstance(x, DeviceArray) for x in inputs]), out.size)
+        addresses = [used(x, stream) if isinstance(x, DeviceArray) else as_number(kind, int(x)) for x in given]
+        made(device, stream, (*addresses, used(out, stream)))
+        return out
+
+    return run
+
+
+def _is_whole(x) -> bool:
+    return isinstance(x, (DeviceArray, int)) or (isinstance(x, np.ndarray) and x.dtype.kind in "iub")
+
+
+def _laid_out(x, shape):
+    """An array's elements in row-major order over a larger shape."""
+    lead = len(shape) - x.ndim
+    strides = (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(x.shape, x.strides)])
+    return contiguous(x if x.shape == shape else x.look(shape, strides))
+
+
+@functools.lru_cache(256)
+def _prepared(name, kind, there, size):
+    k = KernelBuilder(f"{name}_{kind.short}_{''.join('an'[not t] for t in there)}")
+    k.parallel("i", "size")
+    a, b = [k.input(n, kind, (int(t),)) for n, t in zip("ab", there)]
+    out = k.output("out", kind, (1,))
+    with k.point():
+        k.store(k.call(name, k.load(a), k.load(b)), out)
+    return Prepared(k.build(), {"size": size}, numbers=frozenset([n for n, t in zip("ab", there) if not t]))
+
+
+OPERATORS = {op: _divided(op) for op in (ew.floor_divide, ew.trunc_divide, ew.remainder, ew.fmod)}

@@ -1,0 +1,120 @@
+"""Scans along a dim on a device, and positions that follow from running counts."""
+
+from math import prod
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.ops import elementwise as ew
+from ...ir.ops import embedding as em
+from ...ir.ops import indexing as ix
+from ...ir.ops import scan as sc
+from ...ir.ops.shape import iota
+from ...ir.ops.sort import searchsorted
+from ...passes.codegen.triton import scans as text
+from ...passes.codegen.triton import taps as checks_text
+from ..device_array import DeviceArray
+from . import checks
+from .eager import contiguous, run
+from .moves import running
+from .program import empty, filled
+from .sorts import flat_blocks
+from .templates import launch
+
+_BLOCK = 128        # lanes of a program, each with a sequence of its own
+_FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
+
+
+def _scanned(source, arrays, outs, dim):
+    """Launches a scan along a dim of arrays of one shape."""
+    x = arrays[0]
+    if x.size:
+        inner = prod(x.shape[dim + 1:])
+        sizes = {"ROWS": prod(x.shape[:dim]), "L": x.shape[dim], "C": inner}
+        launch(x.device, source, (*[contiguous(a) for a in arrays], *outs), sizes, flat_blocks(sizes["ROWS"] * inner, _BLOCK))
+
+
+def linear_scan(inputs, params, device):
+    """h[t] = a[t] * h[t-1] + b[t]."""
+    a, b = inputs
+    kind = dt.from_numpy(b.dtype)
+    if kind not in _FLOATS or not (isinstance(a, DeviceArray) and isinstance(b, DeviceArray)):
+        return NotImplemented
+    out = empty(device, b.shape, b.dtype)
+    _scanned(text.recurrence(kind), (a, b), (out,), params["dim"])
+    return out
+
+
+def logcumsumexp(inputs, params, device):
+    """The log of running sums of exponentials."""
+    x, = inputs
+    kind = dt.from_numpy(x.dtype)
+    if kind not in _FLOATS:
+        return NotImplemented
+    out = empty(device, x.shape, x.dtype)
+    _scanned(text.log_sums(kind), (x,), (out,), params["dim"])
+    return out
+
+
+def _extreme(sign):
+    def running_extreme(inputs, params, device):
+        x, = inputs
+        if x.dtype.kind == "c":
+            return NotImplemented
+        kind = dt.from_numpy(x.dtype)
+        out, places = empty(device, x.shape, x.dtype), empty(device, x.shape, np.int64)
+        _scanned(text.extreme(kind, sign), (x,), (out, places), params["dim"])
+        return out, places
+
+    return running_extreme
+
+
+def _counted(n, beside):
+    return run(iota, (beside,), {"shape": (n,), "dim": 0, "dtype": dt.int64})
+
+
+def nonzero(inputs, params, device):
+    """The positions of elements that are not zero, of which there are `count`."""
+    x, = inputs
+    count = params["count"]
+    if x.dtype.kind == "c" or not x.ndim:
+        return NotImplemented
+    outs = [empty(device, (count,), np.int64) for _ in range(x.ndim)]
+    if count:
+        hit = contiguous(x) if x.dtype.kind == "b" else run(ew.ne, (x, 0), {})
+        flat = hit.look((x.size,), (1,))
+        counts = _counts((run(ew.cast, (flat,), {"dtype": dt.int64}),), {"dim": 0}, device)
+        sizes = {"TOTAL": x.size, "COUNT": count} | {f"n{d}": n for d, n in enumerate(x.shape)}
+        launch(device, text.found(x.ndim), (flat, counts, *outs), sizes, flat_blocks(x.size))
+    return tuple(outs)
+
+
+_counts = running("sum")
+
+
+def repeat_index(inputs, params, device):
+    """Each position as often as its count says: where the running counts pass each number."""
+    repeats, total = contiguous(inputs[0]), params["total"]
+    kind = dt.from_numpy(repeats.dtype)
+    if not total:
+        return empty(device, (0,), np.int64)
+    if kind.is_signed:
+        constants, warps, grid = flat_blocks(repeats.size)
+        how = (*constants, ("SLOT", checks.slot("repeat_interleave"))), warps, grid
+        launch(device, checks_text.noted(kind, "< 0"), (repeats, checks.words(device)), {"TOTAL": repeats.size}, how)
+    ends = _counts((run(ew.cast, (repeats,), {"dtype": dt.int64}),), {"dim": 0}, device)
+    return run(searchsorted, (ends, _counted(total, ends)), {"right": True})
+
+
+def bag_of(inputs, params, device):
+    """The bag of each entry, from where bags start."""
+    offsets, size = inputs[0], params["size"]
+    if not size or not offsets.size:
+        return filled(device, (size,), offsets.dtype, -1)
+    starts = run(ew.cast, (offsets,), {"dtype": dt.int64})
+    after = run(searchsorted, (starts, _counted(size, starts)), {"right": True})
+    return run(ew.cast, (run(ew.sub, (after, 1), {}),), {"dtype": dt.from_numpy(offsets.dtype)})
+
+
+OPERATORS = {sc.linear_scan: linear_scan, sc.logcumsumexp: logcumsumexp, sc.cummax: _extreme(">"), sc.cummin: _extreme("<"),
+             ix.nonzero: nonzero, ix.repeat_index: repeat_index, em.bag_of: bag_of}

@@ -1,0 +1,77 @@
+"""Resampling, borders and even bins on a device: maps along one dim after another, by tables that are uploaded once."""
+
+from math import prod
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.ops import resample, taps
+from ...passes.codegen.triton import taps as text
+from ..device_array import DeviceArray
+from . import pools, transfer
+from .eager import contiguous, converted
+from .program import empty
+from .sorts import flat_blocks
+from .templates import launch
+
+_tables: dict = {}          # (device, ids of places and weights, dtype) -> (their device arrays, and both themselves)
+_MOST_TABLES = 512
+
+
+def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> DeviceArray:
+    """x mapped along an axis by a table (places, weights); see `ir.ops.taps.apply_table`. What has no weight is not read if it
+    `skips`."""
+    kind, places = dt.from_numpy(x.dtype), table[0]
+    number, count = places.shape
+    out = empty(x.device, (*x.shape[:axis], count, *x.shape[axis + 1:]), x.dtype)
+    if out.size:
+        weighted = table[1] is not None
+        sizes = {"TOTAL": out.size, "R": x.shape[axis], "Q": count, "C": prod(x.shape[axis + 1:]), "TAPS": number}
+        bits = out if weighted else out.view(text.BITS[x.itemsize].np)
+        x = contiguous(x)
+        arrays = (x if weighted else x.view(bits.dtype), *_uploaded(table, kind, x.device), bits)
+        launch(x.device, text.mapped(kind, weighted, skips), arrays, sizes, flat_blocks(out.size))
+    return out
+
+
+def _uploaded(table, kind, device) -> tuple:
+    """A table's places and weights on a device. What a graph is captured with lives as long as the graph."""
+    places, weights = table
+    key = device, id(places), id(weights), kind
+    found = _tables.get(key)
+    if found is None:
+        made = [transfer.to_device(np.ascontiguousarray(places, np.int64), device)]
+        if weights is not None:
+            made.append(transfer.to_device(np.ascontiguousarray(weights.astype(kind.np)), device))
+        if len(_tables) >= _MOST_TABLES:
+            _tables.clear()
+        found = _tables[key] = tuple(made), table           # whose parts keep their identity while they are kept
+    for a in found[0]:
+        pools.keep(a.memory)
+    return found[0]
+
+
+def _along_all(op):
+    tables_of = resample.TABLES[op]
+
+    def run(inputs, params, device):
+        x, = inputs
+        tables = tables_of(x, **params)
+        kind = dt.from_numpy(x.dtype)
+        weighted = any(w is not None for _, w in tables.values())
+        if kind.is_complex or kind in dt.FLOAT8 or (weighted and not kind.is_floating_point) or not x.size:
+            return NotImplemented
+        out = converted(x, dt.accumulator(kind).np) if weighted and kind in dt.NARROW else x
+        for axis in taps.in_order(tables, x.shape):
+            out = mapped(out, axis, tables[axis])
+        return x.copy() if out is x else out if out.dtype == x.dtype else converted(out, x.dtype)
+
+    return run
+
+
+OPERATORS = {op: _along_all(op) for op in resample.TABLES}
+
+
+def forget():
+    """Forgets the tables, for a driver that was replaced."""
+    _tables.clear()
