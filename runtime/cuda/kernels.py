@@ -19,14 +19,15 @@ class Prepared:
     """A kernel, the values of its symbols, and which of its buffers come as numbers.
 
     offsets   bytes that are added to the address of each buffer, in order
+    apart     whether results lie where operands do that other threads may read
     """
 
-    def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset()):
+    def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset(), apart=False):
         self.kernel, self.sizes = kernel, dict(sizes)
         at = {b.name: i for i, b in enumerate(kernel.buffers)}
         offsets = offsets or [0] * len(kernel.buffers)
         self.wide = _reach(kernel, self.sizes) >= _NARROW
-        made = configs.launches(kernel, self.sizes, numbers)
+        made = configs.launches(kernel, self.sizes, numbers, apart)
         self.scratch = {name: size for one in made for name, size in one.scratch}
         self.launches = [PreparedLaunch(one, self.sizes, at, offsets, self.wide) for one in made]
 

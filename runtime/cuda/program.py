@@ -84,7 +84,8 @@ class Launched:
         self.dead = step.dead
         offsets = [offset * v.dtype.itemsize for v, offset, _ in lowered.operands]
         by_value = frozenset([b.name for b, (v, _, _) in zip(lowered.kernel.buffers, lowered.operands) if v in numbers])
-        self.kernel = Prepared(lowered.kernel, lowered.symbols, offsets, by_value)
+        apart = bool(self.over) and len({v.dtype.itemsize for v, number in self.operands if v.aval.size > 1 and not number}) > 1
+        self.kernel = Prepared(lowered.kernel, lowered.symbols, offsets, by_value, apart)
 
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
