@@ -57,6 +57,7 @@ class MockDriver:
         self.next, self.clock = 0x1000, 0.0
         self.calls: dict[str, int] = {}
         self.launches: list[dict] = []
+        self.sent = 0                              # bytes that were copied to devices
         self.failing: dict[str, int] = {}          # calls that are to fail, with the code that they give
 
     def __getattribute__(self, name):
@@ -195,6 +196,7 @@ class MockDriver:
     def cuMemcpyHtoDAsync_v2(self, dst, src, size, stream):
         data = self.host(src, size)
         data = data if self.is_pinned(src, size) else data.copy()
+        self.sent += size
 
         def work():
             self.seen(dst, size, "copy to the device")[...] = data
