@@ -56,8 +56,8 @@ def forget():
     """Makes the runtime forget everything that belongs to a driver."""
     for table in (eager._plans, transfer._plans, compiler._made):
         table.clear()
-    for made in (eager._prepared_sweep, draws._prepared, moves._prepared, products._prepared, products._usual,
-                 recurrent._graph):
+    for made in (eager._prepared_sweep, draws._prepared, moves._prepared, products._prepared, products._usual, products._parts,
+                 products._added, recurrent._graph):
         made.cache_clear()
     launch.forget()
     templates.forget()
