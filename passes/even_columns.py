@@ -32,10 +32,13 @@ NEUTRAL = {sum_: -0.0, amax: float("-inf"), amin: float("inf")}
 
 def even_columns(graph: Graph) -> Graph:
     """Widens each such matrix whose readers all allow it."""
-    regions = [r for r in (_region(graph, n) for n in graph.nodes if _is_odd(n)) if r is not None]
-    if not regions:
+    makers: dict = {}
+    for n in graph.nodes:
+        region = _region(graph, n) if _is_odd(n) else None
+        if region is not None and makers.keys().isdisjoint(region.nodes):
+            makers.update(dict.fromkeys(region.nodes, region))
+    if not makers:
         return graph
-    makers: dict = {n: r for r in regions for n in r.nodes}
     return rebuild(graph, lambda b, node, operands: makers[node].visit(b, node, operands), makers.__contains__)
 
 
@@ -79,6 +82,8 @@ def _spreads(x) -> bool:
 
 def _takes(graph, node, first, mine) -> bool:
     """Whether a node that is no element's function can read a wider matrix."""
+    if node.op is matmul:
+        return len(mine) == 1 and node.output.ndim == 2
     if len(mine) != 1 or node.inputs[0] is not first:
         return False
     if type(node.op.lower) is Reduce:
@@ -88,7 +93,7 @@ def _takes(graph, node, first, mine) -> bool:
         readers = graph.uses[node.output]
         return bool(readers) and all(r.op is matmul and r.inputs[0] is node.output and r.inputs[1] is not node.output
                                      and r.output.ndim == 2 for r in readers)
-    return node.op is take_class or (node.op is matmul and node.output.ndim == 2)
+    return node.op is take_class
 
 
 class _Region:
@@ -126,6 +131,8 @@ class _Region:
         if node.op is take_class:
             target = operands[1]
             return take_class(self.wide[x], ew.where(ew.lt(target, self.size), target, -1))
+        if node.inputs[1] in self.inside:
+            return self._narrow(b.append(matmul, (operands[0], self.wide[node.inputs[1]]), node.params), 1)
         if x in self.inside:
             return b.append(matmul, (self._with_zeros(b, x), self._more(operands[1], 0)), node.params)
         return self._narrow(b.append(matmul, (self.wide[x], operands[1]), node.params), 0)
@@ -147,7 +154,8 @@ class _Region:
         if x not in self.wide:
             node, shape = x.node, (self.rows, self.columns)
             if type(node.op.lower) is Scalar:
-                self.wide[x] = b.append(node.op, [self._spread(b, v) if type(v) is Value else v for v in node.inputs], node.params)
+                given = [self._spread(b, v) if type(v) is Value else v for v in node.inputs]
+                self.wide[x] = b.append(node.op, given, node.params)
             elif node.op is not expand:
                 self.wide[x] = b.call(node.op, None, **(node.params | {"shape": shape}))
             else:
