@@ -104,6 +104,19 @@ def max_pool(inputs, params, device):
     return out, places
 
 
+def max_pool_grad(inputs, params, device):
+    """Each element's share of the windows that took it."""
+    g, places = inputs
+    if g.ndim > RANK + 2 or not g.size or g.dtype.kind in "cb" or not isinstance(places, DeviceArray):
+        return NotImplemented
+    out = empty(device, (*g.shape[:2], *params["size"]), g.dtype)
+    block, warps, grid = blocks(out.size)
+    how = window(params["kernel"], params["stride"], params["padding"], params["dilation"])
+    launch(device, pool_text.maximum_grad(dt.from_numpy(g.dtype)), (contiguous(g), contiguous(places), out),
+           {"N": out.size} | spaces(params["size"], g.shape[2:]), ((*how, block), warps, grid))
+    return out
+
+
 def _averaged(write, x, out, inner, outer, params, device):
     kind, divisor = dt.from_numpy(x.dtype), params["divisor"]
     rank = len(params["kernel"])
@@ -140,4 +153,4 @@ def avg_pool_grad(inputs, params, device):
 
 
 OPERATORS = {cv.conv: conv, cv.conv_input_grad: conv_input_grad, cv.conv_weight_grad: conv_weight_grad, pool.max_pool: max_pool,
-             pool.avg_pool: avg_pool, pool.avg_pool_grad: avg_pool_grad}
+             pool.max_pool_grad: max_pool_grad, pool.avg_pool: avg_pool, pool.avg_pool_grad: avg_pool_grad}
