@@ -42,7 +42,7 @@ def build(variant) -> compiler.Binary:
     kinds = [t for t in variant.signature().values() if t != "constexpr"]
     code = b"\x7fELF" + json.dumps({"name": variant.source.name, "text": variant.source.text, "kinds": kinds,
                                     "constants": dict(variant.constants), "wide": variant.wide,
-                                    "aligned": sorted(variant.aligned)}).encode()
+                                    "units": dict.fromkeys(variant.aligned, 16) | dict(variant.even)}).encode()
     ptx = [f".param .{_ptx(k)} k_param_{i}" for i, k in enumerate([*kinds, "*i8", "*i8"])]
     layout, offsets = compiler.parameter_layout(f".visible .entry k(\n{','.join(ptx)}\n)", kinds)
     return compiler.Binary(code, variant.source.name, 0, 32 * variant.warps, 1, 0, layout, offsets)

@@ -413,9 +413,9 @@ class MockDriver:
         grid = tuple(config.grid)
         self.launches.append({"name": kernel["name"], "grid": grid, "block": tuple(config.block), "shared": config.shared,
                               "stream": config.stream or 0, "values": values})
-        for n, value in enumerate(values):
-            if n in kernel["aligned"] and value % 16:
-                raise Violation(f"{kernel['name']}: parameter {n} was said to be a multiple of 16 and is {value}")
+        for n, unit in kernel["units"].items():
+            if values[int(n)] % unit:
+                raise Violation(f"{kernel['name']}: parameter {n} was said to be a multiple of {unit} and is {values[int(n)]}")
         return self.put(config.stream, lambda: self.execute(kernel, grid, values))
 
     def execute(self, kernel, grid, values):

@@ -48,6 +48,7 @@ class PreparedLaunch:
         self.moving: list = []          # (parameter, buffer, bytes to add)
         self.scratch: list = []         # (parameter, name)
         self.aligned = set()
+        even: dict = {}
         for n, p in enumerate(one.source.parameters):
             if p.name in at:
                 self.moving.append((n, at[p.name], offsets[at[p.name]] if p.kind == POINTER else 0))
@@ -60,6 +61,9 @@ class PreparedLaunch:
                 self.template.append(sizes[p.name])
                 if sizes[p.name] % compiler.ALIGNED == 0:
                     self.aligned.add(n)
+                elif sizes[p.name] % compiler.EVEN[-1] == 0 and sizes[p.name] >= compiler.LONG:
+                    even[n] = next(unit for unit in compiler.EVEN if sizes[p.name] % unit == 0)
+        self.even = tuple(even.items())
         self.pointers = [n for n, p in enumerate(one.source.parameters) if p.kind == POINTER and p.name in at]
         self.conversions = {n: _given(p) for n, p in enumerate(one.source.parameters) if p.kind == NUMBER}
         self.functions: dict = {}
@@ -88,7 +92,7 @@ class PreparedLaunch:
     def _variant(self, device, mask):
         aligned = self.aligned | {n for n in self.pointers if not mask >> n & 1}
         return compiler.Variant(self.launch.source, self.launch.constants, self.launch.warps, contexts.context(device).arch,
-                                self.wide, frozenset(aligned), self.launch.stages)
+                                self.wide, frozenset(aligned), self.launch.stages, self.even)
 
     def variant(self, device, operands):
         """What is compiled for a launch on such operands."""
