@@ -7,10 +7,20 @@ import re
 import pytest
 
 from ingot.ir import dtype as dt
-from ingot.passes.codegen.triton import attention, classes, configs, conv, conv_depthwise, pools, positions, sorting
+from ingot.passes.codegen.triton import (
+    attention,
+    classes,
+    configs,
+    conv,
+    conv_depthwise,
+    conv_last,
+    pools,
+    positions,
+    sorting,
+)
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.runtime.cuda import compile as compiler
-from test_triton_compile import ARCHS, built, variant
+from test_triton_compile import ARCHS, SHARED, built, variant
 
 
 def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
@@ -116,6 +126,20 @@ def test_convolutions(kind, arch):
         _, ptx = compiled(source, (*constants, *more), warps, arch, stages, size=128)
         if kind.itemsize == 2:
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind, precision", [(dt.bfloat16, "ieee"), (dt.float32, "tf32")], ids=str)
+def test_convolutions_over_many_channels_load_whole_vectors(kind, precision, arch):
+    """On tensor cores, by asynchronous copies of 16 bytes, whatever the planes are."""
+    for source, rows in ((conv_last.product(kind, precision, False, True), 12544),
+                         (conv_last.weight_grad(kind, precision), 256), (conv_last.point_weight_grad(kind, precision), 256)):
+        tile, warps, stages = conv_last.candidates(kind, rows, 256, SHARED[arch])[0]
+        given = dict(WINDOW) | dict(zip(conv.TILE, tile)) | {"GROUPS": 1, "PARTS": 4}
+        constants = tuple([(n, given[n]) for n in source.constants if n not in ("INDEX", "LAST")])
+        _, ptx = compiled(source, constants, warps, arch, stages, size=256)
+        assert "ld.global.b16" not in ptx and "cp.async.c" in ptx and ("wgmma" if arch == 90 else "mma.sync") in ptx
+        assert kind.itemsize == 4 or "cp.async.ca" not in ptx, "vectors of 16 bytes"
 
 
 PHASES = tuple(conv.phases((1, 3, 3), (1, 1, 1), (0, 1, 1), (1, 1, 1), (1, 14, 14))[0][0].items())
