@@ -288,6 +288,33 @@ def test_attention_in_steps(dtype, case, causal, on_device, monkeypatch):
     both(f, *tensors, tolerance=tolerance)
 
 
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+@pytest.mark.parametrize("case", ["plain", "queries share keys", "bools", "added"])
+def test_attention_reads_parts_of_projections_where_they_lie(case, causal):
+    """Heads side by side in memory, as a projection leaves them: the bits of copies, and nothing is copied forward."""
+    if causal and CASES[case][-1]:
+        pytest.skip("a causal mask and another one are two masks")
+    tensors, f = attention_case(case, causal)
+    upstream = draw(*tensors[0].shape[:3], tensors[2].shape[-1])
+
+    def apart(t):
+        return t.transpose(1, 2).contiguous().transpose(1, 2)
+
+    with mock_cuda.installed() as cuda:
+        found = []
+        for lie in (lambda t: t, apart):
+            q, k, v = (lie(t.cuda()).detach().requires_grad_() for t in tensors[:3])
+            up, masks = lie(upstream.cuda()), [t.cuda() for t in tensors[3:]]
+            before = len(cuda.launches)
+            out = f(q, k, v, *masks)
+            names = [one["name"] for one in cuda.launches[before:]]
+            out.backward(up)
+            found.append([t.cpu().numpy() for t in (out.detach(), q.grad, k.grad, v.grad)])
+    assert len(names) == 1 and "strided" in names[0], names
+    for a, b in zip(*found):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_attention_in_low_precision(on_device):
     q, k, v = (draw(1, 2, 130, 16, dtype="bfloat16") for _ in range(3))
     both(lambda *a: F.scaled_dot_product_attention(*a, is_causal=True), q, k, v, tolerance=2e-2)
