@@ -25,9 +25,7 @@ DEPTH = 1024         # least pixels of a part
 
 def takes(kind, w, groups, pixels) -> bool:
     """Whether a convolution by filters w, or one of its gradients, that makes so many pixels is done this way."""
-    outputs, channels, *kernel = w
-    return (_is_fast(kind) and groups == 1 and prod(kernel) > 1 and outputs % text.WIDE == 0 and channels % text.WIDE == 0
-            and pixels * outputs * channels * prod(kernel) >= LEAST)
+    return _is_fast(kind) and text.suits(w, groups) and pixels * prod(w) >= LEAST
 
 
 def turned(a):

@@ -6,6 +6,7 @@ channels). Results are written as everything else is, with pixels side by side.
 """
 
 import functools
+from math import prod
 
 from ....ir import dtype as dt
 from .configs import power_of_two
@@ -102,6 +103,12 @@ def point_weight_grad(kind: dt.DType, precision: str) -> Source:
     parameters = [Parameter("g", POINTER, kind), Parameter("x", POINTER, kind), Parameter("out", POINTER, wide),
                   *[Parameter(n, SIZE) for n in "NCOPQ"]]
     return made(named("point_weight_grad", kind, precision), parameters, POINT_CONSTANTS, lines)
+
+
+def suits(w: tuple, groups: int) -> bool:
+    """Whether filters of a shape are of several pixels over so many channels that these kernels have whole tiles."""
+    outputs, channels, *kernel = w
+    return groups == 1 and prod(kernel) > 1 and outputs % WIDE == 0 and channels % WIDE == 0
 
 
 def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int) -> list:

@@ -19,6 +19,7 @@ from ...kernel_body import source_of
 from ...lower import Lowered, lower
 from ...read_less import read_less
 from ...strided import row_major
+from . import conv_last
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
@@ -155,7 +156,9 @@ def _has_prologue(node, position) -> bool:
     """Whether a product can compute a factor in its tiles; a convolution can do so with its images."""
     if node.op is conv:
         x, w, _ = node.inputs
-        fits = position == 0 and x.ndim <= MOST_DIMS[conv] and not (w.shape[1] == 1 and node.params["groups"] > 1)
+        groups = node.params["groups"]
+        turns = w.dtype.itemsize == 2 and conv_last.suits(w.shape, groups)       # (its kernels take images from memory)
+        fits = position == 0 and x.ndim <= MOST_DIMS[conv] and not (w.shape[1] == 1 and groups > 1) and not turns
     else:
         fits = node.op is matmul
     operands = [x for x in node.inputs if x is not None]
