@@ -1,19 +1,20 @@
 """On an NVIDIA GPU, beside torch eager and torch.compile, what is worth most first; without one each row says so.
 
 Calls follow each other without waiting, as in a training loop, so what is timed is the longer of host and device. The share of
-the peak is that of the card's own ceilings (`device.ceilings`): its copies, its bfloat16 products.
+the peak is that of the card's own ceilings (`device.ceilings`): its copies, its bfloat16 products. The floor of a training step
+is the least time of its launches on an H100, found without one (`gpu_ledger.py`): where a figure is far above, look there.
 """
 
+from . import gpu_steps
 from .cases import indices, randoms
-from .device import case, ceilings, inference, on_device, training
+from .device import case, ceilings, inference, on_device
 from .gpu_tiles import tuned_tiles
 from .result import Result
-from .sequences import gpt, lstm_lm, mlp
-from .vision import resnet18, resnet50
+from .sequences import gpt, mlp
 
 MEAN_BAR = None
 STREAMED = {"peak": 0.85}               # of what a copy reaches
-NEAR, FLASH, COMPILED = {"torch": 0.85}, {"torch": 0.8}, {"torch.compile": 1.0}
+NEAR, FLASH = {"torch": 0.85}, {"torch": 0.8}
 
 
 def reached(plan):
@@ -107,10 +108,7 @@ def launches(plan):
     form = plan.pick((64, 4, 128, 4, 32), (64, 4, 128, 4, 32), (11, 1, 8, 2, 5))
     yield case("GPT 4 layers of 128, batch 1, length 32, forward", lambda lib: inference(lib, gpt(equally(lib), *form)),
                [indices(form[0], 1, form[4])], plan, small=True, tolerance=None, bars=better)
-    yield training("MLP batch 32 + Adam", lambda lib: mlp(lib, *sizes), [randoms(32, sizes[0]), indices(sizes[-1], 32)], plan,
-                   small=True, bars=better)
-    yield training("GPT 4 layers of 128 + Adam", lambda lib: gpt(lib, *form),
-                   [indices(form[0], 2, form[4], seed=s) for s in (0, 1)], plan, small=True, bars=better)
+    yield from (step.case(plan) for step in gpu_steps.small(plan))
     yield case("a + b, 8 floats", lambda lib: lambda x, y: x + y, [randoms(8), randoms(8, seed=1)], plan, compiled=False,
                bars={"eager": 1.0})
 
@@ -121,24 +119,13 @@ def equally(lib):
     return lib
 
 
-def gpt2(plan):
-    """Training steps of GPT-2 small, in bfloat16 by autocast and in TF32."""
-    form = plan.pick((50257, 12, 768, 12, 1024), (50257, 12, 768, 12, 256), (11, 1, 8, 2, 5))
-    batch = plan.pick(8, 4, 2)
-    tokens = [indices(form[0], batch, form[4], seed=s) for s in (0, 1)]
-    for kind, how in (("bfloat16", {"low": True}), ("tf32", {"precision": "high"})):
-        yield training(f"GPT-2 small batch {batch}x{form[4]} + Adam, {kind}", lambda lib: gpt(lib, *form), tokens, plan, **how,
-                       bars=COMPILED)
+def steps(make, *kinds):
+    """The workload of some training steps."""
+    def workload(plan):
+        yield from (step.case(plan) for step in make(plan, *kinds))
 
-
-def images(plan):
-    """Training steps of ResNet-50, in bfloat16 by autocast and in TF32."""
-    batch, side = plan.pick((64, 224), (16, 128), (2, 32))
-    options = plan.pick({}, {}, {"width": 4, "classes": 10})
-    given = [randoms(batch, 3, side, side), indices(plan.pick(1000, 1000, 10), batch)]
-    for kind, how in (("bfloat16", {"low": True}), ("tf32", {"precision": "high"})):
-        yield training(f"ResNet-50 batch {batch}x{side} + Adam, {kind}", lambda lib: resnet50(lib, **options), given, plan,
-                       **how, bars=COMPILED)
+    workload.__doc__ = f"Training steps: {make.__doc__[:-1]}{', ' if kinds else ''}{' '.join(kinds)}."
+    return workload
 
 
 def convolutions(plan):
@@ -162,23 +149,9 @@ def convolutions(plan):
                        flops=6 * batch * side ** 2 * channels * out * kernel ** 2)
 
 
-def small_training(plan):
-    """Whole training steps in float32: an MLP, a GPT, an LSTM, a ResNet-18."""
-    batch = plan.pick(256, 256, 4)
-    yield training("MLP + Adam", lambda lib: mlp(lib, 784, 512, 512, 10), [randoms(batch, 784), indices(10, batch)], plan)
-    sizes = plan.pick((512, 6, 384, 6, 256), (512, 4, 128, 4, 64), (11, 1, 8, 2, 5))
-    tokens = [indices(sizes[0], 16, sizes[4]), indices(sizes[0], 16, sizes[4], seed=1)]
-    yield training("GPT + Adam", lambda lib: gpt(lib, *sizes), tokens, plan)
-    form = plan.pick((512, 256, 32, 64), (512, 128, 16, 32), (11, 4, 2, 3))
-    yield training("LSTM + Adam", lambda lib: lstm_lm(lib, *form[:2]),
-                   [indices(form[0], *form[2:]), indices(form[0], *form[2:], seed=1)], plan)
-    count = plan.pick(64, 16, 2)
-    options = plan.pick({"classes": 10}, {"classes": 10}, {"width": 4, "classes": 10})
-    yield training("ResNet-18 32x32 + Adam", lambda lib: resnet18(lib, **options),
-                   [randoms(count, 3, 32, 32), indices(10, count)], plan)
-
-
+# What is worth most first: a run that is cut off has that, and goes on from there with --resume.
 WORKLOADS = {f"gpu_{name}": on_device(work) for name, work in {
-    "ceilings": reached, "matmul": products, "elementwise": elementwise, "rows": row_operators, "attention": device_attention,
-    "launches": launches, "gpt2": gpt2, "resnet50": images, "conv": convolutions, "training": small_training,
-    "tiles": tuned_tiles}.items()}
+    "ceilings": reached, "gpt2": steps(gpu_steps.gpt2, "bfloat16"), "resnet50": steps(gpu_steps.images, "bfloat16"),
+    "attention": device_attention, "matmul": products, "launches": launches, "elementwise": elementwise, "rows": row_operators,
+    "training": steps(gpu_steps.middling), "conv": convolutions, "gpt2_tf32": steps(gpu_steps.gpt2, "tf32"),
+    "resnet50_tf32": steps(gpu_steps.images, "tf32"), "tiles": tuned_tiles}.items()}

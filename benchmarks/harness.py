@@ -64,6 +64,7 @@ class Case:
     checks: int = 2                     # calls until all is compiled, and compared: one may record, the next compile
     note: str = ""
     peaks: dict[str, float] = field(default_factory=dict)      # of the device that works, where that is not the processor
+    floor: float = 0.0                  # the least seconds that ingot's launches can take, where that is known
 
 
 @dataclass(frozen=True)
@@ -193,4 +194,4 @@ def measure(case: Case, plan: Plan) -> Result:
     checked = check(case)
     seconds = time_interleaved({n: c for n, c in case.calls.items() if n not in checked.failed}, plan)
     return Result(case.name, seconds, bars=case.bars, flops=case.flops, bytes=case.bytes, note=case.note, peaks=case.peaks,
-                  first=checked.first, errors=checked.errors, failed=checked.failed)
+                  floor=case.floor, first=checked.first, errors=checked.errors, failed=checked.failed)

@@ -30,6 +30,7 @@ class Result:
     errors: dict[str, float] = field(default_factory=dict)      # difference from the reference
     failed: dict[str, str] = field(default_factory=dict)        # library -> why it is not among the figures
     peaks: dict[str, float] = field(default_factory=dict)       # of the machine, with this many threads
+    floor: float = 0.0                                          # the least seconds of ingot's launches, found without a device
 
     @property
     def peers(self) -> dict[str, float]:
@@ -122,16 +123,24 @@ def table(results: list[Result]) -> str:
     libraries = sorted({k for r in results for k in (*r.seconds, *r.failed)}, key=_order)
     shows_eager = any(r.eager_ratio is not None and r.ratio is not None for r in results)
     columns = STARTS if any(r.starts for r in results) else ("first calls",)
-    rows = [["workload", *libraries, "ratio", *(["eager"] if shows_eager else []), "peak", *columns, "bar", ""]]
+    floors = ["floor"] if any(r.floor for r in results) else []
+    rows = [["workload", *libraries, "ratio", *(["eager"] if shows_eager else []), "peak", *floors, *columns, "bar", ""]]
     for r in results:
         ratios = [r.ratio, *([r.eager_ratio] if shows_eager else [])]
         rows.append([r.name, *(_cell(r, k) for k in libraries), *("" if v is None else f"{v:.2f}" for v in ratios),
-                     "" if r.share is None else f"{r.share:.0%}",
+                     "" if r.share is None else f"{r.share:.0%}", *[_floor(r) for _ in floors],
                      *(_start(r, c) for c in columns),
                      ", ".join(words + (" ok" if reached else " MISSED") for words, reached in r.verdicts()), r.note])
     lines = [aligned(rows)]
     lines += [f"  {r.name}: {name} {why}" for r in results for name, why in r.failed.items()]
     return "\n".join(lines)
+
+
+def _floor(result):
+    """The least time of the launches, and what share of the figure it is."""
+    if not result.floor or "ingot" not in result.seconds:
+        return ""
+    return f"{in_words(result.floor)} ({result.floor / result.seconds['ingot']:.0%})"
 
 
 def _start(result, column):

@@ -89,7 +89,8 @@ class Op:
                                of a machine's kernel, which the reference does not know; "pointwise": a composite of one element
                                at a time, as its gradient rules are, so that they are worth one kernel; "whole_inside": a
                                composite whose own kernel beats loops over its body, also inside of other bodies; "rule_as_one":
-                               a joint rule of many operators that eager mode compiles as one graph.
+                               a joint rule of many operators that eager mode compiles as one graph; "renamed": a composite
+                               that is one other operator on machines whose kernels need not know more.
     numbers                 -> the parameters that change no shape, no dtype and no kernel, only what comes out: in graphs
                                they may be symbolic, a number of each call's own. All others are part of what the graph is.
     given                   -> the same said in operators of which the numbers are operands, for one that stays whole:

@@ -134,7 +134,7 @@ class Body:
         self.pattern = row_major(self.shape).plain
         self.row_shape = kept(self.shape, self.reduced)
         self.row_pattern = self._over_rows(self.row_shape).plain
-        ways = {v: self._way_to(v) for v in stores}
+        ways = {v: self.way_to(v) for v in stores}
         self.rows = {v for v, way in ways.items() if self.is_row(self.pattern_of(v, way))}
         self.results = {v: self.demand(v, way) for v, way in ways.items()}
         del self._known
@@ -142,7 +142,7 @@ class Body:
     def _over_rows(self, shape):
         return through(row_major(shape), expand, {"shape": self.shape})
 
-    def _way_to(self, value):
+    def way_to(self, value):
         """The views that lay a stored value out over the iteration shape."""
         if is_same(value.shape, self.shape):
             return ()
@@ -232,10 +232,17 @@ class Body:
         if not is_same(operand.shape, self.shape) or self.reduced != (1,) or pattern != self.row_pattern:
             raise Unfit(f"{node.op.name} of {operand.shape} in a kernel over {self.shape} that reduces {self.reduced}")
         source, index = self.demand(operand, ()), self.demand(target, over_classes_views(self.shape))
+        kinds = []
+        while source.kind == CAST:       # what is picked is cast instead of all that it is picked from
+            kinds.append(source.dtype)
+            source, = source.args
         if source.kind != LOAD:
             raise Unfit(f"{node.op.name} of a value that is not in memory")
         self.counts[node] = math.prod(self.row_shape)
-        return self._term(PICK, node.output.dtype, (self._cast(index, dt.int64),), source.attr, row=True)
+        picked = self._term(PICK, source.dtype, (self._cast(index, dt.int64),), source.attr, row=True)
+        for kind in reversed(kinds):
+            picked = self._cast(picked, kind)
+        return picked
 
     def _cast(self, term, dtype) -> Term:
         return term if term.dtype is dtype else self._term(CAST, dtype, (term,), row=term.row, cost=1)

@@ -44,13 +44,27 @@ def split_host(graph: Graph, host: frozenset, keep=frozenset()) -> HostCut | Non
     results = tuple([i for i, v in enumerate(graph.outputs) if v in known])
     places = tuple([i for i, v in enumerate(graph.outputs) if v not in known])
     rest = needed([graph.outputs[i] for i in places], known)
-    given = tuple(dict.fromkeys([x for n in graph.nodes if n in rest for x in n.inputs if type(x) is Value and x in known]))
+    rest |= _views(graph, rest, known)
+    given = tuple(dict.fromkeys([x for n in graph.nodes if n in rest for x in n.inputs if type(x) is Value and x in known
+                                 and x.node not in rest]))
     if not places or not (given or results):
         return None
     wanted = [*given, *[graph.outputs[i] for i in results]]
     made, sources = part(graph, f"{graph.name}_host", needed(wanted), wanted)
     main, inputs = part(graph, graph.name, rest, [graph.outputs[i] for i in places], given, keep)
     return HostCut(made, sources, main, inputs, len(given), places, results)
+
+
+def _views(graph, rest, known):
+    """The views between what the host computes and the nodes `rest`: the device looks at a number through them, instead of
+    getting it as often as they spread it."""
+    found, stack = set(), [x for n in graph.nodes if n in rest for x in n.inputs if type(x) is Value and x in known]
+    while stack:
+        v = stack.pop()
+        if v.node not in found and is_free(v) and v.node.inputs:
+            found.add(v.node)
+            stack += [x for x in v.node.inputs if type(x) is Value and x in known]
+    return found
 
 
 def _known(graph, host):

@@ -45,7 +45,7 @@ def build(variant) -> compiler.Binary:
     kinds = [t for t in variant.signature().values() if t != "constexpr"]
     code = b"\x7fELF" + json.dumps({"name": variant.source.name, "text": variant.source.text, "kinds": kinds,
                                     "constants": dict(variant.constants), "wide": variant.wide,
-                                    "aligned": sorted(variant.aligned)}).encode()
+                                    "units": dict.fromkeys(variant.aligned, 16) | dict(variant.even)}).encode()
     ptx = [f".param .{_ptx(k)} k_param_{i}" for i, k in enumerate([*kinds, "*i8", "*i8"])]
     layout, offsets = compiler.parameter_layout(f".visible .entry k(\n{','.join(ptx)}\n)", kinds)
     return compiler.Binary(code, variant.source.name, 0, 32 * variant.warps, 1, 0, layout, offsets)
@@ -60,7 +60,7 @@ def forget():
     for table in (eager._plans, transfer._plans, compiler._made):
         table.clear()
     for made in (eager._prepared_sweep, draws._prepared, integers._prepared, moves._prepared, products._prepared,
-                 products._usual, recurrent._graph):
+                 products._usual, products._parts, products._added, recurrent._graph):
         made.cache_clear()
     launch.forget()
     templates.forget()

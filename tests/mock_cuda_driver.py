@@ -59,6 +59,7 @@ class MockDriver:
         self.next, self.clock = 0x1000, 0.0
         self.calls: dict[str, int] = {}
         self.launches: list[dict] = []
+        self.sent = 0                              # bytes that were copied to devices
         self.failing: dict[str, int] = {}          # calls that are to fail, with the code that they give
 
     def __getattribute__(self, name):
@@ -207,6 +208,7 @@ class MockDriver:
     def cuMemcpyHtoDAsync_v2(self, dst, src, size, stream):
         data = self.host(src, size)
         data = data if self.is_pinned(src, size) else data.copy()
+        self.sent += size
 
         def work():
             self.seen(dst, size, "copy to the device")[...] = data
@@ -437,9 +439,9 @@ class MockDriver:
         grid = tuple(config.grid)
         self.launches.append({"name": kernel["name"], "grid": grid, "block": tuple(config.block), "shared": config.shared,
                               "stream": config.stream or 0, "values": values})
-        for n, value in enumerate(values):
-            if n in kernel["aligned"] and value % 16:
-                raise Violation(f"{kernel['name']}: parameter {n} was said to be a multiple of 16 and is {value}")
+        for n, unit in kernel["units"].items():
+            if values[int(n)] % unit:
+                raise Violation(f"{kernel['name']}: parameter {n} was said to be a multiple of {unit} and is {values[int(n)]}")
         return self.put(config.stream, lambda: self.execute(kernel, grid, values))
 
     def execute(self, kernel, grid, values):

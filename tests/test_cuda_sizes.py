@@ -11,8 +11,8 @@ import mock_cuda_triton
 from ingot import jit, nn
 from ingot.nn import functional as F
 from ingot.passes import pipeline
+from ingot.runtime.cuda import backend, eager
 from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import eager
 
 SEED = 31
 
@@ -37,7 +37,7 @@ def work(monkeypatch):
         build, run = compiler.build, pipeline.run
 
         def counted(graph, passes, **more):
-            noted.passes += passes is eager.PASSES and not graph.name.startswith("eager_")
+            noted.passes += passes is backend.PASSES and not graph.name.startswith("eager_")
             return run(graph, passes, **more)
 
         def compiled(variant):

@@ -128,7 +128,7 @@ def test_a_training_step_is_one_graph(name, cuda):
     counted: dict = {}
 
     def start():
-        counted.update(cuda.calls, launches=len(cuda.launches))
+        counted.update(cuda.calls, launches=len(cuda.launches), sent=cuda.sent)
 
     def spent(call):
         return cuda.calls.get(call, 0) - counted.get(call, 0)
@@ -140,6 +140,7 @@ def test_a_training_step_is_one_graph(name, cuda):
     assert not HOST, f"ran on the host: {sorted(set(HOST))}"
     assert len(cuda.launches) == counted["launches"], "launches beside the graph"
     assert spent("cuGraphLaunch") == 1 and spent("cuMemcpyHtoDAsync_v2") <= 1
+    assert cuda.sent - counted["sent"] <= 32 * len(list(here.parameters())) + 256, "a few numbers for each parameter"
     assert spent("cuMemcpyDtoDAsync_v2") <= 4, "parameters are written in place, small results travel together"
     for (path, a), b in zip(here.named_parameters(), there.parameters()):
         np.testing.assert_allclose(a.detach().cpu().numpy(), b.detach().numpy(), rtol=1e-3, atol=2e-5, err_msg=path)

@@ -14,6 +14,7 @@ from ingot.passes.codegen import library, scalars
 from ingot.passes.codegen.triton import configs, elementwise, matmul, sweeps
 from ingot.passes.codegen.triton.nest import POINTER, SIZE, Source
 from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda import kernels
 from test_triton_kernels import ARITY, FLOATING, function_kernel, reduction
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
@@ -172,6 +173,23 @@ def test_products(kind, precision, arch):
         _, ptx = built(one, sizes, arch)
         if fast:
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+def test_sizes_that_are_no_multiples_of_16_are_loaded_in_shorter_vectors(arch):
+    """Planes of 14x14 pixels have 196: vectors of 4, by asynchronous copies, where nothing would be known of an odd size."""
+    m, n, k = 256, 196, 1024
+    chosen = matmul.tiles(dt.bfloat16, m, n, k, True, SHARED[arch], 64)
+    source = matmul.source(dt.bfloat16, "ieee", (False, True), (False, True))
+    sizes = {"M": m, "N": n, "K": k, "s_xb": 0, "s_xm": k, "s_yb": n * k, "s_yk": n}
+    one = configs.Launch(source, chosen.constants, chosen.warps, (4, 64, 1), stages=chosen.stages)
+    at = {p.name: i for i, p in enumerate(source.parameters) if p.kind == POINTER}
+    made = kernels.PreparedLaunch(one, sizes, at, (0,) * len(at), False)
+    assert {unit for _, unit in made.even} == {4}
+    aligned = frozenset(made.aligned | set(made.pointers))
+    ptx = compiler._run_triton(compiler.Variant(source, chosen.constants, chosen.warps, arch, False, aligned, chosen.stages,
+                                                made.even)).asm["ptx"]
+    assert not [x for x in loads(ptx) if x.endswith("b16")] and "cp.async.ca.shared.global" in ptx
 
 
 def test_resources_are_read_from_the_machine_code():

@@ -9,11 +9,13 @@ import pytest
 
 import ingot
 import mock_cuda
+from ingot import jit
 from ingot.nn import functional as F
 from ingot.nn.utils import stateless
 from ingot.passes.codegen.triton import attention as attention_text
 from ingot.passes.codegen.triton import conv as conv_text
-from ingot.runtime.cuda import attentions, convolutions, eager, sorts
+from ingot.runtime.cuda import attentions, conv_last, convolutions, eager, sorts
+from ingot.runtime.cuda import context as contexts
 from mock_cuda_driver import MockDriver
 
 SEED = 11
@@ -286,6 +288,33 @@ def test_attention_in_steps(dtype, case, causal, on_device, monkeypatch):
     both(f, *tensors, tolerance=tolerance)
 
 
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+@pytest.mark.parametrize("case", ["plain", "queries share keys", "bools", "added"])
+def test_attention_reads_parts_of_projections_where_they_lie(case, causal):
+    """Heads side by side in memory, as a projection leaves them: the bits of copies, and nothing is copied forward."""
+    if causal and CASES[case][-1]:
+        pytest.skip("a causal mask and another one are two masks")
+    tensors, f = attention_case(case, causal)
+    upstream = draw(*tensors[0].shape[:3], tensors[2].shape[-1])
+
+    def apart(t):
+        return t.transpose(1, 2).contiguous().transpose(1, 2)
+
+    with mock_cuda.installed() as cuda:
+        found = []
+        for lie in (lambda t: t, apart):
+            q, k, v = (lie(t.cuda()).detach().requires_grad_() for t in tensors[:3])
+            up, masks = lie(upstream.cuda()), [t.cuda() for t in tensors[3:]]
+            before = len(cuda.launches)
+            out = f(q, k, v, *masks)
+            names = [one["name"] for one in cuda.launches[before:]]
+            out.backward(up)
+            found.append([t.cpu().numpy() for t in (out.detach(), q.grad, k.grad, v.grad)])
+    assert len(names) == 1 and "strided" in names[0], names
+    for a, b in zip(*found):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_attention_in_low_precision(on_device):
     q, k, v = (draw(1, 2, 130, 16, dtype="bfloat16") for _ in range(3))
     both(lambda *a: F.scaled_dot_product_attention(*a, is_causal=True), q, k, v, tolerance=2e-2)
@@ -346,6 +375,65 @@ def test_long_sums_of_a_weight_gradient_are_cut_in_parts(on_device, monkeypatch)
     assert convolutions._parts(0, convolutions._tiles(ingot.float32, (4, 18, 200)), 200) > 1
     both(lambda x, w: F.conv2d(x, w, padding=1), draw(2, 2, 10, 10), draw(4, 2, 3, 3))
     both(lambda x, w: F.conv2d(x, w, padding=1, groups=2), draw(3, 2, 10, 10), draw(4, 1, 5, 3))
+
+
+LAST = {"plain": ((2, 64, 9, 7), (64, 64, 3, 3), {"padding": 1}),
+        "strided": ((2, 64, 9, 7), (128, 64, 3, 3), {"padding": 1, "stride": 2}),
+        "far apart": ((1, 64, 11, 9), (64, 64, 3, 2), {"padding": (2, 1), "dilation": 2}),
+        "lines": ((2, 128, 40), (64, 128, 5), {"padding": 2}),
+        "spaces": ((1, 64, 4, 5, 3), (64, 64, 2, 3, 2), {})}
+
+
+@pytest.mark.parametrize("bias", [False, True])
+@pytest.mark.parametrize("case", LAST)
+def test_convolutions_over_many_channels_turn_images(case, bias, monkeypatch):
+    """Forward, with what follows it, and both gradients, with sums over pixels cut in parts."""
+    monkeypatch.setattr(conv_last, "LEAST", 0)
+    monkeypatch.setattr(conv_last, "DEPTH", 16)
+    x, w, params = LAST[case]
+    f = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)]
+    rng = np.random.default_rng(8)
+    arrays = [rng.standard_normal(s).astype(np.float32) for s in (x, w, *([w[:1]] if bias else []))]
+    arrays[1] /= 20
+
+    def work(x, w, *b):
+        return F.relu(f(x, w, *b, **params) * 2)
+
+    def results(device):
+        given = [ingot.tensor(a).to(ingot.bfloat16).to(device).requires_grad_() for a in arrays]
+        out = work(*given)
+        out.backward(out.detach())
+        traced = jit.trace(work)
+        again = [traced(*[t.detach() for t in given]) for _ in range(2)]
+        return [t.detach().float().cpu().numpy() for t in (out, *[g.grad for g in given], *again)]
+
+    want = results("cpu")
+    with mock_cuda.installed() as cuda:
+        monkeypatch.setattr(contexts.context(0), "processors", 64)
+        got = results("cuda")
+        names = {one["name"] for one in cuda.launches}
+    assert {"conv_last_weight_grad_bf16", "conv_last_bias_bf16" if bias else "conv_last_bf16"} <= names
+    assert any(n.startswith("conv_last") and "epilogue" in n for n in names)
+    assert (case == "strided") != any(n.startswith("conv_last_back") for n in names)
+    for one, other in zip(want, got):
+        np.testing.assert_allclose(other, one, rtol=3e-2, atol=3e-2 * np.abs(one).max())
+
+
+@pytest.mark.parametrize("pixels", [(7, 7), (4, 16), (130,)], ids=str)
+def test_gradients_of_filters_of_one_pixel_are_products_of_images(pixels, monkeypatch):
+    monkeypatch.setattr(conv_last, "DEPTH", 64)
+    rng = np.random.default_rng(8)
+    x, w, g = (rng.standard_normal(s).astype(np.float32) for s in ((3, 64, *pixels), (128, 64, *[1] * len(pixels)),
+                                                                   (3, 128, *pixels)))
+    want = np.einsum("noq,ncq->oc", g.reshape(3, 128, -1), x.reshape(3, 64, -1))
+    f = {1: F.conv1d, 2: F.conv2d}[len(pixels)]
+    with mock_cuda.installed() as cuda:
+        monkeypatch.setattr(contexts.context(0), "processors", 64)
+        x, w, g = (ingot.tensor(a).to(ingot.bfloat16).cuda() for a in (x, w, g))
+        f(x, w.requires_grad_()).backward(g)
+        assert "point_weight_grad_bf16" in {one["name"] for one in cuda.launches}
+        got = w.grad.float().cpu().numpy().reshape(128, 64)
+    np.testing.assert_allclose(got, want, atol=0.02 * np.abs(want).max())
 
 
 def test_tiles_of_convolutions_cover_their_products():

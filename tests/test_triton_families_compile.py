@@ -3,6 +3,7 @@ core instructions where they are due.
 """
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -13,6 +14,7 @@ from ingot.passes.codegen.triton import (
     configs,
     conv,
     conv_depthwise,
+    conv_last,
     pools,
     positions,
     scans,
@@ -21,7 +23,7 @@ from ingot.passes.codegen.triton import (
 )
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.runtime.cuda import compile as compiler
-from test_triton_compile import ARCHS, built, variant
+from test_triton_compile import ARCHS, SHARED, built, variant
 
 
 def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
@@ -100,8 +102,11 @@ def test_keys(kind):
                                         pytest.param(dt.float32, 64, marks=pytest.mark.slow)], ids=str)
 def test_attention(kind, size, arch):
     how = attention.Kind(kind, attention.NO_MASK, True, even=True, late=True)
-    for part, source in ((attention.FORWARD, attention.forward(how)), (attention.QUERIES, attention.query_grad(how, False)),
-                         (attention.KEYS, attention.key_grad(how))):
+    parts = ((attention.FORWARD, attention.forward(how)), (attention.QUERIES, attention.query_grad(how, False)),
+             (attention.KEYS, attention.key_grad(how)))
+    if size <= 64 or arch == 90:
+        parts += ((attention.FORWARD, attention.forward(replace(how, strided=True))),)
+    for part, source in parts:
         constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
         _, ptx = compiled(source, constants, warps, arch, stages)
         if kind.itemsize == 2:
@@ -143,6 +148,20 @@ def test_convolutions(kind, arch):
         _, ptx = compiled(source, (*constants, *more), warps, arch, stages, size=128)
         if kind.itemsize == 2:
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind, precision", [(dt.bfloat16, "ieee"), (dt.float32, "tf32")], ids=str)
+def test_convolutions_over_many_channels_load_whole_vectors(kind, precision, arch):
+    """On tensor cores, by asynchronous copies of 16 bytes, whatever the planes are."""
+    for source, rows in ((conv_last.product(kind, precision, False, True), 12544),
+                         (conv_last.weight_grad(kind, precision), 256), (conv_last.point_weight_grad(kind, precision), 256)):
+        tile, warps, stages = conv_last.candidates(kind, rows, 256, SHARED[arch])[0]
+        given = dict(WINDOW) | dict(zip(conv.TILE, tile)) | {"GROUPS": 1, "PARTS": 4}
+        constants = tuple([(n, given[n]) for n in source.constants if n not in ("INDEX", "LAST")])
+        _, ptx = compiled(source, constants, warps, arch, stages, size=256)
+        assert "ld.global.b16" not in ptx and "cp.async.c" in ptx and ("wgmma" if arch == 90 else "mma.sync") in ptx
+        assert kind.itemsize == 4 or "cp.async.ca" not in ptx, "vectors of 16 bytes"
 
 
 PHASES = tuple(conv.phases((1, 3, 3), (1, 1, 1), (0, 1, 1), (1, 1, 1), (1, 14, 14))[0][0].items())

@@ -248,7 +248,7 @@ def test_reductions(kind, d, across):
 @pytest.mark.parametrize("across", [False, True])
 def test_long_rows_are_cut_in_parts_and_walked(kind, across, monkeypatch):
     rng = np.random.default_rng(5)
-    monkeypatch.setattr(configs, "PART", 300)
+    monkeypatch.setattr(configs, "PART_ACROSS" if across else "PART", 300)
     monkeypatch.setattr(configs, "WHOLE", 64)
     monkeypatch.setattr(configs, "WALK", 128)
     d = dt.bool_ if kind == "any" else dt.float32
@@ -280,6 +280,24 @@ def test_a_row_does_not_depend_on_the_others():
                                                                                     "far": 1}))
             for rows in (1, 2, 33, 5000)}
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("layout", [library.ROWS, library.COLUMNS])
+@pytest.mark.parametrize("length", [650, 1900])
+def test_rows_that_several_sweeps_go_over_are_cut_in_parts(layout, length, monkeypatch):
+    """Each sweep is a launch of its own, which begins with what the parts of those before left."""
+    for name, value in (("PART", 300), ("PART_ACROSS", 300), ("SWEPT_AGAIN", 600), ("WHOLE", 64), ("WALK", 128)):
+        monkeypatch.setattr(configs, name, value)
+    kernel = library.ROW_KERNELS["softmax"]("softmax", dt.float32, layout)
+    shape = (3, length) if layout == library.ROWS else (2, length, 3)
+    x = np.random.default_rng(6).standard_normal(shape).astype(np.float32)
+    sizes = {"A": shape[0], "R": length} | ({"B": 3, "RB": 3 * length} if layout == library.COLUMNS else {})
+    made = configs.launches(kernel, sizes)
+    assert len(made) == 3 and all(one.grid[1] == configs.power_of_two(-(-length // 300)) for one in made)
+    arrays = [x if b.name == "x" else np.zeros(shape, np.float32) for b in kernel.buffers]
+    run(kernel, arrays, **{s: sizes[s] for s in kernel.symbols})
+    e = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(arrays[-1], e / e.sum(1, keepdims=True), atol=1e-6)
 
 
 @pytest.mark.parametrize("layout", [library.ROWS, library.COLUMNS])

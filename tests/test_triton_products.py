@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+import mock_cuda
 import mock_cuda_triton
 from ingot.ir import dtype as dt
 from ingot.passes.codegen.triton import matmul, matmul_hopper
 from ingot.passes.codegen.triton.dots import FAST, Kinds
 from ingot.passes.codegen.triton.nest import POINTER
+from ingot.runtime.cuda import backend, products
 
 
 @pytest.mark.parametrize("d, tolerance", [(dt.float32, 1e-5), (dt.bfloat16, 2e-2), (dt.float16, 2e-3), (dt.float64, 1e-12)],
@@ -27,6 +29,32 @@ def test_products_in_every_layout(d, tolerance, flips):
         mock_cuda_triton.run(source.text, source.name, matmul.grid(m, n, batch, chosen), values,
                              dict(chosen.constants) | {"INDEX": np.int32})
         np.testing.assert_allclose(z.astype(np.float64), want, rtol=tolerance, atol=tolerance * 10, err_msg=f"{d} {m} {n} {k}")
+
+
+CHIP = 132      # multiprocessors
+
+
+@pytest.mark.parametrize("sizes, parts", [((4096, 4096, 4096), 1), ((768, 768, 8192), 2), ((64, 64, 8192), 16),
+                                          ((64, 64, 500), 1), ((768, 768, 8200), 1)], ids=str)
+def test_deep_products_of_few_tiles_are_cut(sizes, parts):
+    chosen = matmul.tiles(dt.bfloat16, *sizes, True, 232448)
+    assert matmul.parts(chosen, 2, True, sizes, CHIP) == parts
+
+
+@pytest.mark.parametrize("d, tolerance", [(dt.float32, 1e-5), (dt.bfloat16, 2e-2), (dt.float64, 1e-12)], ids=str)
+@pytest.mark.parametrize("flips", [(False, False), (True, False), (False, True), (True, True)])
+def test_parts_of_a_product_add_up(d, tolerance, flips, monkeypatch):
+    monkeypatch.setattr(matmul, "parts", lambda *rest: 4)
+    rng = np.random.default_rng(9)
+    x, y = (rng.standard_normal(shape).astype(d.np) for shape in ((37, 160), (160, 21)))
+    want = x.astype(np.float64) @ y.astype(np.float64)
+    with mock_cuda.installed() as cuda:
+        on_device = [backend.to_device(a.T.copy() if flip else a, 0) for a, flip in zip((x, y), flips)]
+        factors = [a.transpose(1, 0) if flip else a for a, flip in zip(on_device, flips)]
+        got = backend.to_host(products.product(factors, {}, 0))
+        assert [(one["name"].split("_")[0], one["grid"][1]) for one in cuda.launches[-2:]] == [("matmul", 4), ("sum", 1)]
+    assert got.dtype == d.np
+    np.testing.assert_allclose(got.astype(np.float64), want, rtol=tolerance, atol=tolerance * 10)
 
 
 @pytest.mark.parametrize("road", matmul_hopper.TILES)

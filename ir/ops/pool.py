@@ -13,7 +13,7 @@ from .. import dtype as dt
 from .. import numeric
 from ..batch import IMAGES
 from ..errors import ShapeError
-from ..op import Template, op
+from ..op import Composite, Template, op
 from .windows import batches, check_windows, pad_spatial, taps, wide, window_count, window_counts, windows
 
 # Taking from and putting into planes: the common ground of maximum pools, unpooling and grid sampling.
@@ -160,8 +160,25 @@ def _max_pool(x, *, kernel, stride, padding, dilation):
     return best.reshape(shape).astype(kind, copy=False), which.reshape(shape)
 
 
+def _infer_max_pool_grad(g, indices, *, size, kernel, stride, padding, dilation):
+    return _infer_put(g, indices, size=size, accumulate=True)
+
+
+def _max_pool_grad(g, indices, *, size, kernel, stride, padding, dilation):
+    return _put(g, indices, size=size, accumulate=True)
+
+
+max_pool_grad = op(
+    "max_pool_grad", infer=_infer_max_pool_grad, ref=_max_pool_grad,
+    vjp=(lambda g, out, x, indices, *, size, kernel, stride, padding, dilation: plane_take(g, indices), None),
+    lower=Composite(lambda g, indices, *, size, **window: plane_put(g, indices, size=size, accumulate=True)), batch=IMAGES,
+    traits=("renamed",),
+    doc="The gradient of max_pool: each value at the index that its window took. Where windows are known, whoever makes an "
+        "element need look at those alone that hold it.")
+
+
 def _max_vjp(g, out, x, *, kernel, stride, padding, dilation):
-    return plane_put(g, out[1], size=x.shape[2:], accumulate=True)
+    return max_pool_grad(g, out[1], size=x.shape[2:], kernel=kernel, stride=stride, padding=padding, dilation=dilation)
 
 
 max_pool = op("max_pool", infer=_infer_max_pool, ref=_max_pool, vjp=(_max_vjp,), lower=Template("pool"),

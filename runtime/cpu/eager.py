@@ -175,7 +175,7 @@ def _whole_inside() -> frozenset:
 def kept_whole(graph) -> frozenset:
     """The composites that stay whole in compiled graphs, since eager mode runs them as one kernel of their own: those that are
     called themselves, and of what is inside of bodies those that loops would do worse (trait "whole_inside")."""
-    return _whole_inside().union([n.op for n in graph.nodes if n.op in TABLE])
+    return _whole_inside().union([n.op for n in graph.nodes if n.op in TABLE and "renamed" not in n.op.traits])
 
 
 # Elementwise; functions of elements alone are in `eager_scalars.py`.
@@ -320,7 +320,7 @@ def order(op: Op):
 
 @TABLE.makes(point_taps.taps_take, point_taps.taps_put, point_taps.taps_dots, conv.conv, conv.conv_input_grad,
               conv.conv_weight_grad, pool.max_pool, pool.adaptive_max_pool, pool.avg_pool, pool.avg_pool_grad, pool.plane_put,
-              resample.resample, resample.resample_grad, resample.border_pad, resample.border_pad_grad,
+              pool.max_pool_grad, resample.resample, resample.resample_grad, resample.border_pad, resample.border_pad_grad,
               batch_norm.batch_norm, batch_norm.batch_norm_train, batch_norm.batch_norm_grad,
               batch_norm.batch_norm_relu_train, batch_norm.batch_norm_relu_grad)
 def neural(op: Op):

@@ -98,8 +98,13 @@ def _adaptive_max_pool(x, *, size):
     return bins.maxima(x, size=size) if x.size >= _MANY_IN_BINS else None
 
 
+def _max_pool_grad(g, indices, *, size, **window):
+    return pooling.plane_put(g, indices, size=size, accumulate=True)
+
+
 _PLANES = {pool_ops.max_pool: _max_pool, pool_ops.adaptive_max_pool: _adaptive_max_pool, pool_ops.avg_pool: pooling.avg_pool,
-           pool_ops.avg_pool_grad: pooling.avg_pool_grad, pool_ops.plane_put: pooling.plane_put}
+           pool_ops.avg_pool_grad: pooling.avg_pool_grad, pool_ops.plane_put: pooling.plane_put,
+           pool_ops.max_pool_grad: _max_pool_grad}
 
 
 @TABLE.makes(*_PLANES)

@@ -19,6 +19,7 @@ from .products import float32_precision
 from .program import empty
 
 _NARROW = 1 << 31      # bytes of arrays that bulk copies find their way in
+_NEAR = 1 << 31        # bytes from the first element of an operand with strides to its last one
 _WIDEST = 256          # longest vectors of a query or value that a block holds
 
 
@@ -26,7 +27,12 @@ class Shapes:
     """The sizes of one call, and its mask as the kernels see it."""
 
     def __init__(self, q, k, v, mask, params):
-        self.q, self.k, self.v = q, k, v
+        given = dict(zip(text.OPERANDS, (q, k, v)))
+        narrow = max(q.shape[-1], v.shape[-1]) <= 64 or contexts.context(q.device).arch >= text.HOPPER
+        strided = narrow and not all(a.is_contiguous for a in given.values()) and all(_has_rows(a) for a in given.values())
+        given = given if strided else {n: contiguous(a) for n, a in given.items()}
+        self.q, self.k, self.v = q, k, v = list(given.values())
+        self.steps = {n: _steps(a) for n, a in given.items()} if strided else {}
         *lead, self.heads, self.length, self.e = q.shape
         self.key_heads, self.keys, self.width = k.shape[-3], k.shape[-2], v.shape[-1]
         self.batch = prod(lead)
@@ -35,7 +41,7 @@ class Shapes:
         even = all(n >= 16 and n & (n - 1) == 0 for n in (self.e, self.width))
         self.scale = float(params["scale"])
         late = how != text.ADDED and self.scale >= text.LEAST_SCALE
-        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], float32_precision(), even, late)
+        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], float32_precision(), even, late, strided)
 
     def _mask(self, mask, lead):
         """(the mask, elements between its batches, heads, queries and keys)."""
@@ -53,6 +59,8 @@ class Shapes:
         """The size parameters."""
         group = self.heads // self.key_heads
         named = dict(zip(("m_b", "m_h", "m_q", "m_k"), self.strides))
+        for name, each in self.steps.items():
+            named |= zip(text.strides_of(name), each)
         return {"L": self.length, "S": self.keys, "H": self.heads, "G": group} | named
 
     def run(self, write, reads, writes, blocks, groups, part):
@@ -74,7 +82,8 @@ class Shapes:
         arch = contexts.context(device).arch
         found: list = text.candidates(self.kind, self.e, self.width, part, arch)
         if config.current().cuda_tune and max(a.nbytes for a in arrays) < _NARROW:
-            found = found + text.roads(self.kind, self.e, self.width, part, arch, [a.pointer for a in reads])
+            apart = [n * self.q.itemsize for each in self.steps.values() for n in each]
+            found = found + text.roads(self.kind, self.e, self.width, part, arch, [*[a.pointer for a in reads], *apart])
         key = write(self.kind).name, self.e, self.width, groups, *self.sizes.items()
         templates.launch(*how(tuning.best(key, found, prepare, device)))
 
@@ -90,6 +99,18 @@ class Shapes:
 def _spread_strides(a, shape):
     lead = len(shape) - a.ndim
     return (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
+
+
+def _has_rows(a) -> bool:
+    """Whether an operand is read where it lies: its vectors in one piece, one dim of batches at most, nothing far away."""
+    return (a.ndim <= 4 and a.strides[-1] == a.itemsize and not any(s % a.itemsize or s < 0 for s in a.strides)
+            and sum((n - 1) * s for n, s in zip(a.shape, a.strides)) < _NEAR)
+
+
+def _steps(a) -> tuple:
+    """Elements between batches, heads and rows."""
+    *batch, head, row, _ = [s // a.itemsize for s in a.strides]
+    return (batch[0] if batch else 0), head, row
 
 
 def _fits(inputs) -> bool:
@@ -111,7 +132,7 @@ def attention(inputs, params, device):
         return NotImplemented
     if not _in_tiles(q, v):
         return composed(steps.attention, inputs, params, device) if q.size and v.size else NotImplemented
-    s = Shapes(contiguous(q), contiguous(k), contiguous(v), mask, params)
+    s = Shapes(q, k, v, mask, params)
     out, lse = empty(device, (*q.shape[:-1], s.width), q.dtype), empty(device, q.shape[:-1], q.dtype)
     if lse.size:
         s.run(text.forward, (s.q, s.k, s.v), (out, lse), s.over_queries, s.batch * s.heads, text.FORWARD)

@@ -5,6 +5,9 @@ from ctypes import byref, c_size_t
 import numpy as np
 
 from ...ir.errors import DeviceError
+from ...passes import pipeline
+from ...passes.even_columns import even_columns
+from ...passes.join_pads import join_pads
 from ..device_array import DeviceArray
 from . import (
     attentions,
@@ -39,7 +42,7 @@ why_not = library.why_not
 current = contexts.current
 set_current = contexts.set_current
 run = eager.run
-PASSES = eager.PASSES
+PASSES = (*eager.PASSES, join_pads, even_columns, *pipeline.SIMPLER)
 traced = Traced
 sized = Sized
 contiguous = eager.contiguous

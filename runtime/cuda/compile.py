@@ -22,9 +22,11 @@ from ...ir.errors import DeviceError, IngotError
 from ...passes.codegen.triton.nest import NUMBER, NUMBERS_AS, POINTER, Source
 from ..cpu import cache
 
-FORMAT = 2
+FORMAT = 3
 LANES_GO_LAST = 3, 7    # the release of Triton from which lanes go along the last dim of tiles whose strides it does not know
 ALIGNED = 16           # bytes (or units) of which a parameter is a multiple, where it is marked
+EVEN = 8, 4            # and what sizes are multiples of that are none of these, from
+LONG = 64              # on: of less, nobody loads many vectors, and batches of any size had better share their code
 _TYPES = {dt.bool_: "u8", dt.float16: "fp16", dt.bfloat16: "bf16", dt.float32: "fp32", dt.float64: "fp64", dt.int8: "i8",
           dt.int16: "i16", dt.int32: "i32", dt.int64: "i64", dt.uint8: "u8", dt.uint16: "u16", dt.uint32: "u32",
           dt.uint64: "u64", dt.float8_e4m3fn: "fp8e4nv", dt.float8_e5m2: "fp8e5"}
@@ -40,6 +42,7 @@ class Variant:
 
     wide       addresses and sizes are 64-bit integers
     aligned    numbers of the parameters (pointers, sizes) that are multiples of 16
+    even       (number, 4 or 8) of the sizes that are multiples of that and no more, which halves and quarters vectors
     """
 
     source: Source
@@ -49,6 +52,7 @@ class Variant:
     wide: bool = False
     aligned: frozenset = frozenset()
     stages: int = 3
+    even: tuple = ()
 
     def signature(self) -> dict:
         """Triton's type of every parameter."""
@@ -64,7 +68,7 @@ class Variant:
     def key(self) -> str:
         """What identifies the machine code."""
         said = (FORMAT, self.source.text, self.source.name, sorted(self.signature().items()), sorted(self.constants),
-                self.warps, self.stages, self.arch, self.wide, sorted(self.aligned), self.source.flush)
+                self.warps, self.stages, self.arch, self.wide, sorted(self.aligned), self.even, self.source.flush)
         return hashlib.sha256(repr(said).encode()).hexdigest()
 
 
@@ -104,6 +108,7 @@ class Binary:
 
 
 _lock = threading.Lock()
+_stand_in: Any = None                  # what gives a binary in Triton's place where nothing is to run
 _made: dict[Variant, Binary] = {}
 _ready: dict[str, Binary] = {}         # by key: what files brought along
 
@@ -115,8 +120,15 @@ def compiled(variant: Variant) -> Binary:
         with _lock:
             found = _made.get(variant)
             if found is None:
-                found = _made[variant] = _ready.get(variant.key()) or _load(variant) or _make(variant)
+                found = _made[variant] = _stand_in(variant) if _stand_in else _ready.get(variant.key()) or _load(variant) \
+                    or _make(variant)
     return found
+
+
+def stand_in(maker):
+    """Has `maker(variant)` give binaries from now on, which go to no disk; for a process that only looks at launches."""
+    global _stand_in
+    _stand_in = maker
 
 
 def made() -> dict:
@@ -195,7 +207,8 @@ def _run_triton(variant) -> Any:
         constants["INDEX"] = tl.int64 if variant.wide else tl.int32
     if "LAST" in variant.source.constants:
         constants["LAST"] = int(_release(triton.__version__) >= LANES_GO_LAST)
-    attributes = {(i,): [["tt.divisibility", ALIGNED]] for i in sorted(variant.aligned)}
+    units = dict.fromkeys(sorted(variant.aligned), ALIGNED) | dict(variant.even)
+    attributes = {(i,): [["tt.divisibility", unit]] for i, unit in units.items()}
     source = ASTSource(fn=_function(variant.source), signature=variant.signature(), constexprs=constants, attrs=attributes)
     options = {"num_warps": variant.warps, "num_stages": variant.stages, "enable_fp_fusion": False,
                "enable_reflect_ftz": variant.source.flush}

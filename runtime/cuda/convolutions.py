@@ -14,11 +14,12 @@ from ...passes.codegen.triton import conv_depthwise as alone
 from ...passes.codegen.triton import pools as pool_text
 from ..device_array import DeviceArray
 from . import context as contexts
+from . import conv_last
 from .eager import contiguous, run
 from .products import float32_precision
 from .program import empty
 from .templates import launch
-from .windows import RANK, blocks, convolve, fits, gathered, geometry, spaces, three, transpose, window
+from .windows import RANK, blocks, convolve, fits, gathered, geometry, is_point, spaces, three, transpose, window
 
 _MOST_PARTS = 256
 _LEAST_DEPTH = 512     # elements of a part of a weight gradient's sum
@@ -56,11 +57,25 @@ def conv_weight_grad(inputs, params, device):
     kind = dt.from_numpy(x.dtype)
     shape = (g.shape[1], x.shape[1] // groups, *kernel)
     sizes = {"N": x.shape[0], "C": shape[1], "O": g.shape[1] // groups} | spaces(x.shape[2:], g.shape[2:])
+    if conv_last.takes(kind, shape, groups, x.shape[0] * prod(g.shape[2:])):
+        out, parts = conv_last.weight_grad(device, x, g, shape, sizes, geometry(params, kernel))
+    elif conv_last.takes_points(kind, shape, groups) and is_point(kernel, params, x.shape[2:], g.shape[2:]):
+        out, parts = conv_last.point_weight_grad(device, x, g, shape)
+    else:
+        out, parts = _gathered_weight_grad(x, g, params, shape, sizes, device)
+    if parts > 1:
+        out = run(sum_, (out,), {"dim": (0,), "keepdim": False}, device)
+    out = out.look(shape, DeviceArray(out.kind, out.memory, shape, out.dtype).strides)
+    return out if out.dtype == x.dtype else run(cast, (out,), {"dtype": kind}, device)
+
+
+def _gathered_weight_grad(x, g, params, shape, sizes, device):
+    """(sums over parts of the pixels, how many parts)"""
+    kernel, groups, kind = params["size"], params["groups"], dt.from_numpy(x.dtype)
     product = sizes["O"], shape[1] * prod(kernel), x.shape[0] * prod(g.shape[2:])
     by_channels = shape[1] == 1 and groups > 1 and prod(kernel) <= alone.MOST_TAPS
     parts = _parts(device, shape[0], product[2]) if by_channels else _parts(device, _tiles(kind, product) * groups, product[2])
-    wide = np.dtype(np.float64 if kind is dt.float64 else np.float32)
-    out = empty(device, (parts, *shape), wide)
+    out = empty(device, (parts, *shape), np.dtype(np.float64 if kind is dt.float64 else np.float32))
     arrays = contiguous(g), contiguous(x), out
     if out.size and by_channels:
         constants = *geometry(params, kernel), *alone.weight_tile(prod(kernel)), ("GROUPS", groups), ("PARTS", parts)
@@ -68,10 +83,7 @@ def conv_weight_grad(inputs, params, device):
     elif out.size:
         source = text.weight_grad(kind, float32_precision())
         gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product, parts)
-    if parts > 1:
-        out = run(sum_, (out,), {"dim": (0,), "keepdim": False}, device)
-    out = out.look(shape, DeviceArray(out.kind, out.memory, shape, out.dtype).strides)
-    return out if out.dtype == x.dtype else run(cast, (out,), {"dtype": kind}, device)
+    return out, parts
 
 
 def _tiles(kind, product) -> int:
@@ -122,6 +134,19 @@ def adaptive_max_pool(inputs, params, device):
     return out, places
 
 
+def max_pool_grad(inputs, params, device):
+    """Each element's share of the windows that took it."""
+    g, places = inputs
+    if g.ndim > RANK + 2 or not g.size or g.dtype.kind in "cb" or not isinstance(places, DeviceArray):
+        return NotImplemented
+    out = empty(device, (*g.shape[:2], *params["size"]), g.dtype)
+    block, warps, grid = blocks(out.size)
+    how = window(params["kernel"], params["stride"], params["padding"], params["dilation"])
+    launch(device, pool_text.maximum_grad(dt.from_numpy(g.dtype)), (contiguous(g), contiguous(places), out),
+           {"N": out.size} | spaces(params["size"], g.shape[2:]), ((*how, block), warps, grid))
+    return out
+
+
 def _averaged(write, x, out, inner, outer, params, device):
     kind, divisor = dt.from_numpy(x.dtype), params["divisor"]
     rank = len(params["kernel"])
@@ -158,4 +183,5 @@ def avg_pool_grad(inputs, params, device):
 
 
 OPERATORS = {cv.conv: conv, cv.conv_input_grad: conv_input_grad, cv.conv_weight_grad: conv_weight_grad, pool.max_pool: max_pool,
-             pool.adaptive_max_pool: adaptive_max_pool, pool.avg_pool: avg_pool, pool.avg_pool_grad: avg_pool_grad}
+             pool.max_pool_grad: max_pool_grad, pool.adaptive_max_pool: adaptive_max_pool, pool.avg_pool: avg_pool,
+             pool.avg_pool_grad: avg_pool_grad}

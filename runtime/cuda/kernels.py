@@ -19,14 +19,15 @@ class Prepared:
     """A kernel, the values of its symbols, and which of its buffers come as numbers.
 
     offsets   bytes that are added to the address of each buffer, in order
+    apart     whether results lie where operands do that other threads may read
     """
 
-    def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset()):
+    def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset(), apart=False):
         self.kernel, self.sizes = kernel, dict(sizes)
         at = {b.name: i for i, b in enumerate(kernel.buffers)}
         offsets = offsets or [0] * len(kernel.buffers)
         self.wide = _reach(kernel, self.sizes) >= _NARROW
-        made = configs.launches(kernel, self.sizes, numbers)
+        made = configs.launches(kernel, self.sizes, numbers, apart)
         self.scratch = {name: size for one in made for name, size in one.scratch}
         self.launches = [PreparedLaunch(one, self.sizes, at, offsets, self.wide) for one in made]
 
@@ -47,6 +48,7 @@ class PreparedLaunch:
         self.moving: list = []          # (parameter, buffer, bytes to add)
         self.scratch: list = []         # (parameter, name)
         self.aligned = set()
+        even: dict = {}
         for n, p in enumerate(one.source.parameters):
             if p.name in at:
                 self.moving.append((n, at[p.name], offsets[at[p.name]] if p.kind == POINTER else 0))
@@ -59,6 +61,9 @@ class PreparedLaunch:
                 self.template.append(sizes[p.name])
                 if sizes[p.name] % compiler.ALIGNED == 0:
                     self.aligned.add(n)
+                elif sizes[p.name] % compiler.EVEN[-1] == 0 and sizes[p.name] >= compiler.LONG:
+                    even[n] = next(unit for unit in compiler.EVEN if sizes[p.name] % unit == 0)
+        self.even = tuple(even.items())
         self.pointers = [n for n, p in enumerate(one.source.parameters) if p.kind == POINTER and p.name in at]
         self.conversions = {n: _given(p) for n, p in enumerate(one.source.parameters) if p.kind == NUMBER}
         self.functions: dict = {}
@@ -87,7 +92,7 @@ class PreparedLaunch:
     def _variant(self, device, mask):
         aligned = self.aligned | {n for n in self.pointers if not mask >> n & 1}
         return compiler.Variant(self.launch.source, self.launch.constants, self.launch.warps, contexts.context(device).arch,
-                                self.wide, frozenset(aligned), self.launch.stages)
+                                self.wide, frozenset(aligned), self.launch.stages, self.even)
 
     def variant(self, device, operands):
         """What is compiled for a launch on such operands."""

@@ -7,9 +7,13 @@ import numpy as np
 
 from ...ir import config
 from ...ir import dtype as dt
+from ...ir.aval import Aval
 from ...ir.errors import DTypeError
+from ...ir.graph import Builder
 from ...ir.kernel import CAST, LOAD, Instr
+from ...ir.ops.elementwise import cast
 from ...ir.ops.linalg import matmul
+from ...ir.ops.reduce import sum_
 from ...ir.ops.scaled import matmul8
 from ...passes.codegen.llvm.fused_epilogue import Fused, Operand
 from ...passes.codegen.triton import matmul as template
@@ -18,13 +22,15 @@ from ...passes.codegen.triton.configs import Launch
 from ...passes.codegen.triton.dots import FAST, Kinds
 from ...passes.codegen.triton.nest import POINTER
 from ...passes.codegen.triton.prologue import Before
+from ...passes.kernel_body import Body
+from ...passes.lower import lower
 from ..backends.cuda import matmul as SWITCHES
 from ..device_array import DeviceArray
 from ..info import get_float32_matmul_precision
 from . import context as contexts
 from . import streams, tuning
 from .arrays import empty, fill, used
-from .kernels import PreparedLaunch
+from .kernels import Prepared, PreparedLaunch
 
 _NARROW, _MOST_BATCHES = 1 << 31, 65535
 FLOAT8_CHIPS = 89      # the first chips with products of float8
@@ -194,6 +200,12 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
     x_at, y_at = [used(a, stream) for a in x_made], [used(a, stream) for a in y_made]
     z = beside.fused.dtype if beside is not None else dt.from_numpy(out.dtype)
     precision = _precision(x_laid.kind, fast)
+    if beside is None and batch == 1:
+        whole = Case(x_laid, y_laid, z, m, n, k, 1, device, precision)
+        parts = _parts(whole)
+        if parts > 1:
+            _multiply_in_parts(whole, parts, out, x_at, y_at)
+            return
     for first in range(0, batch, _MOST_BATCHES):
         case = Case(x_laid, y_laid, z, m, n, k, min(_MOST_BATCHES, batch - first), device, precision)
         made = _tuned(case, beside, x_at, y_at) if config.current().cuda_tune else _usual(case, beside)
@@ -203,6 +215,37 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
             steps = (*x_laid.steps, *y_laid.steps, m * n * out.itemsize, *more)
             given = tuple([at + first * step for at, step in zip(given, steps)])
         made(device, stream, given, {})
+
+
+@functools.lru_cache(4096)
+def _parts(case: Case) -> int:
+    """In how many parts the depth of a product is cut."""
+    if not case.in_memory or case.x.kind.itemsize == 1:
+        return 1
+    sizes, processors = (case.m, case.n, case.k), contexts.context(case.device).processors
+    return template.parts(_candidates(case)[0], case.x.kind.itemsize, _is_fast(case), sizes, processors)
+
+
+def _multiply_in_parts(case: Case, parts, out, x_at, y_at):
+    """Each part of the depth is one of a batch of products, which are then added up in order."""
+    depth, wide = case.k // parts, dt.float64 if case.x.kind is dt.float64 else dt.float32
+    x, y = case.x._replace(batch=depth * case.x.last[1]), case.y._replace(batch=depth * case.y.last[0])
+    cut = case._replace(x=x, y=y, z=wide, k=depth, batch=parts)
+    stream = streams.current(case.device).handle
+    sums = empty(case.device, (parts, case.m * case.n), wide.np)
+    made = _tuned(cut, None, x_at, y_at) if config.current().cuda_tune else _usual(cut, None)
+    made(case.device, stream, (*x_at, *y_at, used(sums, stream)), {})
+    _added(parts, case.m * case.n, wide, case.z)(case.device, stream, [used(sums, stream), used(out, stream)])
+
+
+@functools.lru_cache(1024)
+def _added(parts, size, wide, kind) -> Prepared:
+    """The sum over the first dim of an array (parts, size), in another dtype."""
+    b = Builder("add_parts")
+    total = sum_(b.input("sums", Aval((parts, size), wide)), dim=(0,), keepdim=False)
+    graph = b.finish([total if kind is wide else cast(total, dtype=kind)])
+    lowered = lower(Body(graph.nodes, (parts, size), (0,), graph.outputs))
+    return Prepared(lowered.kernel, lowered.symbols)
 
 
 def _precision(kind, fast) -> str:
@@ -233,10 +276,14 @@ def _widened(kind, last, letter) -> Computed:
     return Computed(Beside(fused, [(last[1] if turned else last[0], 0)]), turned)
 
 
+def _is_fast(case: Case) -> bool:
+    """Whether tensor cores make a product."""
+    return case.x.kind.itemsize <= 2 or (case.x.kind is dt.float32 and case.precision != "ieee")
+
+
 def _candidates(case: Case, copies=False) -> list:
     """The tiles of a product that are worth trying, the one to take without trying first."""
-    kind = case.x.kind
-    fast = kind.itemsize <= 2 or (kind is dt.float32 and case.precision != "ieee")
+    kind, fast = case.x.kind, _is_fast(case)
     loaded = () if case.in_memory else (case.x.loaded, case.y.loaded)
     shared = contexts.context(case.device).shared_memory
     return template.candidates(kind, case.m, case.n, case.k, fast, shared, copies, case.batch, loaded)

@@ -7,7 +7,7 @@ from ...passes.codegen.triton import conv as text
 from ...passes.codegen.triton import conv_depthwise as alone
 from ..device_array import DeviceArray
 from . import context as contexts
-from . import streams, tuning
+from . import conv_last, streams, tuning
 from .arrays import fill, used
 from .products import Beside, float32_precision, multiply
 from .templates import launch, variant
@@ -95,6 +95,10 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
         planes = images[0].reshape(*flat) if computed is None else (computed, images, flat)
         _multiplied(arrays[len(images)].reshape(*w.shape[:2]), planes, out, device, beside, operands)
         return
+    if computed is None and conv_last.takes(kind, w.shape, groups, shape[0] * prod(counts)):
+        conv_last.multiply(device, images[0], w, (b if b is None else b.backend.contiguous(b), operands), out, sizes,
+                           geometry(params, kernel), False, more)
+        return
     source = text.forward(kind, float32_precision(), b is not None, *(more or (None, ())), computed and computed.how)
     if computed is not None:
         sizes |= computed.sizes("x")
@@ -132,6 +136,10 @@ def transpose(inputs, params, out, device, beside: Beside | None = None, operand
     elif is_point(kernel, params, size, g.shape[2:]) and groups == 1:
         planes, turned = arrays[0].reshape(*g.shape[:2], prod(size)), arrays[1].reshape(*w.shape[:2]).transpose(1, 0)
         _multiplied(turned, planes, out, device, beside, operands)
+    elif all(s == 1 for s in params["stride"]) and conv_last.takes(kind, w.shape, groups, g.shape[0] * prod(size)):
+        turned = {"N": g.shape[0], "C": w.shape[0], "O": w.shape[1]} | spaces(g.shape[2:], size)
+        turned |= {} if beside is None else beside.sizes
+        conv_last.multiply(device, g, w, (None, operands), out, turned, geometry(params, kernel), True, more)
     elif not _by_phases(device, arrays, sizes, params, kernel, groups, more):
         product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
         source = text.input_grad(kind, float32_precision(), *more)

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from ingot.ir.ops import pool as ops
+
 from . import Sample, samples
 
 
@@ -30,6 +32,16 @@ POOLS = [((8,), (2,), (2,), ((0, 0),), (1,)), ((7,), (3,), (1,), ((1, 1),), (2,)
          ((6, 5), (2, 2), (2, 2), ((0, 0), (0, 1)), (1, 1)), ((6, 7), (3, 3), (2, 2), ((1, 1), (1, 1)), (1, 1)),
          ((9, 9), (9, 9), (9, 9), ((0, 0), (0, 0)), (1, 1)), ((10, 9), (9, 9), (1, 1), ((1, 1), (1, 1)), (1, 1)),
          ((4, 5, 4), (2, 2, 2), (2, 1, 2), ((0, 0), (1, 1), (0, 0)), (1, 1, 1))]
+
+
+@samples("max_pool_grad")
+def _max_pool_grad(rng):
+    for sizes, kernel, stride, padding, dilation in POOLS:
+        params = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
+        out, places = ops.max_pool.ref(distinct(rng, (2, 3, *sizes)), **params)
+        yield Sample((rng.standard_normal(out.shape), places), {"size": sizes} | params, tol=4)
+    window = {"kernel": (2,), "stride": (2,), "padding": ((0, 0),), "dilation": (1,)}
+    yield Sample((np.zeros((0, 2, 2)), np.zeros((0, 2, 2), np.int64)), {"size": (4,)} | window)
 
 
 @samples("max_pool")

@@ -2,8 +2,9 @@
 
 One program has a block of queries (or of keys and values) and walks over blocks of the others; the statistics of the softmax
 are kept in float32 (float64 in float64). Each result is written by one program, in one order, so runs agree bit for bit.
-Operands are contiguous: q (groups, L, E), k (key groups, S, E), v (key groups, S, V); the mask has a stride for each of
-batch, head, query and key.
+Operands are q (batches, heads, L, E), k and v (batches, key heads, S, E and V), contiguous, or in the forward pass with a
+stride for each of batch, head and row (`Kind.strided`: parts of one projection are read where they lie; the gradient of keys
+has no registers left for that); the mask has one for each of batch, head, query and key. Results are contiguous.
 
 Scores are in units of log2(e), so that the exponential is one instruction; a positive scale is applied with the subtraction of
 the largest (`Kind.late`), which leaves one instruction more for each score. Blocks of which every element is seen come
@@ -31,7 +32,13 @@ LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 UNITS = f"(SCALE * {LOG2E})"
 LEAST_SCALE = 2.0 ** -100      # from which a score that is -inf is so when it is scaled
 _MASK_STRIDES = ("m_b", "m_h", "m_q", "m_k")
+OPERANDS = "qkv"               # what may have strides
 CONSTANTS = ("INDEX", "E", "V", "BE", "BV", "BM", "BN", "SCALE")
+
+
+def strides_of(name: str) -> tuple:
+    """The names of an operand's strides: of batches, heads and rows."""
+    return tuple([f"{name}_{what}" for what in "bhr"])
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,7 @@ class Kind:
     precision: str = "ieee"
     even: bool = False         # vectors fill their tiles
     late: bool = False         # scores are scaled when they are read, which their order allows
+    strided: bool = False      # operands have strides, as parameters
     road: str = LOADS
 
     @property
@@ -55,7 +63,8 @@ class Kind:
         """A kernel's name."""
         marks = [what, self.dtype.short, *([] if self.mask == NO_MASK else [self.mask]), *(["causal"] if self.causal else []),
                  *([] if self.precision == "ieee" else [self.precision]), *(["even"] if self.even else []),
-                 *(["late"] if self.late else []), *([self.road] if self.road else [])]
+                 *(["late"] if self.late else []), *(["strided"] if self.strided else []),
+                 *([self.road] if self.road else [])]
         return "_".join(marks)
 
     def dot(self, a, b, total) -> str:
@@ -69,7 +78,8 @@ class Kind:
         if self.mask != NO_MASK:
             pointers.append(Parameter("mask", POINTER, dt.uint8 if self.mask == BOOLS else self.dtype))
         pointers += [Parameter(n, POINTER, self.dtype) for n in writes]
-        strides = _MASK_STRIDES if self.mask != NO_MASK else ()
+        strides = [*(_MASK_STRIDES if self.mask != NO_MASK else ()),
+                   *[x for n in reads if n in OPERANDS and self.strided for x in strides_of(n)]]
         return [*pointers, *[Parameter(n, SIZE) for n in ("L", "S", "H", "G", *strides)]]
 
     def scores(self, query, key, masked=True) -> list:
@@ -99,8 +109,19 @@ class Kind:
 
     def described(self, *blocks) -> list:
         """Lines: what copies of blocks (name, first row, count of rows, rows of a block, size) take; none on other roads."""
-        return [f"{name}_rows = tl.make_tensor_descriptor({name} + {base} * {size}, [{count}, {size}], [{size}, 1], "
-                f"[{block}, B{size}])" for name, base, count, block, size in blocks if self.road]
+        return [f"{name}_rows = tl.make_tensor_descriptor({name} + {self.start(name, base, size)}, [{count}, {size}], "
+                f"[{self.step(name, size)}, 1], [{block}, B{size}])" for name, base, count, block, size in blocks if self.road]
+
+    def start(self, name, base, size) -> str:
+        """Where the first row of a head is, `base` being its number if rows follow each other."""
+        if not self.strided:
+            return f"{base} * {size}"
+        batch, head, _ = strides_of(name)
+        return f"(batch * {batch} + {'head' if name == 'q' else 'key_head'} * {head})"
+
+    def step(self, name, size) -> str:
+        """Elements from row to row."""
+        return strides_of(name)[2] if self.strided else size
 
     def loop(self, first, last, step) -> str:
         """The head of a loop over blocks."""
@@ -116,7 +137,7 @@ class Kind:
             return f"tl.trans({copy})" if across else copy
         a, b = ("[None, :]", "[:, None]") if across else ("[:, None]", "[None, :]")
         column = "e" if size == "E" else "f"
-        at = f"({base} + {index}{a}) * {size} + {column}{b}"
+        at = f"{self.start(name, base, size)} + {index}{a} * {self.step(name, size)} + {column}{b}"
         masks = ([f"({index} < {count}){a}"] if masked else []) + ([] if self.even else [f"({column} < {size}){b}"])
         return f"tl.load({name} + ({at}){''.join([', ' + ' & '.join(masks), ', 0.0'] if masks else [])})"
 
@@ -154,7 +175,7 @@ def _own_queries(kind, upstream=False) -> list:
     """Lines: the block of queries of a program, those with the most keys first."""
     block = "across - 1 - program % across" if kind.causal else "program % across"
     return ["across = tl.cdiv(L, BM)", "program = tl.program_id(0)", f"block = {block}",
-            "group = (program // across).to(INDEX)", "batch = group // H", "head = group % H",
+            "group = (program // across).to(INDEX)", "batch = group // H", "head = group % H", "key_head = head // G",
             "under = (batch * (H // G) + head // G) * S", "from_i = block * BM",
             "i = (from_i + tl.arange(0, BM)).to(INDEX)", *_COLUMNS,
             *kind.described(("q", "group * L", "L", "BM", "E"), ("k", "under", "S", "BN", "E"), ("v", "under", "S", "BN", "V"),

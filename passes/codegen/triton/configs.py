@@ -7,8 +7,8 @@ same in every batch. All that is compiled in are powers of two, and as few as ca
 import functools
 from dataclasses import dataclass
 
-from ....ir.kernel import POINT, SWEEP, Kernel, buffer_of
-from ..folds import folds_of, has_scan
+from ....ir.kernel import POINT, Kernel, buffer_of
+from ..folds import has_scan
 from . import elementwise, sweeps
 from .nest import Source
 
@@ -16,7 +16,9 @@ TILE = 1024           # elements of a tile of simple work
 LONG = 400            # lines of a text of which registers hold few elements a lane: lgamma, digamma
 WHOLE = 8192          # longest row that is held at once
 WALK = 2048           # elements of a long row read at a time
-PART = 1 << 14        # least elements of a part of a row
+PART = 1 << 14        # elements of a part of a row
+PART_ACROSS = 512     # the same where memory is read along the rows
+SWEPT_AGAIN = 1 << 17     # rows from which several sweeps are better cut: shorter ones are still near when they are read again
 MOST_PARTS = 512
 ROWS_ACROSS = 32      # rows of a tile whose memory is read along the rows
 WHOLE_ACROSS = 64     # longest row that is held at once there
@@ -43,15 +45,16 @@ def power_of_two(n: int) -> int:
 
 @functools.lru_cache(4096)
 def _written(kernel: Kernel, numbers, *how) -> Source:
-    return sweeps.write(kernel, numbers, *how) if kernel.reduce else elementwise.write(kernel, numbers)
+    return sweeps.write(kernel, numbers, *how) if kernel.reduce else elementwise.write(kernel, numbers, *how)
 
 
-def launches(kernel: Kernel, sizes: dict, numbers=frozenset()) -> tuple[Launch, ...]:
-    """The launches that run a kernel whose symbols have the values `sizes`."""
+def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False) -> tuple[Launch, ...]:
+    """The launches that run a kernel whose symbols have the values `sizes`; `apart` if results lie where operands do that are
+    not laid out over threads in the same way."""
     extents = [sizes[d.extent] if isinstance(d.extent, str) else d.extent for d in kernel.dims]
     parallel, reduce = extents[: len(kernel.parallel)], extents[len(kernel.parallel):]
     if not reduce:
-        return (_elementwise(kernel, parallel, numbers),)
+        return (_elementwise(kernel, parallel, numbers, apart),)
     return _sweeps(kernel, parallel, reduce, numbers)
 
 
@@ -62,8 +65,8 @@ def _product(sizes):
     return total
 
 
-def _elementwise(kernel, extents, numbers):
-    source = _written(kernel, numbers)
+def _elementwise(kernel, extents, numbers, apart):
+    source = _written(kernel, numbers, apart)
     tile, each = (TILE, 8) if source.text.count("\n") < LONG else (TILE // 4, 2)
     if len(extents) < 2:
         n = extents[0] if extents else 1
@@ -101,35 +104,38 @@ def by_columns(kernel: Kernel) -> bool:
     return across > along
 
 
-def _can_cut(kernel):
-    """Whether rows may be cut among programs: one sweep, that only reduces, and nothing is needed before it."""
-    swept = [s for s in kernel.stages if s.over == SWEEP]
-    if len(swept) != 1 or has_scan(kernel) or kernel.stages[0].over == POINT:
-        return False
-    return bool(folds_of(swept[0])) and not any(i.op == "store" for i in swept[0].body)
 
 
 def _sweeps(kernel, parallel, reduce, numbers):
-    count, length, across = _product(parallel), _product(reduce), by_columns(kernel)
+    length, across = _product(reduce), by_columns(kernel)
     whole = length <= (WHOLE_ACROSS if across else WHOLE) and not has_scan(kernel)
     columns = power_of_two(length) if whole else min(power_of_two(length), WALK_ACROSS if across else WALK)
     rows = _rows_wanted(across, columns)
     programs = _programs(across, rows, parallel)
-    parts = _parts(kernel, length)
+    parts = _parts(kernel, length, across)
     if parts < 2:
         source = _written(kernel, numbers, across, whole)
         return (Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns), (programs, 1, 1)),)
+    return _cut(kernel, parallel, numbers, across, parts)
+
+
+def _cut(kernel, parallel, numbers, across, parts):
+    """A launch for each sweep, with a program for each part of a row, and one for what there is one of for each row."""
+    count, width = _product(parallel), power_of_two(parts)
     columns = WALK_ACROSS if across else WALK
-    first = _written(kernel, numbers, across, False, sweeps.PARTIAL)
-    second = _written(kernel, numbers, across, False, sweeps.FINISH)
-    nest = sweeps.Sweeps(kernel, numbers, across, False, sweeps.PARTIAL)
-    scratch = tuple([(name, count * parts * sweeps.memory_of(d).itemsize) for name, d in nest.states()])
-    width = power_of_two(parts)
-    few = _rows_wanted(across, width)
-    return (Launch(first, (("ROWS", rows), ("COLS", columns), ("PARTS", parts)), _warps(rows * columns), (programs, parts, 1),
-                   scratch),
-            Launch(second, (("ROWS", few), ("COLS", width), ("PARTS", parts)), _warps(few * width),
-                   (_programs(across, few, parallel), 1, 1), scratch))
+    rows, few = _rows_wanted(across, columns), _rows_wanted(across, width)
+    found, swept = [], sweeps.sweeps_of(kernel)
+    for n, sweep in enumerate(swept):
+        states = sweeps.Sweeps(kernel, numbers, across, False, n).states(sweep)
+        scratch = tuple([(name, count * parts * sweeps.memory_of(d).itemsize) for name, d in states])
+        found.append(Launch(_written(kernel, numbers, across, False, n),
+                            (("ROWS", rows), ("COLS", columns), ("PARTS", parts), ("WIDTH", width)), _warps(rows * columns),
+                            (_programs(across, rows, parallel), parts, 1), scratch))
+    if any(i.op == "store" for s in kernel.stages if s.over == POINT for i in s.body):
+        found.append(Launch(_written(kernel, numbers, across, False, sweeps.FINISH),
+                            (("ROWS", few), ("COLS", width), ("PARTS", parts), ("WIDTH", width)), _warps(few * width),
+                            (_programs(across, few, parallel), 1, 1)))
+    return tuple(found)
 
 
 def _rows_wanted(across, columns):
@@ -143,8 +149,10 @@ def _programs(across, rows, parallel):
     return -(-_product(parallel) // rows)
 
 
-def _parts(kernel, length):
+def _parts(kernel, length, across):
     """In how many parts rows of a length are cut."""
-    if length < 2 * PART or not _can_cut(kernel):
+    again = len(sweeps.sweeps_of(kernel)) > 1
+    part = PART_ACROSS if across else PART
+    if length < (SWEPT_AGAIN if again and not across else 2 * part) or has_scan(kernel):
         return 0
-    return min(MOST_PARTS, power_of_two(-(-length // PART)))
+    return min(MOST_PARTS, power_of_two(-(-length // part)))

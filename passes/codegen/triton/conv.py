@@ -72,7 +72,7 @@ def _zeros(kind) -> str:
     return f"total = tl.zeros([BN, BM] if LAST else [BM, BN], {wide_type(kind)})"
 
 
-_TURNS = """@triton.jit
+TURNS = """@triton.jit
 def lanes(x, LAST: tl.constexpr):
     return x[None, :] if LAST else x[:, None]
 
@@ -171,7 +171,7 @@ def forward(kind: dt.DType, precision: str, bias: bool, fused=None, along: tuple
     lines += ["pixel = (qD * QH + qH) * QW + qW", *end.lines]
     own = shared_parameters(kind, (*(("x",) if tile is None else ()), "w", *(("bias",) if bias else ())), "out", kind)
     own = own if tile is None else [*tile.pointers, *own, *tile.sizes]
-    helpers = _TURNS + epilogue.together("" if tile is None else tile.helpers, end.helpers)
+    helpers = TURNS + epilogue.together("" if tile is None else tile.helpers, end.helpers)
     name = named("conv_bias" if bias else "conv", kind, precision, fused) + ("" if before is None else "_" + before.name)
     return made(name, end.parameters(own), CONSTANTS, lines, helpers=helpers)
 
@@ -202,7 +202,7 @@ def input_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) ->
     lines += ["pixel = (iD * IH + iH) * IW + iW", *end.lines]
     return made(named("conv_input_grad", kind, precision, fused),
                 end.parameters(shared_parameters(kind, ("g", "w"), "out", kind)), CONSTANTS, lines,
-                helpers=_TURNS + end.helpers)
+                helpers=TURNS + end.helpers)
 
 
 _PHASE = "(m < N * pixels)"
@@ -233,7 +233,7 @@ def phase_grad(kind: dt.DType, precision: str, fused=None, along: tuple = ()) ->
     lines += ["pixel = ((RD + uD * SD) * IH + RH + uH * SH) * IW + RW + uW * SW", *end.lines]
     parameters = [*shared_parameters(kind, ("g", "w"), "out", kind), *[Parameter(n, SIZE) for n in COUNTS]]
     return made(named("conv_phase_grad", kind, precision, fused), end.parameters(parameters), (*CONSTANTS, *PHASE), lines,
-                helpers=_TURNS + end.helpers)
+                helpers=TURNS + end.helpers)
 
 
 def phases(kernel, stride, padding, dilation, size) -> list | None:
@@ -279,7 +279,7 @@ def weight_grad(kind: dt.DType, precision: str) -> Source:
     lines.append("tl.store(out + (((part * GROUPS + cg) * O + o[:, None]) * width + at[None, :]), total, "
                  "(o[:, None] < O) & (at[None, :] < width))")
     return made(named("conv_weight_grad", kind, precision), shared_parameters(kind, ("g", "x"), "out", wide),
-                (*CONSTANTS, "PARTS"), lines, helpers=_TURNS)
+                (*CONSTANTS, "PARTS"), lines, helpers=TURNS)
 
 
 # (BM, BN, BK, warps, stages) that a tuner may try: what is gathered is worked out element by element, so wide tiles pay.

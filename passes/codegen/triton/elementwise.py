@@ -5,16 +5,23 @@ from .nest import COLUMN_AXIS, ROW_AXIS, Nest, Place, Source
 
 
 class Elementwise(Nest):
-    """Writes an elementwise kernel: one axis for one dim, two for more."""
+    """Writes an elementwise kernel: one axis for one dim, two for more. With `apart`, all threads of a program have loaded
+    before any of them stores, so that results may lie where operands do, whatever threads load which elements."""
 
-    def __init__(self, kernel: Kernel, numbers=frozenset()):
+    def __init__(self, kernel: Kernel, numbers=frozenset(), apart=False):
         super().__init__(kernel, numbers)
+        self.apart = apart
         self.constants = ("INDEX", "COLS") if len(kernel.dims) < 2 else ("INDEX", "ROWS", "COLS")
 
     def write(self):
         place = self.flat() if len(self.kernel.dims) < 2 else self.tile()
         for stage in self.kernel.stages:
-            self.run(stage.body, {}, place)
+            env: dict = {}
+            stores = [i for i in stage.body if i.op == "store"] if self.apart else []
+            self.run([i for i in stage.body if i not in stores], env, place)
+            if stores:
+                self.text.put("tl.debug_barrier()")
+            self.run(stores, env, place)
 
     def flat(self) -> Place:
         """Where a program of a kernel with one dim (or none) works."""
@@ -44,6 +51,6 @@ class Elementwise(Nest):
         return frozenset(place.masks)
 
 
-def write(kernel: Kernel, numbers=frozenset()) -> Source:
+def write(kernel: Kernel, numbers=frozenset(), apart=False) -> Source:
     """The kernel's file."""
-    return Elementwise(kernel, numbers).source()
+    return Elementwise(kernel, numbers, apart).source()

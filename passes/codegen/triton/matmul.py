@@ -19,6 +19,12 @@ CONSTANTS = ("INDEX", "BM", "BN", "BK", "GROUP")
 GROUP = 8
 LEAST = 16          # least size of a tile that tl.dot takes
 MANY = 128 * 256 * 128   # elements of a result from which its widest tiles keep every multiprocessor busy
+NARROWER = 1.15     # how much longer a result takes in tiles of half the width, all multiprocessors being busy
+MOST_PARTS = 32     # of a product's depth
+LEAST_DEPTH = 512   # elements of a part
+# What a large chip (132 multiprocessors) does in a second: multiplications and additions on one multiprocessor by bytes of an
+# element, without tensor cores, bytes of its memory; and a launch in a graph. For choosing, not for telling.
+RATES, EXACT_RATE, BANDWIDTH, LAUNCH = {1: 9e12, 2: 4.5e12, 4: 2.3e12, 8: 0.4e12}, 0.3e12, 2.5e12, 2e-6
 
 
 @dataclass(frozen=True)
@@ -110,7 +116,7 @@ def {name}({heading}):
 # must bring for a multiply-add; a depth of 16 is what registers hold, since such a dot loads its operands' whole depth at once.
 EXACT = ((128, 128, 16, 8, 2), (128, 64, 16, 4, 2), (64, 128, 16, 4, 2), (64, 64, 16, 4, 3))
 SMALL = (32, 32, 32, 4, 2)
-WAVE = 128          # programs from which all multiprocessors of a large chip have work
+WAVE = 132          # programs from which all multiprocessors of a large chip have work
 HOPPER_SHARED = 200 << 10     # bytes that a block may share: more than this from sm_90 on
 
 
@@ -129,7 +135,8 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int,
     are the bytes that are loaded for an element of each factor if one is computed, which takes the registers of wider tiles."""
     if not tensor_cores:
         return _exact(dtype, m, n, batch)[0]
-    widest = 256 if dtype.itemsize == 2 and batch * m * n >= MANY and not loaded else 128
+    wide = dtype.itemsize == 2 and batch * m * n >= MANY and not loaded
+    widest = 256 if wide and 2 * _waves(m, n, 256, batch) <= NARROWER * _waves(m, n, 128, batch) else 128
     if dtype.itemsize == 4 and shared_memory < HOPPER_SHARED:
         widest = 64      # mma.sync keeps operands in registers, which wider tiles of 32 bits overflow
     bm, bn = min(128, max(LEAST, power_of_two(m))), min(widest, max(LEAST, power_of_two(n)))
@@ -137,6 +144,27 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int,
     found = Tiles(bm, bn, bk, 8 if bm * bn > 64 * 64 else 4, 3)
     while found.shared(*(loaded or (dtype.itemsize,))) > shared_memory and found.stages > 1:
         found = Tiles(found.m, found.n, found.k, found.warps, found.stages - 1)
+    return found
+
+
+def _waves(m, n, columns, batch) -> int:
+    """How often all multiprocessors have a tile of 128 rows."""
+    return -(-batch * -(-m // 128) * -(-n // columns) // WAVE)
+
+
+def parts(tile: Tiles, itemsize: int, tensor_cores: bool, sizes: tuple, processors: int) -> int:
+    """In how many parts the depth of a product of sizes (m, n, k) is cut, each summed by programs of its own: where its tiles
+    are too few for all multiprocessors, or leave most of them idle at the end."""
+    m, n, k = sizes
+    count = -(-m // tile.m) * -(-n // tile.n)
+    alone = 2 * tile.m * tile.n * k / (RATES[itemsize] if tensor_cores else EXACT_RATE)
+    whole = best = -(-count // processors) * alone
+    found, cut = 1, 2
+    while cut <= MOST_PARTS and k % (cut * tile.k) == 0 and k // cut >= LEAST_DEPTH:
+        time = -(-count * cut // processors) / cut * alone + 8 * cut * m * n / BANDWIDTH + LAUNCH
+        if time < min(best, 0.9 * whole):
+            found, best = cut, time
+        cut *= 2
     return found
 
 

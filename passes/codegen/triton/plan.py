@@ -17,7 +17,9 @@ from ...fuse_epilogue import Epilogue, Road, fuse_epilogues
 from ...fuse_prologue import fuse_prologues
 from ...kernel_body import source_of
 from ...lower import Lowered, lower
+from ...read_less import read_less
 from ...strided import row_major
+from . import conv_last
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
@@ -116,7 +118,8 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
     graph, targets = own_results(graph, owned), targets or {}
     replacing = frozenset([graph.outputs[i] for i in targets])
     escaping = {source_of(v) for v in graph.outputs} | set(graph.outputs)
-    groups = fuse_epilogues(fuse(graph, replacing, launches=True), {source_of(v) for v in graph.outputs}, replacing, ROAD)
+    groups = read_less(fuse(graph, replacing, launches=True), escaping, ROAD.starts)
+    groups = fuse_epilogues(groups, {source_of(v) for v in graph.outputs}, replacing, ROAD)
     steps = [_step(g) for g in fuse_prologues(groups, escaping, _has_prologue)]
     forever = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs)
     last = {}
@@ -153,7 +156,9 @@ def _has_prologue(node, position) -> bool:
     """Whether a product can compute a factor in its tiles; a convolution can do so with its images."""
     if node.op is conv:
         x, w, _ = node.inputs
-        fits = position == 0 and x.ndim <= MOST_DIMS[conv] and not (w.shape[1] == 1 and node.params["groups"] > 1)
+        groups = node.params["groups"]
+        turns = w.dtype.itemsize == 2 and conv_last.suits(w.shape, groups)       # (its kernels take images from memory)
+        fits = position == 0 and x.ndim <= MOST_DIMS[conv] and not (w.shape[1] == 1 and groups > 1) and not turns
     else:
         fits = node.op is matmul
     operands = [x for x in node.inputs if x is not None]
@@ -172,10 +177,10 @@ ROAD = Road(_has_epilogue, (matmul, matmul8, conv, conv_input_grad), mixed=True,
 
 
 def _in_place(graph, steps, targets, last):
-    """Results that may be written into the memory of the input they replace: made element by element from what the input
-    holds there, when everything else has read it."""
-    makers = {v: i for i, s in enumerate(steps) if type(s) is not CallStep and s.group is not None and not s.group.reduced
-              for v in s.writes}
+    """Results that may be written into the memory of the input they replace: made element by element (or row by row) from
+    what the input holds there, when everything else has read it."""
+    makers = {v: i for i, s in enumerate(steps) if type(s) is not CallStep and s.group is not None
+              for v in s.writes if not s.group.reduced or v in s.group.body.rows}
     left = {source_of(v) for v in graph.outputs}
     found = {}
     for position, number in targets.items():
@@ -189,15 +194,15 @@ def _in_place(graph, steps, targets, last):
 
 
 def _reads_where_it_writes(step, target):
-    """Whether a kernel reads an input nowhere but at the element that it then writes. Loads and stores of elements of one
-    size are laid out over threads in one way, so no thread reads what another has written."""
+    """Whether a kernel reads an input nowhere but at the element that it then writes. Where its threads may be laid out in
+    several ways (elements of several sizes, what there is one of for each row), all have read before any writes
+    (`elementwise.py`, `sweeps.py`); tiles of products have not."""
     body = step.group.body
-    plain = row_major(body.shape).plain
-    if type(step) is ProductStep and target in step.factors:
+    plain, points = (body.row_pattern, body.row_shape) if body.reduced else (row_major(body.shape).plain, body.shape)
+    if target.aval.size != _size(points) or not all(p.plain == plain for v, p in body.loads if v is target):
         return False
     whole = [v for v in (*step.reads, *step.writes) if v.aval.size == target.aval.size]
-    return (all(p.plain == plain for v, p in body.loads if v is target) and target.aval.size == _size(body.shape)
-            and len({v.dtype.itemsize for v in whole}) == 1)
+    return type(step) is KernelStep or (target not in step.factors and len({v.dtype.itemsize for v in whole}) == 1)
 
 
 def _size(shape):

@@ -56,6 +56,22 @@ def maximum(kind: dt.DType, even: bool = False) -> Source:
     return made(name, _parameters(pointers), ("INDEX", *WINDOW, "BLOCK"), lines)
 
 
+@functools.lru_cache(32)
+def maximum_grad(kind: dt.DType) -> Source:
+    """For each element the values of the windows that took it, added in the order of windows."""
+    work = _work(kind)
+    lines = [*_start("I", ("iD", "iH", "iW")), f"total = tl.zeros([BLOCK], {TYPE[work]})", "place = (iD * IH + iH) * IW + iW",
+             "for n in range(0, KD * KH * KW):", "    t = KD * KH * KW - 1 - n", *_TAP,
+             *[f"    b{d} = i{d} + P{d} - t{d} * L{d}" for d in DIMS], *[f"    q{d} = b{d} // S{d}" for d in DIMS],
+             "    inside = there & " + " & ".join([f"(b{d} >= 0) & (b{d} % S{d} == 0) & (q{d} < Q{d})" for d in DIMS]),
+             "    window = plane * (QD * QH * QW) + (qD * QH + qH) * QW + qW",
+             "    mine = inside & (tl.load(places + window, inside, -1) == place)",
+             f"    total = total + tl.load(g + window, mine, 0).to({TYPE[work]})",
+             f"tl.store(out + at, total.to({TYPE[kind]}), there)"]
+    pointers = (("g", kind), ("places", dt.int64), ("out", kind))
+    return made(f"max_pool_grad_{kind.short}", _parameters(pointers), ("INDEX", *WINDOW, "BLOCK"), lines)
+
+
 def _count(divisor: bool) -> list:
     """Lines: by what the sum of window (qD, qH, qW) is divided."""
     if divisor:

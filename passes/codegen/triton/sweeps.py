@@ -4,8 +4,12 @@ Two strategies differ in what a row of the tile is. "rows": any point of the par
 reduce dims. "columns": neighbouring points of the last parallel dim, for memory that is read along that.
 
 Rows that fit are read at once (`whole`): then nothing is loaded or computed twice, however many sweeps there are. Longer ones
-are walked over, each sweep with its own loop. A few very long rows of one sweep are cut among programs: a first kernel
-leaves the states of each part (`PARTIAL`), a second one combines them in order and does the rest (`FINISH`).
+are walked over, each sweep with its own loop. Very long rows are cut among programs: each sweep is a kernel of its own (`Part`)
+that begins with what the parts of earlier ones left, combined in order, and leaves the states of its own parts; the last kernel
+(`FINISH`) makes what there is one of for each row.
+
+What there is one of for each row is written at the very end, when no thread of the program reads any more: it may lie where an
+operand of the row does.
 
 The tree of a reduction depends on COLS and the number of parts alone, which depend on the row's length alone.
 """
@@ -19,13 +23,13 @@ from ..scalars import Val
 from .nest import COLUMN_AXIS, POINTER, ROW_AXIS, SIZE, Nest, Parameter, Place, Source
 from .spelling import TYPE, Text, TritonBuilder, filled
 
-PARTIAL, FINISH = "partial", "finish"
+FINISH = -1         # the part of a cut kernel that follows all of its sweeps
 _ROW, _COLUMN = frozenset({ROW_AXIS}), frozenset({COLUMN_AXIS})
 _BOTH = _ROW | _COLUMN
 
 
 class Sweeps(Nest):
-    """Writes a kernel with reduce dims."""
+    """Writes a kernel with reduce dims. `part` is the number of the sweep that a cut kernel does, or FINISH."""
 
     constants: tuple = ("INDEX", "ROWS", "COLS")
 
@@ -34,29 +38,39 @@ class Sweeps(Nest):
         self.columns, self.whole, self.part = columns, whole, part
         self.known: dict = {}        # in a whole row: what was computed, by what it is
         self.dirty: set = set()      # buffers written since the last barrier
+        self.held: list = []         # what is written at the end: (instruction, value)
         if part is not None:
-            self.constants = (*self.constants, "PARTS")
+            self.constants = (*self.constants, "PARTS", "WIDTH")
 
     def name(self):
-        return f"{self.kernel.name}_{self.part}" if self.part else self.kernel.name
+        if self.part is None:
+            return self.kernel.name
+        return f"{self.kernel.name}_{'finish' if self.part == FINISH else f'part{self.part}'}"
 
     def parameters(self):
-        states = [Parameter(n, POINTER, memory_of(d)) for n, d in self.states()] if self.part else []
-        kept = [p for p in super().parameters() if self.part != PARTIAL or p.kind == SIZE or self._reads(p.name)]
-        return (*kept, *states)
+        if self.part is None:
+            return super().parameters()
+        names = {buffer_of(i) for s in self.parts_stages() for i in s.body
+                 if i.op == "load" or (i.op == "store" and (s.over == SWEEP) == (self.part != FINISH))}
+        states = [Parameter(n, POINTER, memory_of(d)) for s in sweeps_of(self.kernel)[:self.part + 1 or None]
+                  for n, d in self.states(s)]
+        return (*[p for p in super().parameters() if p.kind == SIZE or p.name in names], *states)
 
-    def _reads(self, name):
-        return any(i.op == "load" and buffer_of(i) == name for i in self.sweep.body)
+    def parts_stages(self) -> list:
+        """The stages that this part of a cut kernel does itself: all points before its sweep, and that sweep."""
+        found, sweep = [], -1
+        for stage in self.kernel.stages:
+            sweep += stage.over == SWEEP
+            if stage.over != SWEEP or sweep == self.part:
+                found.append(stage)
+            if sweep == self.part and stage.over == SWEEP:
+                break
+        return found
 
-    @property
-    def sweep(self):
-        """The one sweep of a kernel that is cut in parts."""
-        return next(s for s in self.kernel.stages if s.over == SWEEP)
-
-    def states(self) -> list:
-        """(name, dtype) of what the parts leave."""
+    def states(self, sweep) -> list:
+        """(name, dtype) of what the parts of a sweep leave."""
         kinds = {i.name: i.dtype for i in self.kernel.instructions()}
-        return [(f"state{n}_{m}", d) for n, i in enumerate(folds_of(self.sweep))
+        return [(f"state_{i.name}_{m}", d) for i in folds_of(sweep)
                 for m, d in enumerate(Fold(i.attr, kinds[i.args[0]]).dtypes)]
 
     # The body.
@@ -64,16 +78,30 @@ class Sweeps(Nest):
     def write(self):
         place = self.by_columns() if self.columns else self.by_rows()
         env: dict = {}
+        sweep = -1
         for stage in self.kernel.stages:
+            sweep += stage.over == SWEEP
             if stage.over != SWEEP:
-                if self.part != PARTIAL:
-                    self.run(stage.body, env, place)
-            elif self.part == FINISH:
-                env |= self.finish(stage, place)
-            else:
+                self.at_points(stage, env, place)
+            elif self.part in (None, sweep):
                 env |= self.swept(stage, env, place)
-                if self.part == PARTIAL:
-                    return
+            else:
+                env |= self.finish(stage, place)
+            if stage.over == SWEEP and sweep == self.part:
+                return
+        self.put_rows(place)
+
+    def at_points(self, stage, env, place):
+        """What there is one of for each row; it is written later."""
+        self.run([i for i in stage.body if i.op != "store"], env, place)
+        self.held += [(i, env[i.args[0]]) for i in stage.body if i.op == "store"]
+
+    def put_rows(self, place):
+        """Writes what there is one of for each row, when all threads have read what they read."""
+        if self.held:
+            self.text.put("tl.debug_barrier()")
+        for i, value in self.held:
+            self.store(i, value, place)
 
     def by_rows(self) -> Place:
         """Axis 0 is the points of all parallel dims, as one."""
@@ -126,7 +154,7 @@ class Sweeps(Nest):
 
     def bounds(self, count) -> tuple:
         """The range of a program's sweep."""
-        if self.part != PARTIAL:
+        if self.part is None:
             return "0", count
         self.text.put("at_part = tl.program_id(1).to(INDEX)")
         self.text.put(f"n_part = tl.cdiv(tl.cdiv({count}, PARTS), COLS) * COLS")
@@ -163,11 +191,10 @@ class Sweeps(Nest):
     def folded(self, fold, state, i, place) -> Val:
         """The result of a reduction from the tile of its states; in a part, it is left in memory."""
         kept = self.across(fold, state)
-        if self.part == PARTIAL:
-            number = [x.name for x in folds_of(self.sweep)].index(i.name)
+        if self.part is not None:
             for m, v in enumerate(kept):
                 ref = f"{v.ref}.to(tl.uint8)" if v.dtype is dt.bool_ else v.ref
-                at = f"state{number}_{m} + (at_part * ({self.row_count}) + {self.row})"
+                at = f"state_{i.name}_{m} + (at_part * ({self.row_count}) + {self.row})"
                 self.text.put(f"tl.store({at}, {ref}, {place.masks[ROW_AXIS]})")
         return self.named(self.s.cast(fold.result(kept), i.dtype), _ROW)
 
@@ -210,19 +237,19 @@ class Sweeps(Nest):
         return name
 
     def finish(self, stage, place) -> dict:
-        """The results of the parts, combined in order."""
+        """The results of a sweep's parts, combined in order."""
         kinds = {i.name: i.dtype for i in self.kernel.instructions()}
-        self.text.put("at_part = tl.arange(0, COLS)[None, :].to(INDEX)")
-        self.text.put("in_k = at_part < PARTS")
+        self.text.put("each_part = tl.arange(0, WIDTH)[None, :].to(INDEX)")
+        self.text.put("in_parts = in_row & (each_part < PARTS)")
         found = {}
-        for n, i in enumerate(folds_of(stage)):
+        for i in folds_of(stage):
             fold = Fold(i.attr, kinds[i.args[0]])
             state = []
             for m, (d, nothing) in enumerate(zip(fold.dtypes, fold.start)):
-                load = f"tl.load(state{n}_{m} + (at_part * ({self.row_count}) + {self.row}), in_row & in_k)"
+                load = f"tl.load(state_{i.name}_{m} + (each_part * ({self.row_count}) + {self.row}), in_parts)"
                 value = self.text.let(f"{load} != 0" if d is dt.bool_ else load)
-                empty = filled("ROWS, COLS", d, nothing)
-                state.append(self.s.wrap(d, self.text.let(f"tl.where(in_row & in_k, {value}, {empty})")))
+                empty = filled("ROWS, WIDTH", d, nothing)
+                state.append(self.s.wrap(d, self.text.let(f"tl.where(in_parts, {value}, {empty})")))
             found[i.name] = self.named(self.s.cast(fold.result(self.across(fold, state)), i.dtype), _ROW)
         return found
 
@@ -285,6 +312,11 @@ class Sweeps(Nest):
     def store_axes(self, axes, place):
         """Row results are written once per row; what varies along the row needs both masks."""
         return frozenset(place.masks)
+
+
+def sweeps_of(kernel) -> list:
+    """The stages that go over whole rows."""
+    return [s for s in kernel.stages if s.over == SWEEP]
 
 
 def memory_of(dtype):

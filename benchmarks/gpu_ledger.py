@@ -1,0 +1,55 @@
+"""What a training step asks a GPU to do, launch by launch, without one: the bytes and operations of each kernel, and the least
+time that they take on an H100. `python -m benchmarks.gpu_ledger [name ...]`
+
+--json writes the sums where `python -m benchmarks gpu` reads them, to print them beside what it measures.
+"""
+
+import argparse
+import json
+
+import ingot
+from ingot import jit
+from ingot.runtime.cuda.ledger import Ledger
+
+from .device import fitting, set_precision
+from .gpu_steps import FLOORS, HOW, Step, every, floors
+from .harness import Plan
+from .libraries import Library
+
+RUNS = 3          # the first records, the second finds the state of the optimizer there, the third is like all that follow
+LIBRARY = Library("ingot", ingot, {})
+
+
+def noted(step: Step, ledger: Ledger):
+    """Has a traced step run, and leaves in the ledger what one of its launches asks for."""
+    how = {"low": False, "precision": "highest"} | HOW[step.kind]
+    set_precision(LIBRARY, how["precision"])
+    run = jit.trace(fitting(ingot, step.build(ingot).to("cuda"), how["low"]))
+    given = [ingot.tensor(a).to("cuda") for a in step.arrays()]
+    for _ in range(RUNS):
+        ledger.clear()
+        run(*given)
+
+
+def main(argv=None) -> int:
+    """Prints a table for each step whose name begins as one of those given, or for all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_ledger", description=__doc__)
+    parser.add_argument("names", nargs="*", help="how names of steps begin (default: all)")
+    parser.add_argument("--rows", type=int, default=25, help="how many kinds of launches to show")
+    parser.add_argument("--arch", type=int, default=90, help="the chip: 80 or 90")
+    parser.add_argument("--json", action="store_true", help=f"write the sums to {FLOORS.name}")
+    args = parser.parse_args(argv)
+    wanted = [s for s in every(Plan()) if not args.names or any(s.name.startswith(n) for n in args.names)]
+    found = floors()
+    with Ledger(args.arch) as ledger:
+        for step in wanted:
+            noted(step, ledger)
+            found[step.name] = ledger.facts()
+            print(f"\n{step.name}\n{ledger.table(most=args.rows)}", flush=True)
+    if args.json:
+        FLOORS.write_text(json.dumps(found, indent=1) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

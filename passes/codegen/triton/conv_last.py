@@ -1,0 +1,121 @@
+"""Convolutions of images whose channels lie side by side (N, *space, C): products of whole vectors, for tensor cores.
+
+A tile of pixels meets one place of the window and some channels at a time, so what it loads are rows of channels: 16 bytes a
+lane, by asynchronous copies, where gathers along pixels (`conv.py`) load element by element. Filters come as (outputs, taps,
+channels). Results are written as everything else is, with pixels side by side.
+"""
+
+import functools
+from math import prod
+
+from ....ir import dtype as dt
+from .configs import power_of_two
+from .conv import DIMS, TILE, TURNS, WINDOW, ended, named, shared_parameters, split, wide_type, within
+from .dots import stated_dot
+from .epilogue import Site
+from .nest import POINTER, SIZE, Parameter, Source
+from .positions import made
+
+CONSTANTS = ("INDEX", *WINDOW, *TILE, "GROUPS")
+DEEP = {2: 64, 4: 32}      # channels of a step: a line of 128 bytes, by the bytes of an element
+WIDE = 64                  # what outputs are multiples of
+_PIXELS, _OUTPUTS = "(m < N * outer)", "(o < O)"
+_SITE = Site(("n", _PIXELS), ("o", _OUTPUTS), ("pixel", _PIXELS))
+_TAP = ["tD = t // (KH * KW)", "tH = t // KW % KH", "tW = t % KW"]
+
+
+@functools.lru_cache(256)
+def product(kind: dt.DType, precision: str, back: bool, bias: bool = False, fused=None, along: tuple = ()) -> Source:
+    """out[n, o, q] = sum over t, c of x[n, q * stride - padding + t * dilation, c] w[o, t, c], and the bias; with `back` of
+    x[n, q + padding - t * dilation, c], which is the gradient of a convolution's input where it has no strides. `fused` and
+    `along` are as `conv.forward` has them."""
+    sign = "-" if back else "+"
+    lines = ["outer = QD * QH * QW", "taps = KD * KH * KW", "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
+             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
+             "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+             *split("m", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]),
+             *[f"b{d} = q{d} + P{d}" if back else f"b{d} = q{d} * S{d} - P{d}" for d in DIMS],
+             "first = n * (ID * IH * IW)", "steps = C // BK", "under = tl.arange(0, BK).to(INDEX)",
+             f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for step in range(0, taps * steps):",
+             *["    " + x for x in ["t = step // steps", "from_c = step % steps * BK", *_TAP,
+                                    *[f"a{d} = b{d} {sign} t{d} * L{d}" for d in DIMS],
+                                    f"inside = {_PIXELS} & {within([f'a{d}' for d in DIMS], 'I')}",
+                                    "at = (first + (aD * IH + aH) * IW + aW) * C + (from_c + under)[None, :]",
+                                    "left = tl.load(x + at, inside, 0.0)",
+                                    "of = o * (taps * C) + (t * C + from_c + under)[:, None]",
+                                    f"right = tl.load(w + of, {_OUTPUTS}, 0.0)",
+                                    f"total = tl.dot(left, right, total{stated_dot(kind, precision)})"]]]
+    # Threads store other pixels than they load: neighbours store neighbouring pixels.
+    lines += ["total = tl.trans(total) if LAST else total",
+              "m = lanes(((program // across) * BM + tl.arange(0, BM)).to(INDEX), LAST)",
+              "o = others(((program % across) * BN + tl.arange(0, BN)).to(INDEX), LAST)"]
+    if bias:
+        lines.append(f"total = total + tl.load(bias + o, {_OUTPUTS}, 0.0).to({wide_type(kind)})")
+    end = ended(kind, "(n * O + o) * outer + pixel", f"{_PIXELS} & {_OUTPUTS}", fused, along, _SITE)
+    lines += ["n = m // outer", "pixel = m - n * outer", *end.lines]
+    own = shared_parameters(kind, ("x", "w", *(("bias",) if bias else ())), "out", kind)
+    name = named(f"conv_last{'_back' if back else ''}{'_bias' if bias else ''}", kind, precision, fused)
+    return made(name, end.parameters(own), ("LAST", *CONSTANTS), lines, helpers=TURNS + end.helpers)
+
+
+@functools.lru_cache(32)
+def weight_grad(kind: dt.DType, precision: str) -> Source:
+    """out[part, o, c, t] = sum over the part's n, q of g[n, q, o] x[n, q * stride - padding + t * dilation, c]."""
+    wide = dt.float64 if kind is dt.float64 else dt.float32
+    lines = ["part = tl.program_id(2).to(INDEX)", "outer = QD * QH * QW", "taps = KD * KH * KW", "across = tl.cdiv(C, BN)",
+             "down = tl.cdiv(O, BM)", "program = tl.program_id(0)", "t = program // (across * down)", *_TAP,
+             "o = ((program // across % down) * BM + tl.arange(0, BM)).to(INDEX)[None, :]",
+             "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]", "deep = N * outer",
+             "share = tl.cdiv(tl.cdiv(deep, PARTS), BK) * BK", "low = part * share", "high = tl.minimum(low + share, deep)",
+             f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for start in range(low, high, BK):",
+             *["    " + x for x in ["k = (start + tl.arange(0, BK)).to(INDEX)[:, None]",
+                                    "left = tl.load(g + (k * O + o), (k < high) & (o < O), 0.0)",
+                                    *split("k", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]),
+                                    *[f"a{d} = q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS],
+                                    f"inside = (k < high) & {within([f'a{d}' for d in DIMS], 'I')}",
+                                    "at = (n * (ID * IH * IW) + (aD * IH + aH) * IW + aW) * C + c",
+                                    "right = tl.load(x + at, inside & (c < C), 0.0)",
+                                    f"total = tl.dot(tl.trans(left), right, total{stated_dot(kind, precision)})"]],
+             "rows, columns = tl.trans(o), c",
+             "tl.store(out + (((part * O + rows) * C + columns) * taps + t), total, (rows < O) & (columns < C))"]
+    return made(named("conv_last_weight_grad", kind, precision), shared_parameters(kind, ("g", "x"), "out", wide),
+                (*CONSTANTS, "PARTS"), lines)
+
+
+POINT_CONSTANTS = ("INDEX", *TILE, "PARTS")
+
+
+@functools.lru_cache(32)
+def point_weight_grad(kind: dt.DType, precision: str) -> Source:
+    """out[part, o, c] = sum over the part's images and all pixels of g[n, o, q] x[n, c, q], as images lie in memory: windows of
+    one pixel. P is the number of pixels, Q the number of steps of BK pixels in which an image is taken."""
+    wide = dt.float64 if kind is dt.float64 else dt.float32
+    lines = ["part = tl.program_id(2).to(INDEX)", "across = tl.cdiv(C, BN)", "program = tl.program_id(0)",
+             "o = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
+             "c = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[:, None]",
+             "share = tl.cdiv(N * Q, PARTS)", "low = part * share", "high = tl.minimum(low + share, N * Q)",
+             f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for step in range(low, high):",
+             *["    " + x for x in ["n = step // Q", "p = (step % Q * BK + tl.arange(0, BK)).to(INDEX)[None, :]",
+                                    "left = tl.load(g + ((n * O + o) * P + p), (o < O) & (p < P), 0.0)",
+                                    "right = tl.load(x + ((n * C + c) * P + p), (c < C) & (p < P), 0.0)",
+                                    f"total = tl.dot(left, tl.trans(right), total{stated_dot(kind, precision)})"]],
+             "column = tl.trans(c)", "tl.store(out + ((part * O + o) * C + column), total, (o < O) & (column < C))"]
+    parameters = [Parameter("g", POINTER, kind), Parameter("x", POINTER, kind), Parameter("out", POINTER, wide),
+                  *[Parameter(n, SIZE) for n in "NCOPQ"]]
+    return made(named("point_weight_grad", kind, precision), parameters, POINT_CONSTANTS, lines)
+
+
+def suits(w: tuple, groups: int) -> bool:
+    """Whether filters of a shape are of several pixels over so many channels that these kernels have whole tiles."""
+    outputs, channels, *kernel = w
+    return groups == 1 and prod(kernel) > 1 and outputs % WIDE == 0 and channels % WIDE == 0
+
+
+def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int) -> list:
+    """((BM, BN, BK), warps, stages) for so many rows and columns, the one to take without trying first. Tiles divide the
+    columns."""
+    deep = DEEP[kind.itemsize]
+    sizes = (128, 128, 8, 3), (128, 64, 4, 3), (128, 128, 4, 3), (64, 128, 4, 3), (128, 256, 8, 3), (64, 64, 4, 4)
+    return [((bm, bn, deep), warps, stages) for bm, bn, warps, stages in sizes
+            if bm <= max(64, power_of_two(rows)) and columns % bn == 0
+            and stages * (bm + bn) * deep * kind.itemsize <= shared_memory]

@@ -1,0 +1,185 @@
+"""Kernels compute again what takes fewer bytes to make than to fetch: memory that is written by one kernel and read by another
+costs a launch's time, scalar functions beside it next to nothing.
+
+    f: c = sub(cast(x), mean)   stores c in float32        f: c = sub(cast(x), mean)   stores mean
+    g: ... c ...                reads c                    g: ... sub(cast(x), mean) ...
+
+So what backward passes read of a normalisation is what went in, and of a wide copy the narrow one. The same instructions give
+the same bits.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from ..ir.graph import Value
+from ..ir.op import Scalar
+from .fuse import Group, size_of
+from .kernel_body import Body, Unfit, node_cost, source_of
+from .lower import Loops
+
+DEAREST = 64         # cost of an element up to which it is made again
+FACTOR = 4           # the same where products compute the result in their tiles, again for each tile
+SMALL = 8            # how many times fewer bytes a value has that counts as one for each row
+LEAST = 1 << 16      # bytes from which a value is worth it
+MOST_NODES = 192     # of a kernel
+MOST_BUFFERS = 56
+
+
+def read_less(groups: list, escaping, products=frozenset()) -> list:
+    """`groups` in an order in which they can run, with kernels that read less. Values `escaping` are stored whatever happens;
+    `products` are operators that take in the kernels around them."""
+    return _Search(groups, escaping, products).groups()
+
+
+class _Way(NamedTuple):
+    """How values are made again: nodes, what in memory they begin with, and the bytes that this saves."""
+
+    nodes: tuple
+    leaves: tuple
+    gain: float
+
+
+class _Search:
+    """What each kernel makes again.
+
+    maker     {value: the group that makes it}
+    readers   {value: the groups that fetch it, in order}
+    added     {group: values that it has to store for others}
+    """
+
+    def __init__(self, groups, escaping, products):
+        self.order, self.escaping, self.products = groups, escaping, products
+        self.place = {n: i for i, n in enumerate(n for g in groups for n in g.nodes)}
+        self.maker = {v: g for g in groups for n in g.nodes for v in n.outputs}
+        self.readers: dict = {}
+        for g in groups:
+            for v in _fetched(g):
+                self.readers.setdefault(v, []).append(g)
+        self.added: dict = {}
+        self.now = {g: g for g in groups}        # the group as it has become
+
+    def groups(self) -> list:
+        """The groups, in order."""
+        for g in self.order:
+            if g.is_kernel and size_of(g.shape) >= LEAST // 4:
+                self._lighten(g)
+        if all(self.now[g] is g for g in self.order):
+            return self.order
+        fetched = {v for g in self.now.values() for v in _fetched(g)}
+        kept = [self._stored(self.now[g], self.added.get(g, ()), fetched) for g in self.order]
+        return [g for g in kept if g is not None]
+
+    def _lighten(self, g):
+        """Makes in `g` what it fetches of each other kernel, all at once where that pays, else what pays by itself."""
+        found: dict = {}
+        for v in _fetched(g):
+            if _bytes(v) >= LEAST and v in self.maker and self.maker[v].is_kernel:
+                found.setdefault(self.maker[v], []).append(v)
+        for f, values in found.items():
+            for wanted in [values, *[[v] for v in values if len(values) > 1]]:
+                if self._made_again(g, f, wanted):
+                    break
+
+    def _made_again(self, g, f, wanted) -> bool:
+        """Whether `g` now makes values of `f` itself."""
+        current = self.now[g]
+        way = self._way(current, g, f, wanted)
+        if way is None or way.gain < LEAST:
+            return False
+        nodes = sorted({*current.nodes, *way.nodes}, key=self.place.__getitem__)
+        body = _fitting(nodes, current)
+        if body is None:
+            return False
+        self.now[g] = replace(current, nodes=nodes, body=body, is_simple=False)
+        self.added.setdefault(f, {}).update(dict.fromkeys([v for v in way.leaves if v in self.maker and self.maker[v] is f]))
+        return True
+
+    def _way(self, current, g, f, wanted) -> _Way | None:
+        """How values of `f` are made in `g`; None where that cannot be."""
+        least, inside = min(map(_bytes, wanted)), set(f.nodes)
+        there = set(_fetched(current)) - set(wanted)
+        nodes: dict = {}
+        leaves: dict = {}
+        cost, stack = 0, list(wanted)
+        while stack:
+            v = stack.pop()
+            if v not in wanted and (v.node not in inside or v in there or SMALL * _bytes(v) <= least or self._begins(v, f)):
+                leaves[v] = None
+            elif v.node not in nodes:
+                if type(v.node.op.lower) is not Scalar or not _sources(v.node):
+                    return None
+                nodes[v.node] = None
+                cost += node_cost(v.node)
+                stack += _sources(v.node)
+        if cost > (FACTOR if self._is_factor(g) else DEAREST) or any(not self._is_there(v, f) for v in leaves):
+            return None
+        saved = sum(_bytes(v) * (1 + self._share(v)) for v in wanted)
+        spent = sum(_bytes(v) * ((v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
+        return _Way(tuple(nodes), tuple(leaves), saved - spent)
+
+    def _begins(self, v, f) -> bool:
+        """Whether a value is the first that `f`, which a product takes in, makes of the product: the product itself will not be
+        in memory."""
+        return not f.body.reduced and any(s.node is not None and s.node.op in self.products and set(self.readers[s]) == {f}
+                                          for s in _sources(v.node))
+
+    def _is_there(self, v, f) -> bool:
+        """Whether a value is in memory, or can be stored by the kernel that makes it."""
+        if v.node not in f.nodes or v in f.body.results:
+            return True
+        try:
+            f.body.way_to(v)
+        except Unfit:
+            return False
+        return True
+
+    def _share(self, v) -> float:
+        """What of a value's store is saved when one of its readers needs it no longer."""
+        readers = self.readers[v]
+        return 1 / len(readers) if v not in self.escaping and all(g.is_kernel for g in readers) else 0
+
+    def _is_factor(self, g) -> bool:
+        """Whether a kernel makes nothing but a factor of products."""
+        results = list(g.body.results)
+        readers = self.readers.get(results[0], ())
+        return (len(results) == 1 and not g.body.reduced and bool(readers)
+                and all(not r.is_kernel and r.nodes[0].op in self.products for r in readers))
+
+    def _stored(self, g, added, fetched) -> Group | None:
+        """A kernel that stores what is needed of it; None if nothing is."""
+        if not g.is_kernel:
+            return g
+        stores = tuple([v for v in dict.fromkeys([*g.body.results, *added]) if v in self.escaping or v in fetched])
+        if stores == tuple(g.body.results):
+            return g
+        return replace(g, body=Body(g.nodes, g.shape, g.reduced, stores)) if stores else None
+
+
+def _fitting(nodes, group) -> Body | None:
+    """The body of a kernel with more nodes; None where these are no kernel worth having."""
+    if len(nodes) > MOST_NODES:
+        return None
+    try:
+        body = Body(nodes, group.shape, group.reduced, tuple(group.body.results))
+        if group.reduced:
+            Loops(body)
+    except Unfit:
+        return None
+    twice = any(count > size_of(n.output.shape) for n, count in body.counts.items() if type(n.op.lower) is Scalar)
+    return None if twice or len(body.loads) + len(body.results) > MOST_BUFFERS else body
+
+
+def _fetched(group) -> list:
+    """The values in memory that a group reads."""
+    if group.is_kernel:
+        return list(dict.fromkeys([v for v, _ in group.body.loads]))
+    return list(dict.fromkeys([v for n in group.nodes for v in _sources(n)]))
+
+
+def _sources(node) -> list:
+    found = [source_of(x) for x in node.inputs if type(x) is Value]
+    return [v for v in dict.fromkeys(found) if v is not None]
+
+
+def _bytes(value) -> int:
+    return size_of(value.shape) * value.dtype.itemsize

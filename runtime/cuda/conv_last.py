@@ -1,0 +1,124 @@
+"""Convolutions as products of whole vectors: images are turned, so that channels lie side by side
+(`codegen/triton/conv_last.py`).
+
+Turning costs a pass over an image; gathering pixel by pixel costs several times what tensor cores take for windows of several
+pixels over many channels.
+"""
+
+from math import prod
+
+import numpy as np
+
+from ...ir import dtype as dt
+from ...passes.codegen.triton import conv as gathers
+from ...passes.codegen.triton import conv_last as text
+from . import context as contexts
+from . import tuning
+from .arrays import empty
+from .products import float32_precision
+from .templates import launch, variant
+
+LEAST = 1 << 29      # multiplications from which images are turned
+PARTS = 256          # most parts of a sum over pixels
+DEPTH = 1024         # least pixels of a part
+
+
+def takes(kind, w, groups, pixels) -> bool:
+    """Whether a convolution by filters w, or one of its gradients, that makes so many pixels is done this way."""
+    return _is_fast(kind) and text.suits(w, groups) and pixels * prod(w) >= LEAST
+
+
+def turned(a):
+    """An image (N, C, *space) as (N, *space, C)."""
+    return a.backend.contiguous(a.transpose(0, *range(2, a.ndim), 1))
+
+
+def filters(w, back: bool):
+    """Filters (O, C, *taps) as (O, *taps, C), or as (C, *taps, O)."""
+    taps = range(2, w.ndim)
+    return w.backend.contiguous(w.transpose(1, *taps, 0) if back else w.transpose(0, *taps, 1))
+
+
+def multiply(device, images, w, more, out, sizes, window, back, fused):
+    """Writes the convolution of images by filters, or with `back` the gradient of a convolution's input, to `out`. `more` are
+    the bias, if there is one, and the operands of what follows (`fused`, along)."""
+    bias, operands = more
+    kind = dt.from_numpy(w.dtype)
+    source = text.product(kind, float32_precision(), back, bias is not None, *(fused or (None, ())))
+    arrays = (turned(images), filters(w, back), *(() if bias is None else (bias,)), out, *operands)
+    rows = sizes["N"] * prod(sizes[f"Q{d}"] for d in gathers.DIMS)
+
+    def how(chosen):
+        tile, warps, stages = chosen
+        constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1))
+        return (constants, warps, (-(-rows // tile[0]) * (sizes["O"] // tile[1]), 1, 1)), stages
+
+    _launched(device, source, arrays, sizes, how, window, (rows, sizes["O"]))
+
+
+def weight_grad(device, x, g, shape, sizes, window) -> tuple:
+    """(sums over parts of the pixels as (parts, *shape) in float32, how many parts)"""
+    kind, taps = dt.from_numpy(x.dtype), prod(shape[2:])
+    (bm, bn, _), _, _ = _tiles(device, kind, *shape[:2])[0]
+    tiles = -(-shape[0] // bm) * (shape[1] // bn) * taps
+    parts = _parts(device, tiles, g.shape[0] * prod(g.shape[2:]))
+    out = empty(device, (parts, *shape), np.float32)
+    source = text.weight_grad(kind, float32_precision())
+
+    def how(chosen):
+        tile, warps, stages = chosen
+        constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1), ("PARTS", parts))
+        return (constants, warps, (-(-shape[0] // tile[0]) * (shape[1] // tile[1]) * taps, 1, parts)), stages
+
+    _launched(device, source, (turned(g), turned(x), out), sizes, how, (*window, parts), shape[:2])
+    return out, parts
+
+
+def takes_points(kind, w, groups) -> bool:
+    """Whether the gradient of filters w of one pixel is a product of images as they lie."""
+    outputs, channels, *kernel = w
+    return (_is_fast(kind) and groups == 1 and prod(kernel) == 1 and outputs % text.WIDE == 0 and channels % text.WIDE == 0)
+
+
+def point_weight_grad(device, x, g, shape) -> tuple:
+    """The same for windows of one pixel, which neither strides nor padding move."""
+    kind, pixels = dt.from_numpy(x.dtype), prod(g.shape[2:])
+    (bm, bn, bk), _, _ = _tiles(device, kind, *shape[:2])[0]
+    tiles, steps = -(-shape[0] // bm) * (shape[1] // bn), -(-pixels // bk)
+    parts = _parts(device, tiles, x.shape[0] * steps * bk)
+    out = empty(device, (parts, *shape), np.float32)
+    arrays = g.backend.contiguous(g), x.backend.contiguous(x), out
+    sizes = {"N": x.shape[0], "C": shape[1], "O": shape[0], "P": pixels, "Q": steps}
+    source = text.point_weight_grad(kind, float32_precision())
+
+    def how(chosen):
+        (bm, bn, bk), warps, stages = chosen
+        constants = (("BM", bm), ("BN", bn), ("BK", bk), ("PARTS", parts))
+        return (constants, warps, (-(-shape[0] // bm) * (shape[1] // bn), 1, parts)), stages
+
+    _launched(device, source, arrays, sizes, how, (parts,), shape[:2])
+    return out, parts
+
+
+def _parts(device, tiles, pixels) -> int:
+    """In how many parts sums over pixels are cut, so that all multiprocessors have work."""
+    wanted = max(1, min(PARTS, 2 * contexts.context(device).processors // tiles, pixels // DEPTH))
+    return 1 << wanted.bit_length() - 1
+
+
+def _is_fast(kind) -> bool:
+    return kind.itemsize == 2 or (kind is dt.float32 and float32_precision() != "ieee")
+
+
+def _tiles(device, kind, rows, columns) -> list:
+    return text.candidates(kind, rows, columns, contexts.context(device).shared_memory)
+
+
+def _launched(device, source, arrays, sizes, how, mark, face):
+    """Launches by the tile to take; `how(tile)` gives ((constants, warps, grid), stages), `mark` tells from other windows."""
+    def prepare(chosen):
+        return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
+
+    key = source.name, source.text, mark, *sizes.items()
+    launch(device, source, arrays, sizes, *how(tuning.best(key, _tiles(device, source.parameters[0].dtype, *face), prepare,
+                                                            device)))

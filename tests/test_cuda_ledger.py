@@ -1,0 +1,71 @@
+"""What a GPU would be asked to do, noted without one: bytes, operations and launches of every step."""
+
+import pytest
+
+import ingot
+import mock_cuda
+from ingot import jit
+from ingot.nn import functional as F
+from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda.ledger import H100, Ledger
+
+BIG = 1 << 14
+
+
+@pytest.fixture
+def ledger():
+    mock_cuda.forget()
+    with Ledger() as found:
+        yield found
+    mock_cuda.forget()
+    assert not compiler.made()
+
+
+def rows_of(ledger, f, *shapes, dtype=None, runs=2):
+    """What the last of some calls of a traced function asks for."""
+    given = [ingot.empty(s, device="cuda", dtype=dtype or ingot.float32) for s in shapes]
+    traced = jit.trace(f)
+    for _ in range(runs):
+        ledger.clear()
+        traced(*given)
+    return ledger.rows
+
+
+def test_a_fused_kernel_reads_and_writes_once(ledger):
+    row, = rows_of(ledger, lambda x, b: (x * 2 + b).relu(), (BIG, BIG), (BIG,))
+    assert (row.read, row.written) == (4 * BIG * BIG + 4 * BIG, 4 * BIG * BIG) and row.kind == "fused" and not row.flops
+    assert row.programs > 132 and row.floor(H100) == (row.read + row.written) / H100.copies
+
+
+def test_products_count_their_operations(ledger):
+    row, = rows_of(ledger, lambda x, y: F.relu(x @ y), (4096, 4096), (4096, 4096), dtype=ingot.bfloat16)
+    assert row.flops == 2 * 4096 ** 3 and row.dtype == "bfloat16" and row.read == 2 * 2 * 4096 ** 2 == 2 * row.written
+    assert row.floor(H100) == row.flops / H100.rates["bfloat16"]
+
+
+def test_convolutions_and_attention_count_their_operations(ledger):
+    row, = rows_of(ledger, lambda x, w: F.conv2d(x, w, padding=1), (8, 64, 56, 56), (32, 64, 3, 3))
+    assert row.flops == 2 * 8 * 32 * 56 ** 2 * 64 * 9 and row.dtype == "float32"
+    row, = rows_of(ledger, lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), (2, 4, 256, 64))
+    assert row.flops == 2 * 2 * 4 * 256 * 256 * 64
+
+
+def test_sums_and_words(ledger):
+    rows_of(ledger, lambda x, y: (x @ y).softmax(-1), (64, 32), (32, 48))
+    assert ledger.facts()["launches"] == 2 and ledger.facts()["floor"] == 2 * H100.launch
+    assert "matmul 64x32 x 32x48" in ledger.table() and "2 launches" in ledger.table()
+
+
+def test_a_step_of_adam_uploads_a_few_numbers(ledger):
+    net = ingot.nn.Linear(2048, 2048).to("cuda")
+    opt = ingot.optim.Adam(net.parameters())
+
+    def step(x):
+        opt.zero_grad()
+        net(x).sum().backward()
+        opt.step()
+
+    rows_of(ledger, step, (8, 2048), runs=3)
+    assert sum(ledger.uploads) <= 256
+    update = max((r for r in ledger.rows if r.kind == "fused"), key=lambda r: r.written)
+    assert update.written <= 4 * 4 * 2048 ** 2 + 65536, "the weight, two states and the gradient"
