@@ -13,7 +13,7 @@ from .vision import resnet18, resnet50
 
 COMPILED = {"torch.compile": 1.0}
 HOW = {"bfloat16": {"low": True}, "tf32": {"precision": "high"}, "float32": {}}
-FLOORS = Path(__file__).parent / "results" / "gpu-floors.json"
+FLOORS = Path(__file__).parent / "gpu_floors.json"
 
 
 @dataclass(frozen=True)
