@@ -8,7 +8,7 @@ from typing import Any
 from ..runtime.state import tls
 from .casts import STAND_INS
 from .errors import DisturbedError, FirstTimeError, StandInError, TraceError, at
-from .frames import is_user
+from .frames import is_user, unwatched
 from .made_objects import MadeObjects
 from .numpy_scalars import SymScalar, fixed, with_kind
 from .outcome import Outcome
@@ -180,7 +180,7 @@ class Run:
                     recorder.pin_sizes(g.tensor)
             with held, StandIns(watch), watch:
                 self.result = mapped(self._called(watch, args, kwargs), lambda x: fixed(x) if type(x) is SymScalar else x)
-                effects = watch.effects()
+                effects = unwatched(watch.effects)
                 attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
                 self.outcome, tensors = Outcome.of(self.result, effects, attributes, read)
                 recorder.handed_out.settle()

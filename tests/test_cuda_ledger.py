@@ -15,8 +15,11 @@ BIG = 1 << 14
 @pytest.fixture
 def ledger():
     mock_cuda.forget()
+    precision = ingot.get_float32_matmul_precision()
+    ingot.set_float32_matmul_precision("highest")
     with Ledger() as found:
         yield found
+    ingot.set_float32_matmul_precision(precision)
     mock_cuda.forget()
     assert not compiler.made()
 

@@ -24,8 +24,8 @@ from .register import FUNCTIONS, api
 
 _FACE = __name__.removesuffix(".runtime.api.subclasses")
 _NAMESPACES = ("nn.functional", "linalg", "special", "fft")         # beside the face
-PLAIN = frozenset({"as_subclass", "as_tensor", "asarray", "from_dlpack", "from_numpy", "get_device", "is_tensor", "save",
-                   "tensor", "typename"})     # functions that look at no classes
+PLAIN = frozenset({"as_subclass", "as_tensor", "asarray", "cond", "from_dlpack", "from_numpy", "get_device", "is_tensor",
+                   "save", "tensor", "typename", "while_loop"})     # functions that look at no classes
 _OPERATORS = tuple(f"{__package__}.{name}" for name in ("indexing", "linalg", "operators"))     # where dunder methods are
 _OTHERS = frozenset({"batch1", "batch2", "end", "exponent", "input2", "mat", "mat1", "mat2", "other", "source", "src", "target",
                      "tensor", "tensor1", "tensor2", "vec", "vec1", "vec2", "weight"})      # parameters that are tensors
