@@ -10,7 +10,8 @@ this_checkout.make_importable()
 this_checkout.share_bytecode()
 this_checkout.let_numpy_use_one_thread()
 
-from ingot.runtime.cpu import pool  # noqa: E402  (found only now)
+from ingot.runtime.backends import cudnn  # noqa: E402  (found only now)
+from ingot.runtime.cpu import pool  # noqa: E402
 
 
 class RootIsAFolder:
@@ -40,6 +41,14 @@ def pytest_unconfigure():
 
 def pytest_report_header():
     return f"ingot: {this_checkout.ROOT}"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def convolutions_round_as_float32():
+    """On a GPU, whose results are compared with the CPU's."""
+    before, cudnn.allow_tf32 = cudnn.allow_tf32, False
+    yield
+    cudnn.allow_tf32 = before
 
 
 @pytest.fixture

@@ -13,9 +13,8 @@ from ...passes.codegen.triton import attention as text
 from ..device_array import DeviceArray
 from . import attention_steps as steps
 from . import context as contexts
-from . import templates, tuning
+from . import precision, templates, tuning
 from .eager import composed, contiguous, run
-from .products import float32_precision
 from .program import empty
 
 _NARROW = 1 << 31      # bytes of arrays that bulk copies find their way in
@@ -41,7 +40,7 @@ class Shapes:
         even = all(n >= 16 and n & (n - 1) == 0 for n in (self.e, self.width))
         self.scale = float(params["scale"])
         late = how != text.ADDED and self.scale >= text.LEAST_SCALE
-        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], float32_precision(), even, late, strided)
+        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], precision.of_products(), even, late, strided)
 
     def _mask(self, mask, lead):
         """(the mask, elements between its batches, heads, queries and keys)."""

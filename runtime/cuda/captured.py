@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..device_array import DeviceArray
-from . import checks, graphs, streams, transfer
+from . import checks, graphs, precision, streams, transfer
 from .program import empty, used
 
 SMALL = 4096          # bytes up to which results travel together
@@ -25,7 +25,7 @@ class Captured:
     def __init__(self, repeated, arrays, stable, room):
         device = next(a.device for a in arrays if a.__class__ is DeviceArray)
         self.device, self.stream = device, streams.current(device)
-        self.targets, self.room = repeated.targets, room
+        self.targets, self.room, self.precision = repeated.targets, room, precision.of_all()
         self.lock = threading.Lock()
         self.bound = [(i, a.pointer) for i, a in enumerate(arrays) if stable[i]]
         self.moving = [i for i, a in enumerate(arrays) if a.__class__ is DeviceArray and not stable[i]]

@@ -13,9 +13,8 @@ from ...ir import dtype as dt
 from ...passes.codegen.triton import conv as gathers
 from ...passes.codegen.triton import conv_last as text
 from . import context as contexts
-from . import tuning
+from . import precision, tuning
 from .arrays import empty
-from .products import float32_precision
 from .templates import launch, variant
 
 LEAST = 1 << 29      # multiplications from which images are turned
@@ -44,7 +43,7 @@ def multiply(device, images, w, more, out, sizes, window, back, fused):
     the bias, if there is one, and the operands of what follows (`fused`, along)."""
     bias, operands = more
     kind = dt.from_numpy(w.dtype)
-    source = text.product(kind, float32_precision(), back, bias is not None, *(fused or (None, ())))
+    source = text.product(kind, precision.of_convolutions(), back, bias is not None, *(fused or (None, ())))
     arrays = (turned(images), filters(w, back), *(() if bias is None else (bias,)), out, *operands)
     rows = sizes["N"] * prod(sizes[f"Q{d}"] for d in gathers.DIMS)
 
@@ -63,7 +62,7 @@ def weight_grad(device, x, g, shape, sizes, window) -> tuple:
     tiles = -(-shape[0] // bm) * (shape[1] // bn) * taps
     parts = _parts(device, tiles, g.shape[0] * prod(g.shape[2:]))
     out = empty(device, (parts, *shape), np.float32)
-    source = text.weight_grad(kind, float32_precision())
+    source = text.weight_grad(kind, precision.of_convolutions())
 
     def how(chosen):
         tile, warps, stages = chosen
@@ -89,7 +88,7 @@ def point_weight_grad(device, x, g, shape) -> tuple:
     out = empty(device, (parts, *shape), np.float32)
     arrays = g.backend.contiguous(g), x.backend.contiguous(x), out
     sizes = {"N": x.shape[0], "C": shape[1], "O": shape[0], "P": pixels, "Q": steps}
-    source = text.point_weight_grad(kind, float32_precision())
+    source = text.point_weight_grad(kind, precision.of_convolutions())
 
     def how(chosen):
         (bm, bn, bk), warps, stages = chosen
@@ -107,7 +106,7 @@ def _parts(device, tiles, pixels) -> int:
 
 
 def _is_fast(kind) -> bool:
-    return kind.itemsize == 2 or (kind is dt.float32 and float32_precision() != "ieee")
+    return kind.itemsize == 2 or (kind is dt.float32 and precision.of_convolutions() != "ieee")
 
 
 def _tiles(device, kind, rows, columns) -> list:

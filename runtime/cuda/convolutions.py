@@ -14,9 +14,8 @@ from ...passes.codegen.triton import conv_depthwise as alone
 from ...passes.codegen.triton import pools as pool_text
 from ..device_array import DeviceArray
 from . import context as contexts
-from . import conv_last
+from . import conv_last, precision
 from .eager import contiguous, run
-from .products import float32_precision
 from .program import empty
 from .templates import launch
 from .windows import RANK, blocks, convolve, fits, gathered, geometry, is_point, spaces, three, transpose, window
@@ -81,7 +80,7 @@ def _gathered_weight_grad(x, g, params, shape, sizes, device):
         constants = *geometry(params, kernel), *alone.weight_tile(prod(kernel)), ("GROUPS", groups), ("PARTS", parts)
         launch(device, alone.weight_grad(kind), arrays, sizes, (constants, 4, (shape[0], parts, 1)))
     elif out.size:
-        source = text.weight_grad(kind, float32_precision())
+        source = text.weight_grad(kind, precision.of_convolutions())
         gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product, parts)
     return out, parts
 
@@ -89,7 +88,7 @@ def _gathered_weight_grad(x, g, params, shape, sizes, device):
 def _tiles(kind, product) -> int:
     """How many tiles a product has."""
     m, n, _ = product
-    (bm, bn, _), _, _ = text.tiles(kind, float32_precision(), *product)
+    (bm, bn, _), _, _ = text.tiles(kind, precision.of_convolutions(), *product)
     return -(-m // bm) * -(-n // bn)
 
 

@@ -21,11 +21,11 @@ from ...ir.ops import conv as cv
 from ...ir.ops.linalg import matmul
 from ...ir.ops.scaled import matmul8
 from . import compile as compiler
-from . import launch, program
+from . import launch, precision, program
 from .planning import Planner
-from .products import float32_precision
 
 _PAGE = 1 << 21
+_CONVOLUTIONS = (cv.conv, cv.conv_input_grad, cv.conv_weight_grad)
 _PTX = {"fp32": "f32", "fp64": "f64"}
 
 
@@ -224,7 +224,8 @@ def _row(step, kernels) -> Row:
         written = sum(_bytes(v) for v in (step.source.epilogue.result, *others))
     flops = _flops(node)
     kind = values[-1].dtype.name if flops and values else ""
-    kind = "tf32" if kind == "float32" and float32_precision() == "tf32" else kind
+    how = precision.of_convolutions() if node.op in _CONVOLUTIONS else precision.of_products()
+    kind = how if kind == "float32" and how != "ieee" else kind
     shapes = " x ".join("x".join(map(str, x.shape)) for x in values[:2])
     return Row(node.op.name, kernels, sum(read.values()), written, flops, kind, shapes)
 

@@ -24,21 +24,14 @@ from ...passes.codegen.triton.nest import POINTER
 from ...passes.codegen.triton.prologue import Before
 from ...passes.kernel_body import Body
 from ...passes.lower import lower
-from ..backends.cuda import matmul as SWITCHES
 from ..device_array import DeviceArray
-from ..info import get_float32_matmul_precision
 from . import context as contexts
-from . import streams, tuning
+from . import precision, streams, tuning
 from .arrays import empty, fill, used
 from .kernels import Prepared, PreparedLaunch
 
 _NARROW, _MOST_BATCHES = 1 << 31, 65535
 FLOAT8_CHIPS = 89      # the first chips with products of float8
-
-
-def float32_precision() -> str:
-    """How products of float32 are made: "ieee" rounds as float32 does, "tf32" takes the tensor cores where it was allowed."""
-    return "tf32" if SWITCHES.allow_tf32 or get_float32_matmul_precision() != "highest" else "ieee"
 
 
 def product(inputs, params, device):
@@ -189,9 +182,9 @@ class Case(NamedTuple):
         return type(self.x) is type(self.y) is Laid
 
 
-def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=False):
+def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=False, wanted=None):
     """Writes x @ y (or what the epilogue makes of it) to `out`; `operands` are the addresses of the epilogue's. A factor is an
-    array, or (Computed, the arrays that it is made of, shape)."""
+    array, or (Computed, the arrays that it is made of, shape). `wanted` is how float32 is multiplied, if not as elsewhere."""
     # (Copies must live until the launch, or the second would take the memory of the first.)
     x_laid, x_made, (*_, m, k) = _as_factor(x, "x", device)
     y_laid, y_made, (*_, n) = _as_factor(y, "y", device)
@@ -199,15 +192,15 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
     stream = streams.current(device).handle
     x_at, y_at = [used(a, stream) for a in x_made], [used(a, stream) for a in y_made]
     z = beside.fused.dtype if beside is not None else dt.from_numpy(out.dtype)
-    precision = _precision(x_laid.kind, fast)
+    how = _precision(x_laid.kind, fast, wanted)
     if beside is None and batch == 1:
-        whole = Case(x_laid, y_laid, z, m, n, k, 1, device, precision)
+        whole = Case(x_laid, y_laid, z, m, n, k, 1, device, how)
         parts = _parts(whole)
         if parts > 1:
             _multiply_in_parts(whole, parts, out, x_at, y_at)
             return
     for first in range(0, batch, _MOST_BATCHES):
-        case = Case(x_laid, y_laid, z, m, n, k, min(_MOST_BATCHES, batch - first), device, precision)
+        case = Case(x_laid, y_laid, z, m, n, k, min(_MOST_BATCHES, batch - first), device, how)
         made = _tuned(case, beside, x_at, y_at) if config.current().cuda_tune else _usual(case, beside)
         given = (*x_at, *y_at, used(out, stream), *operands)
         if first:
@@ -248,11 +241,11 @@ def _added(parts, size, wide, kind) -> Prepared:
     return Prepared(lowered.kernel, lowered.symbols)
 
 
-def _precision(kind, fast) -> str:
-    """How products of a dtype are made."""
+def _precision(kind, fast, wanted) -> str:
+    """How products of a dtype are made; `wanted` says so for float32, where it is not as all products are."""
     if kind in dt.FLOAT8:
         return FAST if fast else "ieee"
-    return float32_precision() if kind is dt.float32 else "ieee"
+    return (wanted or precision.of_products()) if kind is dt.float32 else "ieee"
 
 
 def _as_factor(factor, letter, device) -> tuple:

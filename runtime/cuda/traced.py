@@ -13,7 +13,7 @@ from ...ir.errors import DeviceError
 from ..cpu.eager import kernel_for
 from ..cpu.program import CompiledGraph
 from ..device_array import DeviceArray
-from . import eager, graphs, pools, transfer
+from . import eager, graphs, pools, precision, transfer
 from .arranged import Arrangement, arrange
 from .captured import Captured
 from .program import DeviceGraph, empty
@@ -145,6 +145,8 @@ class Repeated:
     def run(self, arrays) -> list:
         """The results, as arrays, in order; those with targets are written there."""
         captured = self.captured
+        if captured is not None and captured.precision != precision.of_all():
+            captured = self.captured = None         # it multiplies as the switches said then
         if captured is not None and captured.fits(arrays):
             return captured.run(arrays)
         before = eager.Host.calls

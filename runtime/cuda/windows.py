@@ -7,9 +7,9 @@ from ...passes.codegen.triton import conv as text
 from ...passes.codegen.triton import conv_depthwise as alone
 from ..device_array import DeviceArray
 from . import context as contexts
-from . import conv_last, streams, tuning
+from . import conv_last, precision, streams, tuning
 from .arrays import fill, used
-from .products import Beside, float32_precision, multiply
+from .products import Beside, multiply
 from .templates import launch, variant
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
@@ -59,7 +59,7 @@ def gathered(device, source, arrays, sizes, window, groups, product, parts=1, ki
     def prepare(chosen):
         return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
 
-    found = text.candidates(kind, float32_precision(), m, n, k, contexts.context(device).shared_memory)
+    found = text.candidates(kind, precision.of_convolutions(), m, n, k, contexts.context(device).shared_memory)
     key = source.name, source.text, window, groups, parts, *sizes.items()
     launch(device, source, arrays, sizes, *how(tuning.best(key, found, prepare, device)))
 
@@ -99,7 +99,8 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
         conv_last.multiply(device, images[0], w, (b if b is None else b.backend.contiguous(b), operands), out, sizes,
                            geometry(params, kernel), False, more)
         return
-    source = text.forward(kind, float32_precision(), b is not None, *(more or (None, ())), computed and computed.how)
+    how = precision.of_convolutions()
+    source = text.forward(kind, how, b is not None, *(more or (None, ())), computed and computed.how)
     if computed is not None:
         sizes |= computed.sizes("x")
     product = shape[0] * prod(counts), sizes["O"], sizes["C"] * prod(kernel)
@@ -117,7 +118,7 @@ def _multiplied(w, planes, out, device, beside, operands):
     stream = streams.current(device).handle
     batch, _, pixels = planes.shape if isinstance(planes, DeviceArray) else planes[2]
     multiply(w, planes, out.reshape(batch, w.shape[0], pixels), device, beside,
-             [used(a, stream) for a in operands])
+             [used(a, stream) for a in operands], wanted=precision.of_convolutions())
 
 
 def transpose(inputs, params, out, device, beside: Beside | None = None, operands=()):
@@ -142,7 +143,7 @@ def transpose(inputs, params, out, device, beside: Beside | None = None, operand
         conv_last.multiply(device, g, w, (None, operands), out, turned, geometry(params, kernel), True, more)
     elif not _by_phases(device, arrays, sizes, params, kernel, groups, more):
         product = g.shape[0] * prod(size), sizes["C"], sizes["O"] * prod(kernel)
-        source = text.input_grad(kind, float32_precision(), *more)
+        source = text.input_grad(kind, precision.of_convolutions(), *more)
         gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product)
 
 
@@ -160,6 +161,7 @@ def _by_phases(device, arrays, sizes, params, kernel, groups, more) -> bool:
     for constants, pixels in found:
         taps = prod(constants[f"J{d}"] for d in text.DIMS)
         product = sizes["N"] * prod(pixels), sizes["C"], sizes["O"] * taps
-        gathered(device, text.phase_grad(kind, float32_precision(), *more), arrays, sizes | dict(zip(text.COUNTS, pixels)),
-                 (*geometry(params, kernel), *constants.items()), groups, product)
+        source = text.phase_grad(kind, precision.of_convolutions(), *more)
+        here = *geometry(params, kernel), *constants.items()
+        gathered(device, source, arrays, sizes | dict(zip(text.COUNTS, pixels)), here, groups, product)
     return True
