@@ -86,7 +86,7 @@ def catches(code) -> bool:
 
 @lru_cache(maxsize=4096)
 def computes_names(code) -> bool:
-    """Whether code asks for attributes whose names it does not spell out: `getattr`, `hasattr`, tables of all that there are."""
+    """Whether code asks for attributes whose names it does not spell out: by `getattr`, or for all that there are."""
     if not _ALL.isdisjoint(code.co_names) or _takes_table(code):
         return True
     if not any(name in code.co_names for name in _BY_NAME):
