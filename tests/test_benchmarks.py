@@ -44,8 +44,17 @@ def test_traced_and_eager_agree(group, name):
     assert_agrees(group, name, TINY)
 
 
+@pytest.fixture
+def precision():
+    """Whatever work says about float32 products is unsaid afterwards."""
+    products, convolutions = ingot.get_float32_matmul_precision(), ingot.backends.cudnn.allow_tf32
+    yield
+    ingot.set_float32_matmul_precision(products)
+    ingot.backends.cudnn.allow_tf32 = convolutions
+
+
 @pytest.mark.parametrize("name", FOR_GPUS)
-def test_work_for_a_gpu_on_the_mock(name, tmp_path, monkeypatch):
+def test_work_for_a_gpu_on_the_mock(name, tmp_path, monkeypatch, precision):
     """Every workload runs, with the results of eager mode; nothing is timed there."""
     monkeypatch.setenv("INGOT_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(device, "ceilings", lambda plan: PEAKS)
