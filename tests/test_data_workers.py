@@ -114,6 +114,15 @@ def test_any_number_of_workers_gives_the_same_batches_and_random_numbers():
         assert epochs(**options) == want, options
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="forks are safe on Linux")
+@pytest.mark.parametrize(("said", "expected"), [("", "fork"), ("multiprocessing.set_start_method('spawn')", "spawn")])
+def test_workers_fork_unless_somebody_said_otherwise(said, expected):
+    code = f"import multiprocessing; {said}\nfrom ingot.runtime.data.workers import default_context\n"
+    code += "print(default_context().get_start_method())"
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.strip() == expected
+
+
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_other_ways_to_start_processes(method):
     assert epochs(num_workers=1, persistent_workers=True, multiprocessing_context=method) == epochs()

@@ -3,6 +3,7 @@
 import contextlib
 import multiprocessing
 import os
+import sys
 import tempfile
 import time
 import warnings
@@ -22,6 +23,13 @@ _GRACE_SECONDS = 5.0       # for a worker to end by itself, before it is termina
 
 class LoaderTimeout(IngotError, TimeoutError, RuntimeError):
     """No batch came within the loader's `timeout`."""
+
+
+def default_context():
+    """How workers start where nobody has said how: on Linux by a fork, which takes milliseconds and any data set, as one with
+    lambdas (from Python 3.14 on its own default pickles them)."""
+    is_open = multiprocessing.get_start_method(allow_none=True) is None
+    return multiprocessing.get_context("fork" if is_open and sys.platform == "linux" else None)
 
 
 class Handle:
@@ -120,7 +128,7 @@ class WorkerIterator:
         self.epoch = -1
         self.workers, self.grace = [], [_GRACE_SECONDS]
         self.shutdown = weakref.finalize(self, end, self.workers, os.getpid(), self.grace)
-        context = loader.multiprocessing_context or multiprocessing
+        context = loader.multiprocessing_context or default_context()
         job = Job(loader.kind, loader.dataset, loader.auto_collation, loader.collate_fn, loader.drop_last,
                   loader.worker_init_fn, loader.num_workers)
         seeds = Seeds(loader.generator)
