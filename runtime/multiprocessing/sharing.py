@@ -8,7 +8,7 @@ import numpy as np
 from ...ir.errors import AutogradError
 from ..device_array import DeviceArray
 from ..state import tls
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 from .blocks import block_of, empty
 
 
@@ -54,11 +54,19 @@ def _window(memory, a, low):
 
 def _aliases(t: Tensor) -> list:
     """Every tensor over the same storage: its base, the views that the storage knows, and detached ones."""
-    storage = t._storage
-    found = {id(x): x for x in (t, t._base, *(ref() for ref in storage.aliases)) if x is not None}
-    if sys.getrefcount(storage) > len(found) + 2:
-        found |= {id(x): x for x in gc.get_referrers(storage) if isinstance(x, Tensor)}
+    found = {id(x): x for x in (t, t._base, *(ref() for ref in t._storage.aliases)) if x is not None}
+    if _references(t) > len(found) + _ASKING:
+        found |= {id(x): x for x in gc.get_referrers(t._storage) if isinstance(x, Tensor)}
     return list(found.values())
+
+
+def _references(t: Tensor) -> int:
+    """How many references there are to a tensor's storage, with those of who asks (which differ between releases of Python)."""
+    storage = t._storage
+    return sys.getrefcount(storage)
+
+
+_ASKING = _references(wrap(np.zeros(1))) - 1
 
 
 def check_sendable(t: Tensor):
