@@ -18,9 +18,9 @@ from .asked import imported
 from .conditions import Condition
 from .errors import FirstTimeError, TraceError
 from .instances import is_users
-from .library_state import held_by
 from .photograph import brief, is_plain, looks_like, photograph
 from .reads import GLOBAL, MISSING, Chain, follow
+from .stdlib_state import held_by
 
 _IN_CLASSES = (types.FunctionType, staticmethod, classmethod, property, Tensor)
 _MOST_KEPT = 256        # results of a function with functools.lru_cache by which it is seen that it was cleared
