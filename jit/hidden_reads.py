@@ -197,8 +197,7 @@ class HiddenReads:
         owner = getattr(value, "__self__", value) if isinstance(value, types.BuiltinMethodType | types.MethodType) else value
         held = held_by(owner)
         if held is not None:
-            self._note_reading(Reading(("library", id(owner)), lambda: held(owner), photograph(held(owner), self.held),
-                                       f"what {text} holds"))
+            self._note_reading(Reading(("library", id(owner)), held, photograph(held(), self.held), f"what {text} holds"))
 
     def _note_reading(self: Any, reading):
         if reading is not None:

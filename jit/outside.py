@@ -96,7 +96,6 @@ class Outside:
             if not is_plain(v):
                 found.append((f"{text}.{name}", v))
                 self._note_tensor(v)
-                self._note_library(f"{text}.{name}", v)
         return found
 
     def _see_contents(self: Any, text, value):
@@ -214,6 +213,7 @@ class Outside:
             self.guards[id(owner), chain] = Guard(
                 chain, owner, self.held.same_as(found, owner, name) or photograph(found, self.held), self._reader)
             self._note_hidden(found.fget if type(found) is property else found)
+            self._note_library(f"{text}.{name}", found)
 
 
 def shallow(container):

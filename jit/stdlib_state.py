@@ -5,6 +5,7 @@ holds is a condition of the trace.
 """
 
 import sys
+from functools import partial
 from typing import Any
 
 # Class -> what an object holds; classes by their names, as most programs never import them.
@@ -25,11 +26,19 @@ _HELD: dict = {
 
 
 def held_by(value) -> Any:
-    """A function that gives what such an object holds; None for others, and for what programs print to."""
+    """A function without arguments that gives what such an object holds (None once it was closed or released); None for other
+    objects, and for what programs print to."""
     if value is sys.stdout or value is sys.stderr:
         return None
     for kind in type(value).__mro__[:-1]:
-        found = _HELD.get(f"{kind.__module__}.{kind.__qualname__}")
-        if found is not None:
-            return found
+        holds = _HELD.get(f"{kind.__module__}.{kind.__qualname__}")
+        if holds is not None:
+            return partial(_unless_closed, holds, value)
     return None
+
+
+def _unless_closed(holds, value):
+    try:
+        return holds(value)
+    except ValueError:
+        return None

@@ -423,8 +423,10 @@ class Watch(Outside, HiddenReads, Stores, World):
 
     def _see_held(self, chain, depth, value):
         """Takes in an object that is an attribute of a module: `depth` steps of the chain lead there."""
+        text = str(Chain(chain.root, chain.name, chain.steps[:depth]))
         if is_instance(value) and id(value) not in self.outside and id(value) not in self.made:
-            self._walk(str(Chain(chain.root, chain.name, chain.steps[:depth])), value)
+            self._walk(text, value)
+        self._note_library(text, value)
 
     def _refuse(self, reason):
         if self.problem is None:

@@ -68,6 +68,17 @@ PROGRAMS = {
     "queue": ("import queue\nq = queue.Queue(); q.put(1)", "x * q.qsize()", "q.put(2)"),
     "event": ("e = threading.Event()", "x * (2 if e.is_set() else 3)", "e.set()"),
     "event_of_an_object": ("s = SimpleNamespace(e=threading.Event())", "x * (2 if s.e.is_set() else 3)", "s.e.set()"),
+    "event_of_a_module": ("m = nn.Identity(); m.e = threading.Event()", "m(x) * (2 if m.e.is_set() else 3)", "m.e.set()"),
+    "event_in_a_module": ("""
+        class Stoppable(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.stop = threading.Event()
+            def forward(self, x): return x * (2 if self.stop.is_set() else 3)
+        fn = Stoppable()""", "", "fn.stop.set()"),
+    "events_in_a_list": ("l = [threading.Event()]", "for e in l: x = x * (2 if e.is_set() else 3)\nreturn x", "l[0].set()"),
+    "closed_file": (
+        "import io\nf = io.BytesIO(b'ab')", "x * (2 if f.closed else 3)", "f.close()"),
     "semaphore": ("s = threading.Semaphore(2)", "x * s._value", "s.release()"),
     "settings": (
         "import configparser\nc = configparser.ConfigParser(); c.read_string('[s]\\nk=2.0')",
