@@ -1,6 +1,6 @@
 """`ingot.ao.quantization`: models whose weights are whole numbers of 8 bits, a quarter of the memory of float32.
 
-Where the time goes into reading weights (few rows, large layers, recurrent ones) this is two to four times as fast as
+Where the time goes into reading weights (few rows, large layers, recurrent ones) this is two to six times as fast as
 float32. On x86-64 without AVX-512 VNNI products of many rows take up to half as long again, as bytes are multiplied as 16 bits.
 """
 

@@ -146,6 +146,8 @@ def _sums(f, numbers, weights, depth, numbers_row, height, width):
     ones = constant(vector(wide, I8), 1)
 
     def step(sums, at, mask=None):
+        if mask is None and width > 1:
+            _ask_for(f, f.at(weights, f.mul(depth, width)), at, depth, width)
         right = [_load(f, I8, f.at(weights, f.mul(depth, j)), at, wide, mask) for j in range(width)]
         left = [*[f.load(vector(wide, I8), f.at(f.at(numbers, f.mul(numbers_row, i)), at)) for i in range(height)], ones]
         return [_add_dots(f, total, left[i // width], right[i % width]) for i, total in enumerate(sums)]
@@ -156,6 +158,12 @@ def _sums(f, numbers, weights, depth, numbers_row, height, width):
     sums = f.choose(f.compare("sgt", rest, 0), lambda: step(loop.results, whole, f.mask(rest, wide)), lambda: loop.results)
     found = [_across(f, sums[i * width:(i + 1) * width]) for i in range(height + 1)]
     return found[:-1], found[-1]
+
+
+def _ask_for(f, weights, at, depth, width):
+    """Ask for the rows of the tile to come: each starts on a page of its own, where the hardware does not look ahead."""
+    for j in range(width):
+        f.prefetch(f.at(f.at(weights, f.mul(depth, j)), at), 2)
 
 
 def _dots_bytes(f) -> bool:
