@@ -27,16 +27,22 @@ def moved(t: Tensor, device, wait: bool = True) -> Tensor:
     return place(t, device=str(target), source=str(here), wait=wait)
 
 
-def put(t: Tensor, device) -> Tensor:
+def put(t: Tensor, device, wait: bool = True) -> Tensor:
     """A new tensor on the device that its maker was asked for (None: the default device)."""
     if (device is None and Defaults.device == "cpu") or (device is CPU and t._a.__class__ is not DeviceArray):
         return t
-    return moved(t, as_device(device))
+    return moved(t, as_device(device), wait)
 
 
-def beside(t: Tensor, other: Tensor) -> Tensor:
+def mark_on(device: Device) -> Tensor:
+    """A tensor of nothing on an accelerator, beside which others are to be made there."""
+    route_kernels()
+    return wrap(BACKENDS[device.type].mark(device.index))
+
+
+def beside(t: Tensor, other: Tensor, wait: bool = True) -> Tensor:
     """The tensor on the device of another one."""
-    return moved(t, other.device) if other._a.__class__ is DeviceArray or t._a.__class__ is DeviceArray else t
+    return moved(t, other.device, wait) if other._a.__class__ is DeviceArray or t._a.__class__ is DeviceArray else t
 
 
 def beside_all(tensors, other: Tensor) -> list:

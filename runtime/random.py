@@ -63,6 +63,13 @@ class Generator:
         with self._lock:
             self._seed, self._call = place
 
+    def reserve(self, count: int) -> tuple[int, int]:
+        """The place of the next of `count` keys, all of which count as drawn; unseen by recorders."""
+        with self._lock:
+            place = self._seed, self._call
+            self._call += count
+        return place
+
     def key(self) -> Tensor:
         """The next key, a u64[2] tensor (seed, counter). A recorder is told, so that each run of a trace draws anew."""
         with self._lock:
@@ -123,12 +130,12 @@ default_generator = Generator()
 
 def draw_key(generator: Generator | None = None, device=None) -> Tensor:
     """The next key of a generator (of the default one unless said), on the device where it will be used."""
-    return put((generator or default_generator).key(), device)
+    return put((generator or default_generator).key(), device, wait=False)
 
 
 def draw_key_beside(t: Tensor, generator: Generator | None = None) -> Tensor:
     """The next key of a generator, where a tensor is."""
-    return beside((generator or default_generator).key(), t)
+    return beside((generator or default_generator).key(), t, wait=False)
 
 
 def manual_seed(seed: int) -> Generator:

@@ -6,13 +6,16 @@ import ctypes
 import gc
 import json
 import random
+import threading
 
 import numpy as np
 
 import mock_cuda_triton
 from ingot.runtime.cuda import launch
 
-OK, INVALID, NO_MEMORY, NOT_READY, CAPTURE_UNSUPPORTED = 0, 1, 2, 600, 900
+OK, INVALID, NO_MEMORY, NO_CONTEXT, BAD_HANDLE, NOT_READY = 0, 1, 2, 201, 400, 600
+CAPTURE_UNSUPPORTED, CAPTURE_INVALIDATED, CAPTURE_UNJOINED, CAPTURED_EVENT = 900, 901, 904, 907
+_RELAXED = 2
 _ATTRIBUTES = {8: 49152, 10: 32, 16: 4, 75: 9, 76: 0, 97: 232448, 39: 2048, 82: 65536, 18: 0, 38: 50 << 20}
 
 
@@ -24,19 +27,38 @@ def _set(reference, value):
     reference._obj.value = value
 
 
-class Stream:
-    """Work that has not run yet; `captured` collects it instead while a capture is under way."""
+class Capture:
+    """A capture under way: what it was given, in the order in which it was, by the streams that take part.
 
-    def __init__(self):
-        self.queue, self.captured = [], None
+    open    streams besides the first that were given work which the first does not wait for yet
+    broken  whether something was asked for that no capture survives
+    """
+
+    def __init__(self, stream, mode):
+        self.stream, self.mode, self.work = stream, mode, []
+        self.streams, self.open, self.broken = [stream], set(), False
+
+
+class Stream:
+    """Work that has not run yet; `captured` is the capture that takes it instead."""
+
+    def __init__(self, device):
+        self.device, self.queue, self.captured = device, [], None
 
 
 class Event:
-    """How often it was recorded, and up to which recording it was reached."""
+    """How often it was recorded, and up to which recording it was reached; in which capture, if it was in one."""
 
-    def __init__(self):
-        self.recorded = self.reached = 0
-        self.time = 0.0
+    def __init__(self, device):
+        self.device, self.recorded, self.reached = device, 0, 0
+        self.time, self.captured, self.stream = 0.0, None, None
+
+
+class Thread(threading.local):
+    """What the driver knows of a thread: the device whose context is current, its capture, and what may be asked meanwhile."""
+
+    device = capture = None
+    mode = 0
 
 
 class MockDriver:
@@ -48,14 +70,16 @@ class MockDriver:
         self.devices, self.memory = devices, memory
         self.attributes = _ATTRIBUTES | {75: arch // 10, 76: arch % 10}
         self.random = random.Random(seed)
-        self.current = 0
+        self.thread = Thread()
         self.blocks: dict[int, tuple] = {}         # address -> (device, array)
         self.pinned: dict[int, np.ndarray] = {}
-        self.streams, self.spare = {0: Stream()}, []
+        self.defaults = [Stream(i) for i in range(devices)]
+        self.streams, self.spare = {}, []
         self.ended: list[Stream] = []              # destroyed, with what is left in them
         self.events: dict[int, Event] = {}
         self.modules: dict[int, dict] = {}
         self.graphs: dict[int, list] = {}
+        self.homes: dict[int, int] = {}            # the device of a module or a graph
         self.next, self.clock = 0x1000, 0.0
         self.calls: dict[str, int] = {}
         self.launches: list[dict] = []
@@ -69,13 +93,36 @@ class MockDriver:
 
         def call(*args):
             self.calls[name] = self.calls.get(name, 0) + 1
-            return self.failing[name] if name in self.failing else found(*args)
+            if name in self.failing:
+                return self.failing[name]
+            if name in _IN_A_CONTEXT and self.thread.device is None:
+                return NO_CONTEXT
+            if name in _NOT_IN_A_CAPTURE and self.breaks_a_capture():
+                return CAPTURE_UNSUPPORTED
+            return found(*args)
 
         return call
 
     def handle(self):
         self.next += 0x10
         return self.next
+
+    def breaks_a_capture(self) -> bool:
+        """Whether this thread captures and may not ask for what waits or has to do with all streams; the capture is lost."""
+        capture = self.thread.capture
+        if capture is None or _RELAXED in (capture.mode, self.thread.mode):
+            return False
+        capture.broken = True
+        return True
+
+    def stream(self, handle):
+        """A stream of the device whose context is current: others are refused."""
+        if not handle:
+            return self.defaults[self.thread.device]
+        found = self.streams[handle]
+        if found.device != self.thread.device:
+            raise Violation(f"a stream of device {found.device} is used where device {self.thread.device} is current")
+        return found
 
     # What and where.
 
@@ -127,11 +174,11 @@ class MockDriver:
         return OK
 
     def cuCtxSetCurrent(self, handle):
-        self.current = handle - 0xC000
+        self.thread.device = handle - 0xC000 if handle else None
         return OK
 
     def cuCtxGetCurrent(self, out):
-        _set(out, 0xC000 + self.current)
+        _set(out, None if self.thread.device is None else 0xC000 + self.thread.device)
         return OK
 
     def cuCtxSynchronize(self):
@@ -144,7 +191,7 @@ class MockDriver:
     # Memory.
 
     def cuMemGetInfo_v2(self, free, total):
-        _set(free, self.memory - self.used(self.current))
+        _set(free, self.memory - self.used(self.thread.device))
         _set(total, self.memory)
         return OK
 
@@ -152,24 +199,29 @@ class MockDriver:
         return sum(a.nbytes for d, a in self.blocks.values() if d == device)
 
     def cuMemAlloc_v2(self, out, size):
-        if self.used(self.current) + size > self.memory:
+        if self.used(self.thread.device) + size > self.memory:
             return NO_MEMORY
         room = np.full(size + 512, 0xFF, np.uint8)
         start = -room.ctypes.data % 512
         block = room[start:start + size]
-        self.blocks[block.ctypes.data] = (self.current, block)
+        self.blocks[block.ctypes.data] = (self.thread.device, block)
         _set(out, block.ctypes.data)
         return OK
 
     def spoil(self, stream, address, size):
         """Puts bytes into memory that are nan as numbers of any float dtype, when the stream comes to it."""
-        def work():
-            for start, (_, block) in self.blocks.items():
-                if start <= address < start + block.nbytes:
-                    block[address - start:address - start + size] = 0xFF
+        home = next((start for start, (_, b) in self.blocks.items() if start <= address < start + b.nbytes), None)
+        if home is None:
+            return
+        device, block = self.blocks[home]
 
-        if stream in self.streams or not stream:
-            self.put(stream, work)
+        def work():
+            if home in self.blocks:
+                block[address - home:address - home + size] = 0xFF
+
+        queue = self.streams.get(stream) if stream else self.defaults[device]
+        if queue is not None:
+            (queue.queue if queue.captured is None else queue.captured.work).append(work)
 
     def cuMemFree_v2(self, pointer):
         self.drain()                               # as the driver does: freeing waits for the device
@@ -207,6 +259,8 @@ class MockDriver:
 
     def cuMemcpyHtoDAsync_v2(self, dst, src, size, stream):
         data = self.host(src, size)
+        if self.stream(stream).captured is not None and not self.is_pinned(src, size):
+            return CAPTURE_UNSUPPORTED
         data = data if self.is_pinned(src, size) else data.copy()
         self.sent += size
 
@@ -219,12 +273,17 @@ class MockDriver:
         def work():
             self.host(dst, size)[...] = self.seen(src, size, "copy to the host")
 
+        if self.is_pinned(dst, size):
+            return self.put(stream, work)
+        if self.stream(stream).captured is not None:
+            return CAPTURE_UNSUPPORTED
         self.put(stream, work)
-        if not self.is_pinned(dst, size):
-            self.wait_for(stream)
-        return OK
+        return self.wait_for(stream)
 
     def cuMemcpyDtoDAsync_v2(self, dst, src, size, stream):
+        if abs(dst - src) < size:
+            raise Violation("a copy of memory onto itself")
+
         def work():
             self.seen(dst, size, "copy")[...] = self.seen(src, size, "copy").copy()
 
@@ -251,8 +310,16 @@ class MockDriver:
     # Streams and events.
 
     def put(self, stream, work):
-        queue = self.streams[stream or 0]
-        (queue.queue if queue.captured is None else queue.captured).append(work)
+        queue = self.stream(stream)
+        capture = queue.captured
+        if capture is None:
+            queue.queue.append(work)
+            return OK
+        if capture.broken:
+            return CAPTURE_INVALIDATED
+        capture.work.append(work)
+        if queue is not capture.stream:
+            capture.open.add(queue)
         return OK
 
     def run_one(self, queue) -> bool:
@@ -276,7 +343,7 @@ class MockDriver:
     def queues(self):
         """All that holds work."""
         self.ended = [s for s in self.ended if s.queue]
-        return [*self.streams.values(), *self.ended]
+        return [*self.defaults, *self.streams.values(), *self.ended]
 
     def run_some(self, count=1):
         """Runs some work of streams in any order."""
@@ -292,8 +359,9 @@ class MockDriver:
                 raise Violation("streams wait for each other forever")
 
     def wait_for(self, stream):
-        queue = self.streams[stream or 0]
+        queue = self.stream(stream)
         if queue.captured is not None:
+            queue.captured.broken = True
             return CAPTURE_UNSUPPORTED
         while queue.queue:
             if not self.run_one(queue):
@@ -304,7 +372,7 @@ class MockDriver:
 
     def cuStreamCreateWithPriority(self, out, flags, priority):
         handle = self.spare.pop() if self.spare else self.handle()
-        self.streams[handle] = Stream()
+        self.streams[handle] = Stream(self.thread.device)
         _set(out, handle)
         return OK
 
@@ -318,20 +386,32 @@ class MockDriver:
         return self.wait_for(stream)
 
     def cuStreamQuery(self, stream):
-        return NOT_READY if self.streams[stream or 0].queue else OK
+        return NOT_READY if self.stream(stream).queue else OK
 
     def cuStreamWaitEvent(self, stream, event, flags):
-        mark = self.events[event]
-        wanted = mark.recorded
-        return self.put(stream, lambda: mark.reached >= wanted)
+        mark, queue = self.events[event], self.stream(stream)
+        if mark.captured is not None and queue.captured is None:
+            queue.captured = mark.captured              # which it takes part in from now on
+            mark.captured.streams.append(queue)
+        if queue.captured is None:
+            wanted = mark.recorded
+            return self.put(stream, lambda: mark.reached >= wanted)
+        if mark.captured is not queue.captured:
+            queue.captured.broken = True
+            return CAPTURE_UNSUPPORTED
+        if queue is queue.captured.stream:
+            queue.captured.open.discard(mark.stream)
+        else:
+            queue.captured.open.add(queue)
+        return OK
 
     def cuStreamIsCapturing(self, stream, out):
-        _set(out, int(self.streams[stream or 0].captured is not None))
+        _set(out, int(self.stream(stream).captured is not None))
         return OK
 
     def cuEventCreate(self, out, flags):
         handle = self.handle()
-        self.events[handle] = Event()
+        self.events[handle] = Event(self.thread.device)
         _set(out, handle)
         return OK
 
@@ -340,7 +420,12 @@ class MockDriver:
         return OK
 
     def cuEventRecord(self, event, stream):
-        mark = self.events[event]
+        mark, queue = self.events[event], self.stream(stream)
+        if mark.device != queue.device:
+            return BAD_HANDLE
+        mark.captured, mark.stream = queue.captured, queue
+        if queue.captured is not None:
+            return OK
         mark.recorded += 1
         number = mark.recorded
 
@@ -353,6 +438,8 @@ class MockDriver:
 
     def cuEventSynchronize(self, event):
         mark = self.events[event]
+        if mark.captured is not None:
+            return CAPTURED_EVENT
         while mark.reached < mark.recorded:
             if not any([self.run_one(s) for s in self.queues()]):  # noqa: C419
                 raise Violation("an event is never reached")
@@ -360,6 +447,8 @@ class MockDriver:
 
     def cuEventQuery(self, event):
         mark = self.events[event]
+        if mark.captured is not None:
+            return CAPTURED_EVENT
         return OK if mark.reached >= mark.recorded else NOT_READY
 
     def cuEventElapsedTime(self, out, start, end):
@@ -369,27 +458,42 @@ class MockDriver:
     # Graphs.
 
     def cuThreadExchangeStreamCaptureMode(self, mode):
+        before, self.thread.mode = self.thread.mode, mode._obj.value
+        _set(mode, before)
         return OK
 
     def cuStreamBeginCapture_v2(self, stream, mode):
-        if not stream:
+        if not stream or self.stream(stream).captured is not None:
             return CAPTURE_UNSUPPORTED
-        self.streams[stream].captured = []
+        self.thread.capture = self.stream(stream).captured = Capture(self.stream(stream), mode)
         return OK
 
     def cuStreamEndCapture(self, stream, out):
+        capture = self.stream(stream).captured
+        for one in capture.streams:
+            one.captured = None
+        for mark in self.events.values():
+            if mark.captured is capture:
+                mark.recorded = mark.reached = 0
+        self.thread.capture = None
+        if capture.broken or capture.open:
+            return CAPTURE_INVALIDATED if capture.broken else CAPTURE_UNJOINED
         handle = self.handle()
-        self.graphs[handle], self.streams[stream].captured = self.streams[stream].captured, None
+        self.graphs[handle] = capture.work
+        self.homes[handle] = capture.stream.device
         _set(out, handle)
         return OK
 
     def cuGraphInstantiateWithFlags(self, out, graph, flags):
         handle = self.handle()
         self.graphs[handle] = list(self.graphs[graph])
+        self.homes[handle] = self.homes[graph]
         _set(out, handle)
         return OK
 
     def cuGraphLaunch(self, executable, stream):
+        if self.stream(stream).device != self.homes[executable]:
+            return BAD_HANDLE
         for work in self.graphs[executable]:
             self.put(stream, work)
         return OK
@@ -410,6 +514,7 @@ class MockDriver:
         if code[:4] != b"\x7fELF":
             return 200
         self.modules[handle] = json.loads(code[4:])
+        self.homes[handle] = self.thread.device
         _set(out, handle)
         return OK
 
@@ -432,35 +537,41 @@ class MockDriver:
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
         config = launch._Config.from_address(config)
-        kernel = self.modules[function]
+        kernel, queue = self.modules[function], self.stream(config.stream)
+        if not self.homes[function] == self.thread.device == queue.device:
+            return BAD_HANDLE
         kinds = kernel["kinds"]
         places = (ctypes.c_void_p * len(kinds)).from_address(parameters)
         values = [_PARAMETER[k].from_address(p).value for k, p in zip(kinds, places)]
         grid = tuple(config.grid)
+        if not all(1 <= n <= most for n, most in zip(grid, _MOST_PROGRAMS)):
+            return INVALID
         self.launches.append({"name": kernel["name"], "grid": grid, "block": tuple(config.block), "shared": config.shared,
                               "stream": config.stream or 0, "values": values})
         for n, unit in kernel["units"].items():
             if values[int(n)] % unit:
                 raise Violation(f"{kernel['name']}: parameter {n} was said to be a multiple of {unit} and is {values[int(n)]}")
-        return self.put(config.stream, lambda: self.execute(kernel, grid, values))
+        return self.put(config.stream, lambda: self.execute(kernel, grid, values, queue.device))
 
-    def execute(self, kernel, grid, values):
-        """Runs a kernel on numpy. Pointers become places in the block that they point into."""
-        given, blocks = [], {}
+    def execute(self, kernel, grid, values, device):
+        """Runs a kernel of a device on numpy. Pointers become places in the block that they point into."""
+        given: list = []
         for kind, value in zip(kernel["kinds"], values):
             if kind[0] != "*":
                 given.append((kind.replace("fp", "f"), value))
                 continue
-            given.append(self.buffer(kind, value, blocks, kernel["name"]))
+            given.append(self.buffer(kind, value, device, kernel["name"]))
         constants = dict(kernel["constants"])
         constants["INDEX"] = np.int64 if kernel["wide"] else np.int32
         if "LAST: tl.constexpr, " in kernel["text"]:
             constants["LAST"] = self.lanes_go_last
         mock_cuda_triton.run(kernel["text"], kernel["name"], grid, given, constants)
 
-    def buffer(self, kind, address, blocks, name):
-        for start, (_, block) in self.blocks.items():
+    def buffer(self, kind, address, device, name):
+        for start, (home, block) in self.blocks.items():
             if start <= address < start + block.nbytes:
+                if home != device:
+                    raise Violation(f"{name} runs on device {device} and is given memory of device {home}")
                 dtype = np.dtype(mock_cuda_triton.DTYPES[_NAMES[kind[1:]]])
                 if (address - start) % dtype.itemsize:
                     raise Violation(f"{name}: an address that is no multiple of {dtype.itemsize}")
@@ -468,6 +579,19 @@ class MockDriver:
         raise Violation(f"{name} is given {address:#x}, which is no device memory")
 
 
+_MOST_PROGRAMS = (1 << 31) - 1, 65535, 65535
+
+# What needs a context that is current in the thread, and what no thread may ask for while it captures (unless it said that
+# it knows what it does).
+_IN_A_CONTEXT = frozenset((
+    "cuCtxSynchronize", "cuMemGetInfo_v2", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost",
+    "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyPeerAsync", "cuMemsetD8Async",
+    "cuMemsetD32Async", "cuStreamCreateWithPriority", "cuStreamSynchronize", "cuStreamQuery", "cuStreamWaitEvent",
+    "cuStreamIsCapturing", "cuEventCreate", "cuEventRecord", "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphLaunch",
+    "cuGraphInstantiateWithFlags", "cuModuleLoadData", "cuModuleGetFunction", "cuLaunchKernelEx"))
+_NOT_IN_A_CAPTURE = frozenset((
+    "cuCtxSynchronize", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuStreamSynchronize",
+    "cuStreamQuery", "cuEventSynchronize", "cuEventQuery", "cuModuleLoadData", "cuModuleUnload"))
 _PARAMETER = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "fp32": ctypes.c_float, "fp64": ctypes.c_double,
               "i8": ctypes.c_int8, "i16": ctypes.c_int16, "u8": ctypes.c_uint8, "u16": ctypes.c_uint16,
               "u32": ctypes.c_uint32, "u64": ctypes.c_uint64}

@@ -39,7 +39,7 @@ class Device:
         return event not in self.pending
 
     def allocator(self):
-        return Allocator(0, self.take, self.give, self.mark, self.done, lambda event: None)
+        return Allocator(0, self.take, self.give, self.mark, self.done, lambda event: None, self.pending.discard)
 
 
 def test_small_blocks_share_a_segment_and_are_used_again():
@@ -77,6 +77,19 @@ def test_a_block_that_another_stream_uses_waits_for_it():
     assert a.allocate(1000, 1).pointer != x.pointer
     device.pending.clear()
     assert a.allocate(1000, 1).pointer == x.pointer
+
+
+def test_before_memory_is_out_other_streams_are_waited_for():
+    device = Device(40 << 20)
+    a = device.allocator()
+    x = a.allocate(30 << 20, 1)
+    x.used_on(2)
+    a.release(x)
+    a.capturing += 1
+    with pytest.raises(OutOfMemoryError):
+        a.allocate(32 << 20, 1)
+    a.capturing -= 1
+    assert a.allocate(32 << 20, 1).size == 32 << 20 and not device.pending
 
 
 def test_streams_and_pools_do_not_share():
@@ -262,7 +275,9 @@ def test_memory_of_graphs_that_still_run_is_not_taken(seed):
             (x + 1) * 2
             with ingot.cuda.graph(g):
                 out.copy_((x + 1) * 2)
+            made = ingot.cuda.current_stream().record_event()
             with ingot.cuda.stream(rng.choice([None, ingot.cuda.Stream()])):
+                made.wait()
                 g.replay()
                 done = ingot.cuda.current_stream().record_event()
             del g

@@ -145,9 +145,9 @@ def test_events_are_freed_and_streams_serve_again(cuda):
     for _ in range(5):
         stream, event = ingot.cuda.Stream(), ingot.cuda.Event()
         event.record(stream)
-        assert len(cuda.streams) == 2 and len(cuda.events) == 1
+        assert len(cuda.streams) == 1 and len(cuda.events) == 1
         del stream, event
-    assert len(cuda.streams) == 2 and not cuda.events
+    assert len(cuda.streams) == 1 and not cuda.events
 
 
 def test_memory_may_outlive_the_streams_that_used_it(cuda):
@@ -277,7 +277,7 @@ def test_the_default_stream_cannot_be_captured(cuda):
 
 def test_reading_in_a_capture_is_an_error(cuda):
     x = ingot.ones(4, device="cuda")
-    with pytest.raises(RuntimeError, match="900"), ingot.cuda.graph(ingot.cuda.CUDAGraph()):
+    with pytest.raises(RuntimeError, match="cannot be read while"), ingot.cuda.graph(ingot.cuda.CUDAGraph()):
         x.sum().item()
     assert (x + 1).tolist() == [2, 2, 2, 2]
 

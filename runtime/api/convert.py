@@ -9,7 +9,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ...ir.ops.assign import assign_view
 from ..creation import as_array_tensor
-from ..device import Device
+from ..device import EVERYWHERE, Device
 from ..device_array import address_of
 from ..placement import is_page_locked, moved, pinned
 from ..state import tls
@@ -188,7 +188,10 @@ def is_pinned(self, device=None) -> bool:
 @api(function=False)
 def copy_(self, src, non_blocking=False):
     """Writes another tensor (or number) into this one, broadcasting and converting."""
-    return write(self, src if isinstance(src, Tensor) else made(as_array_tensor(src)), "copy_", foreign=True)
+    src = src if isinstance(src, Tensor) else made(as_array_tensor(src))
+    if non_blocking and self.device.type not in EVERYWHERE:
+        src = moved(src, self.device, wait=False)
+    return write(self, src, "copy_", foreign=True)
 
 
 @api(function=False)

@@ -12,7 +12,7 @@ from ...ir.substitute import as_float, as_int
 from ..placement import put
 from ..state import Defaults, tls
 from ..tensor import Tensor, wrap
-from .creation import counted, dtype_for, filled, finish, made, number_of, of_counts, require_device
+from .creation import counted, dtype_for, filled, finish, made, mark_for, number_of, of_counts, require_device
 from .register import api
 
 kernels = lazy(__package__, "..cpu.kernels")
@@ -47,20 +47,20 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     n = -((start - end) // step) if exact else math.ceil((end - start) / step)
     if d.is_integer:
         start, step = as_int(start), as_int(step)
-    return finish(_progression(as_int(n), start, step, d), out, requires_grad, "arange", device)
+    return finish(_progression(as_int(n), start, step, d, mark_for(device)), out, requires_grad, "arange", device)
 
 
-def _progression(n, start, step, d):
-    """start + i * step for i in 0..n-1, computed in int64 or float64 and rounded once to `d`."""
+def _progression(n, start, step, d, mark):
+    """start + i * step for i in 0..n-1 (beside `mark`), computed in int64 or float64 and rounded once to `d`."""
     if d.is_inexact or isinstance(start, float) or isinstance(step, float):
         kind = dt.float64
     else:
         kind = dt.int64
     if kind is dt.int64 and start == 0 and step == 1:
-        return counted(n, d) if d is not dt.bool_ else ew.cast.call(counted(n), dtype=d)
-    if kind is dt.float64 and _is_long(n, d, 8 * _LONG):
+        return counted(n, d, mark) if d is not dt.bool_ else ew.cast.call(counted(n, mark=mark), dtype=d)
+    if mark is None and kind is dt.float64 and _is_long(n, d, 8 * _LONG):
         return wrap(kernels.evenly(n, d, start or -0.0, step))       # nothing is added to a zero of either sign
-    return of_counts(_stepped, n, start, step, kind, d)
+    return of_counts(_stepped, n, start, step, kind, d, mark=mark)
 
 
 _LONG = 1 << 9      # values from which a kernel pays
@@ -85,7 +85,8 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     start, end = (0, start) if end is None else (start, end)
     n = math.floor((number_of(end) - number_of(start)) / number_of(step)) + 1
     d = dtype_for(dtype, out)
-    return finish(_progression(max(0, n), number_of(start), number_of(step), d), out, requires_grad, "range", device)
+    numbers = _progression(max(0, n), number_of(start), number_of(step), d, mark_for(device))
+    return finish(numbers, out, requires_grad, "range", device)
 
 
 def _bound(x):
@@ -95,7 +96,7 @@ def _bound(x):
     return number_of(x)
 
 
-def _evenly(start, end, steps, then) -> Tensor:
+def _evenly(start, end, steps, then, mark=None) -> Tensor:
     """What `then` makes of `steps` float64 values from start to end, each half counted from its own end."""
     start, end = _bound(start), _bound(end)
     if steps < 0:
@@ -109,19 +110,19 @@ def _evenly(start, end, steps, then) -> Tensor:
         low, high = i * gap + as_float(start), as_float(end) - (float(steps - 1) - i) * gap
         return then(ew.where.call(i < float(steps // 2), low, high))
 
-    return of_counts(values)
+    return of_counts(values, mark=mark)
 
 
 @api(method=False)
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """`steps` values evenly from start to end, both included."""
     require_device(device)
-    d = dtype_for(dtype, out)
-    if _is_long(int(steps), d):
+    d, mark = dtype_for(dtype, out), mark_for(device)
+    if mark is None and _is_long(int(steps), d):
         low, high, n = _bound(start), _bound(end), int(steps)
         made = wrap(kernels.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
         return finish(made, out, requires_grad, "linspace", device)
-    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(x, dtype=d))
+    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(x, dtype=d), mark)
     return finish(made, out, requires_grad, "linspace", device)
 
 

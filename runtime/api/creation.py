@@ -12,9 +12,9 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ...ir.symbolic import SymFloat, SymInt
 from ..creation import array_of
-from ..device import META, as_device, require
+from ..device import CPU, META, as_device, require
 from ..dispatch import kernel_of
-from ..placement import put
+from ..placement import mark_on, put
 from ..state import Defaults, tls
 from ..tensor import Tensor, shape_of, wrap
 from ..writes import operand, stands_for_number
@@ -73,20 +73,35 @@ def filled(like, shape, value, dtype) -> Tensor:
     return sh.full.call(like, shape=tuple(shape), value=value, dtype=dtype)
 
 
-def counted(n: int, dtype=dt.int64) -> Tensor:
+def mark_for(device):
+    """For a device other than the host's a tensor there, beside which a new one is made in place of being moved; None for the
+    host, and for an accelerator while somebody records, who is told of the move."""
+    if device is None and Defaults.device == "cpu":
+        return None
+    device = as_device(device)
+    if device.type == CPU.type:
+        return None
+    if device.type == META.type:
+        return put(filled(None, (), 0, dt.bool_), META)
+    return None if tls.m.recorder is not None else mark_on(device)
+
+
+def counted(n: int, dtype=dt.int64, mark=None) -> Tensor:
     """0, 1, ... n-1."""
-    return sh.iota.call(None, shape=(n,), dim=0, dtype=dtype)
+    return sh.iota.call(mark, shape=(n,), dim=0, dtype=dtype)
 
 
 def _counted_array(n: int, dtype=dt.int64) -> np.ndarray:
     return np.arange(n, dtype=dtype.np)
 
 
-def of_counts(fn, *facts) -> Tensor:
+def of_counts(fn, *facts, mark=None) -> Tensor:
     """fn(count, *facts), which is made of what count(n, dtype) gives, 0 to n - 1, by operators: on arrays where nobody listens,
-    which takes half the time."""
+    which takes half the time. `mark` is a tensor beside which that happens."""
     m = tls.m
-    return fn(counted, *facts) if m.special else wrap(m.run(fn, _counted_array, *facts))
+    if mark is None:
+        return fn(counted, *facts) if m.special else wrap(m.run(fn, _counted_array, *facts))
+    return fn(lambda n, dtype=dt.int64: counted(n, dtype, mark), *facts)
 
 
 # From data.
@@ -183,17 +198,10 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 # Constants.
 
 
-def _nothing_there(device):
-    """For the meta device a tensor there, beside which a constant takes no memory; else None."""
-    if (device is None and Defaults.device == "cpu") or as_device(device).type != META.type:
-        return None
-    return put(filled(None, (), 0, dt.bool_), META)
-
-
 def _constant(sizes, size, value, dtype, device, out, requires_grad):
     require_device(device)
     shape = sizes_of(sizes if size is None else (size,))
-    return finish(filled(_nothing_there(device), shape, value, dtype_for(dtype, out)), out, requires_grad, "out=", device)
+    return finish(filled(mark_for(device), shape, value, dtype_for(dtype, out)), out, requires_grad, "out=", device)
 
 
 @api(method=False)
@@ -220,7 +228,8 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     """An empty tensor with given strides."""
     require_device(device)
     reach = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
-    t = sh.as_strided(filled(None, (reach,), 0, dtype_or_default(dtype)), shape=tuple(size), strides=tuple(stride), offset=0)
+    flat = filled(mark_for(device), (reach,), 0, dtype_or_default(dtype))
+    t = sh.as_strided(flat, shape=tuple(size), strides=tuple(stride), offset=0)
     return finish(t, None, requires_grad, "empty_strided", device)
 
 
@@ -241,15 +250,15 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
     if dtype is None:
         like = fill_value if out is None else out
         dtype = like.dtype if isinstance(like, Tensor) else number_dtype(like)
-    value = number_of(fill_value)
-    return finish(filled(None, sizes_of((size,)), value, dt.as_dtype(dtype)), out, requires_grad, "full", device)
+    made_there = filled(mark_for(device), sizes_of((size,)), number_of(fill_value), dt.as_dtype(dtype))
+    return finish(made_there, out, requires_grad, "full", device)
 
 
 @api(method=False)
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A 0-d tensor of the default dtype."""
     require_device(device)
-    t = put(filled(None, (), number_of(s), dtype_or_default(dtype)), device)
+    t = put(filled(mark_for(device), (), number_of(s), dtype_or_default(dtype)), device)
     return t.requires_grad_() if requires_grad else t
 
 
@@ -261,8 +270,9 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     if n < 0 or m < 0:
         raise ShapeError(f"eye: sizes must not be negative, got {n} and {m}")
     d = dtype_for(dtype, out)
-    run = tls.m
-    ones = of_counts(_diagonal, n, m, d) if run.special else wrap(run.run(_diagonal_array, n, m, d))
+    run, mark = tls.m, mark_for(device)
+    plain = mark is None and not run.special
+    ones = wrap(run.run(_diagonal_array, n, m, d)) if plain else of_counts(_diagonal, n, m, d, mark=mark)
     return finish(ones, out, requires_grad, "eye", device)
 
 

@@ -67,6 +67,11 @@ def filled(shape, dtype, value, index: int | None = None) -> DeviceArray:
     return program.filled(contexts.current() if index is None else index, shape, dtype, value)
 
 
+def mark(index: int | None = None) -> DeviceArray:
+    """An array without elements or memory: it only says where it is."""
+    return DeviceArray(program.KIND, pools.NoMemory(contexts.current() if index is None else index), (0,), np.bool_)
+
+
 def pinned(a: np.ndarray) -> np.ndarray:
     """A host array's elements in page-locked memory."""
     out = pools.PINNED.array(a.shape, a.dtype)

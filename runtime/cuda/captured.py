@@ -34,6 +34,7 @@ class Captured:
         for i in self.moving:
             self.inputs[i] = arrays[i].copy()
         self.graph = graphs.CUDAGraph()
+        self.graph.generators.clear()           # (keys are among the inputs)
         self._capture(repeated)
 
     def _capture(self, repeated):
@@ -44,7 +45,7 @@ class Captured:
         self.offsets = [0, *accumulate([-(-_bytes(v) // _APART) * _APART for v in values])]
         self.together: Any = empty(self.device, (max(_APART, self.offsets[-1]),), np.uint8)
         places = {v: self._part(self.together, v.shape, v.dtype.np, at) for v, at in zip(values, self.offsets)}
-        with graphs.graph(self.graph):
+        with graphs.graph(self.graph, stream=streams.Stream(self.device)):
             self.outputs = repeated.launch(self.inputs, self.inputs, places)
             for i, v in zip(self.small, values):
                 if self.outputs[i] is not places[v]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, DimError
 from . import context as contexts
-from . import streams
+from . import pools, streams
 from .program import empty, fill
 
 _WORDS = 64
@@ -32,11 +32,18 @@ def slot(name: str) -> int:
 def words(device: int):
     """The words of a device; a launch that writes them is about to come."""
     if device not in _words:
-        _words[device] = empty(device, (_WORDS,), np.int32)
-        fill(_words[device], 0)
-        streams.current(device).synchronize()
+        _words[device] = _zeros(device)
     launched(device)
     return _words[device]
+
+
+def _zeros(device):
+    """Words that say nothing yet, for launches in any stream."""
+    with pools.aside(device):
+        made = empty(device, (_WORDS,), np.int32)
+        fill(made, 0)
+        streams.current(device).synchronize()
+    return made
 
 
 def names() -> tuple:
@@ -46,9 +53,7 @@ def names() -> tuple:
 
 def words_for(device: int, names: tuple):
     """Words of their own for launches in which the numbers of operators are fixed; `launched` says that they run."""
-    made = empty(device, (_WORDS,), np.int32)
-    fill(made, 0)
-    streams.current(device).synchronize()
+    made = _zeros(device)
     _apart.append((made, names))
     return made
 

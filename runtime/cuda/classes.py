@@ -105,7 +105,7 @@ def literal(inputs, params, device):
     if kept is None:
         if len(_literals) >= _MOST_LITERALS:
             _literals.clear()
-        kept = _literals[key] = transfer.to_device(host, device)
+        kept = _literals[key] = transfer.constant(host, device)
     pools.keep(kept.memory)
     return kept.copy()
 

@@ -1,5 +1,6 @@
 """CUDA devices of this process: their primary contexts, what they are, and which one the current thread works on."""
 
+import os
 import threading
 from ctypes import create_string_buffer
 from functools import cached_property
@@ -88,7 +89,7 @@ _lock = threading.Lock()
 def count() -> int:
     """How many devices there are; 0 without a driver."""
     driver = library.find()
-    return 0 if driver is None else driver.number("cuDeviceGetCount")
+    return 0 if driver is None else driver.devices
 
 
 def context(index: int | None = None) -> Context:
@@ -103,9 +104,12 @@ def context(index: int | None = None) -> Context:
 
 def _make(index):
     driver = library.get()
-    devices = driver.number("cuDeviceGetCount")
-    if not 0 <= index < devices:
-        raise DeviceError(f"there is no device cuda:{index}: this machine has {devices}")
+    if _forked:
+        raise DeviceError("CUDA was in use when this process was forked, and no forked process can use it: start processes by "
+                          'the method "spawn" (DataLoader takes multiprocessing_context="spawn"), or leave the GPU to the '
+                          "process that forks")
+    if not 0 <= index < driver.devices:
+        raise DeviceError(f"there is no device cuda:{index}: this machine has {driver.devices}")
     with _lock:
         if index not in _contexts:
             _contexts[index] = Context(driver, index)
@@ -149,3 +153,16 @@ def forget():
     """Forgets all contexts, for a driver that was replaced."""
     _contexts.clear()
     _thread.bound, _thread.index = None, 0
+
+
+def _in_child():
+    """A process that was forked has none of the contexts that it sees."""
+    global _forked
+    _forked = library.is_loaded()
+    if _forked:
+        forget()
+
+
+_forked = False
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

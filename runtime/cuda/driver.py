@@ -7,6 +7,7 @@ import ctypes
 import sys
 import threading
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_uint64, c_void_p
+from functools import cached_property
 from typing import Any
 
 from ...ir.errors import DeviceError, OutOfMemoryError
@@ -34,7 +35,7 @@ FUNCTIONS: dict[str, tuple] = {
     "cuFuncSetAttribute": (_P, _I, _I), "cuFuncGetAttribute": (_P, _I, _P), "cuLaunchKernelEx": (_P, _P, _P, _P),
     "cuStreamBeginCapture_v2": (_P, _I), "cuStreamEndCapture": (_P, _P), "cuThreadExchangeStreamCaptureMode": (_P,),
     "cuGraphInstantiateWithFlags": (_P, _P, _Q), "cuGraphLaunch": (_P, _P), "cuGraphExecDestroy": (_P,),
-    "cuGraphDestroy": (_P,), "cuGraphUpload": (_P, _P),
+    "cuGraphDestroy": (_P,), "cuGraphUpload": (_P, _P), "cuGraphDebugDotPrint": (_P, c_char_p, _U),
 }
 
 
@@ -118,6 +119,11 @@ class Driver:
             raise self.error(name, code)
         return code == 0
 
+    @cached_property
+    def devices(self) -> int:
+        """How many devices there are; what is known before a fork is known after it."""
+        return self.number("cuDeviceGetCount")
+
     @property
     def version(self) -> int:
         """The CUDA version that the driver supports, as 1000 * major + 10 * minor."""
@@ -158,6 +164,11 @@ def get() -> Driver:
     return driver
 
 
+def is_loaded() -> bool:
+    """Whether the driver was asked for, and is there."""
+    return _State.driver is not None
+
+
 def why_not() -> str:
     """Why there is no driver; empty if there is one."""
     return "" if find() is not None else _State.why
@@ -178,7 +189,7 @@ def _load():
                       "start it with --gpus all)")
     try:
         driver = Driver(library)
-        if driver.number("cuDeviceGetCount") == 0:
+        if driver.devices == 0:
             return None, "the driver finds no CUDA device (is CUDA_VISIBLE_DEVICES empty?)"
     except DeviceError as e:
         return None, f"the driver is there, but does not start: {e}"

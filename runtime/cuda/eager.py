@@ -21,7 +21,7 @@ from ...ir.ops.elementwise import cast, ne, where
 from ...ir.ops.families import NUMBERS
 from ...ir.ops.place import place
 from ...ir.ops.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
-from ...ir.ops.shape import as_strided, full
+from ...ir.ops.shape import as_strided, full, iota
 from ...passes import pipeline
 from ...passes.class_losses import class_losses
 from ...passes.codegen.triton.plan import CallStep
@@ -57,7 +57,7 @@ def run(op: Op, inputs, params, device=None):
         result = own(inputs, params, device)
         if result is not NotImplemented:
             return result
-    if any([isinstance(x, DeviceArray) and 0 in x.shape for x in inputs]):  # noqa: C419  (a list is quicker here)
+    if op is not iota and any([isinstance(x, DeviceArray) and 0 in x.shape for x in inputs]):  # noqa: C419  (quicker)
         result = _of_nothing(op, inputs, params, device)
         if result is not NotImplemented:
             return result

@@ -6,81 +6,157 @@ lives: its kernels have the addresses built in.
 
 from contextlib import contextmanager
 from ctypes import byref, c_int, c_void_p
+from os import fsencode
 from typing import Any
 
-from ...ir.errors import DeviceError
+from ...ir.errors import ArgumentError, DeviceError
+from ..random import default_generator
 from . import context as contexts
 from . import pools, streams
+from .captured_draws import Draws
 
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
 _ACTIVE = 1
 
 
 class CUDAGraph:
-    """A captured sequence of work, replayed by one call."""
+    """A captured sequence of work, replayed by one call. `keep_graph` keeps what was captured beside what is launched.
+
+    Random numbers of the default generator, and of those that are registered, are drawn anew by each replay.
+    """
 
     def __init__(self, keep_graph: bool = False):
         self.executable = self.captured = 0
+        self.keeps = keep_graph
         self.memory: Any = None
         self.device: Any = None
         self.driver: Any = None
         self.stream: Any = None
+        self.draws: Any = None
+        self.generators: list = [default_generator]
         self.ran_in: set = set()            # streams that it was put into
 
     def capture_begin(self, pool=None, capture_error_mode: str = "thread_local"):
-        """Starts capturing the current stream, which must not be the default one."""
+        """Starts capturing the current stream, which must not be the default one. `pool` is that of another graph, or
+        `graph_pool_handle()`, whose memory this one may share."""
         stream = streams.current()
+        if capture_error_mode not in _MODES:
+            raise ArgumentError(f"capture_error_mode is one of {', '.join(_MODES)}, got {capture_error_mode!r}")
         if stream.handle == 0:
             raise DeviceError("the default stream cannot be captured; capture inside `with ingot.cuda.stream(...)`, or use "
                               "`with ingot.cuda.graph(g)`, which does it for you")
-        if self.executable:
+        if self.executable or self.captured:
             raise DeviceError("this graph was captured before; reset() it, or make a new one")
+        if pools.is_capturing():
+            raise DeviceError("this thread captures a graph already, and graphs do not nest")
         self.device, self.stream = stream.device, stream
         self.driver = contexts.context(self.device).driver
         self.memory = pools.Pool(self.device, pool)
-        self.driver.cuStreamBeginCapture_v2(stream.handle, _MODES[capture_error_mode])
-        self.memory.enter()
+        self.draws = Draws(self.device, self.generators)
+        self.memory.enter(self.draws)
+        try:
+            self.driver.cuStreamBeginCapture_v2(stream.handle, _MODES[capture_error_mode])
+        except DeviceError:
+            self.memory.leave()
+            self.reset()
+            raise
 
     def capture_end(self):
         """Ends the capture and makes the graph ready to run."""
         self.memory.leave()
-        graph = c_void_p()
-        self.driver.cuStreamEndCapture(self.stream.handle, byref(graph))
-        self.captured = graph.value or 0
-        self.executable = self.driver.handle("cuGraphInstantiateWithFlags", self.captured, 0)
+        contexts.context(self.device)
+        try:
+            graph = c_void_p()
+            self.driver.cuStreamEndCapture(self.stream.handle, byref(graph))
+            self.captured = graph.value or 0
+            self.draws.finish()
+            if not self.keeps:
+                self.instantiate()
+        except DeviceError as e:
+            self.reset()
+            raise DeviceError(f"nothing was captured: {e}; inside a capture nothing may wait for the device, and streams that "
+                              "were made to wait for it must be waited for before it ends") from e
 
     def abandon(self):
         """Ends a capture that failed; nothing of it is kept."""
         self.memory.leave()
+        contexts.context(self.device)
         graph = c_void_p()
         self.driver.raw["cuStreamEndCapture"](self.stream.handle, byref(graph))
         self.captured = graph.value or 0
         self.reset()
 
+    def instantiate(self):
+        """Makes what was captured ready to run, which the first replay does too."""
+        if not self.captured:
+            raise DeviceError("this graph holds nothing yet; capture it first")
+        contexts.context(self.device)
+        self._destroy("cuGraphExecDestroy", "executable")
+        self.executable = self.driver.handle("cuGraphInstantiateWithFlags", self.captured, 0)
+        if not self.keeps:
+            self._destroy("cuGraphDestroy", "captured")
+
     def replay(self):
         """Puts all of it into the current stream."""
         if not self.executable:
-            raise DeviceError("this graph holds nothing yet; capture it first")
-        stream = streams.current(self.device).handle
-        contexts.context(self.device).driver.cuGraphLaunch(self.executable, stream)
-        self.ran_in.add(stream)
+            self.instantiate()
+        stream = streams.current(self.device)
+        if self.draws.keys and self.stream != stream and stream.handle not in self.ran_in:
+            for other in self.ran_in:       # whose replay may still read the keys
+                stream.wait_stream(streams.Stream(self.device, handle=other))
+        self.draws.renew()
+        self.driver.cuGraphLaunch(self.executable, stream.handle)
+        self.ran_in.add(stream.handle)
 
     def pool(self) -> int:
         """The number of the memory pool, which another graph may share."""
+        if self.memory is None:
+            raise DeviceError("this graph holds nothing yet; capture it first")
         return self.memory.number
+
+    def register_generator_state(self, generator):
+        """Has each replay draw the next numbers of a generator of one's own; called before the capture."""
+        if self.memory is not None:
+            raise DeviceError("generators are registered before the capture")
+        self.generators.append(generator)
+
+    def raw_cuda_graph(self) -> int:
+        """The driver's handle of what was captured."""
+        if not self.captured:
+            raise DeviceError("what was captured is kept with CUDAGraph(keep_graph=True) only")
+        return self.captured
+
+    def raw_cuda_graph_exec(self) -> int:
+        """The driver's handle of what is launched."""
+        if not self.executable:
+            raise DeviceError("this graph is not instantiated; capture it first")
+        return self.executable
+
+    def enable_debug_mode(self):
+        """Keeps what is captured from now on, for `debug_dump`."""
+        self.keeps = True
+
+    def debug_dump(self, debug_path):
+        """Writes what was captured into a file, in the language of Graphviz."""
+        self.driver.cuGraphDebugDotPrint(self.raw_cuda_graph(), fsencode(debug_path), 1)
 
     def reset(self):
         """Forgets what was captured; its memory may be used for other things."""
         if self.driver is None:
             return
-        executable, captured, self.executable, self.captured = self.executable, self.captured, 0, 0
-        if executable:
-            self.driver.raw["cuGraphExecDestroy"](executable)
-        if captured:
-            self.driver.raw["cuGraphDestroy"](captured)
+        with pools.beside_captures(self.driver):
+            self._destroy("cuGraphExecDestroy", "executable")
+            self._destroy("cuGraphDestroy", "captured")
         if self.memory is not None:
             self.memory.release(self.ran_in)
-            self.memory = None
+            self.memory = self.draws = None
+            self.ran_in = set()
+
+    def _destroy(self, how, name):
+        handle = getattr(self, name)
+        setattr(self, name, 0)
+        if handle:
+            self.driver.raw[how](handle)
 
     def __del__(self):
         try:
@@ -112,5 +188,5 @@ def is_current_stream_capturing() -> bool:
         return False
     stream = streams.current()
     status = c_int()
-    contexts.context(stream.device).driver.cuStreamIsCapturing(stream.handle, byref(status))
+    stream.context.driver.cuStreamIsCapturing(stream.handle, byref(status))
     return status.value == _ACTIVE

@@ -3,7 +3,8 @@
 A freed block goes back to the stream it was asked for on: work that stream was given before the free runs before work it is
 given after, so reuse there needs no waiting. A block that other streams used (`Block.used_on`) waits for an event on each.
 Small requests share segments of 2 MiB, middle ones segments of 20 MiB, large ones have their own; neighbours that are free
-merge. When the driver has no more memory, what is cached goes back to it and the request is made once more.
+merge. When the driver has no more memory, streams that still use freed blocks are waited for, what is cached goes back to it,
+and the request is made once more.
 
 Freed blocks, and pools of graphs, arrive from finalisers, at any time and in any thread: they wait in queues until the
 allocator is next asked.
@@ -84,12 +85,14 @@ class Allocator:
     """The blocks of one device.
 
     take(bytes) -> pointer, and give(pointer)    memory from and to the driver
-    mark(stream) -> event, done(event) -> bool   says when a stream has done what it holds now; drop(event) forgets it
+    mark(stream) -> event, done(event) -> bool   says when a stream has done what it holds now; drop(event) forgets it, and
+                                                 wait(event) waits for it
     """
 
-    def __init__(self, device: int, take: Callable, give: Callable, mark: Callable, done: Callable, drop: Callable):
+    def __init__(self, device: int, take: Callable, give: Callable, mark: Callable, done: Callable, drop: Callable,
+                 wait: Callable):
         self.device = device
-        self.take, self.give, self.mark, self.done, self.drop = take, give, mark, done, drop
+        self.take, self.give, self.mark, self.done, self.drop, self.wait = take, give, mark, done, drop, wait
         self.lists: dict[tuple, list] = {}            # (stream, kind, pool) -> sorted [(size, pointer, block)]
         self.freed: deque = deque()                   # blocks that finalisers gave back
         self.ended: deque = deque()                   # (pool, streams) of graphs that are gone
@@ -138,6 +141,16 @@ class Allocator:
                     self.waiting.append((block, left))
                 else:
                     self._make_free(block)
+
+    def settle_all(self):
+        """Takes in what was given back, waiting for the streams that still use it (unless a graph is captured: then nothing can
+        be waited for)."""
+        self.settle()
+        if not self.capturing:
+            for _, events in self.waiting:
+                for event in events:
+                    self.wait(event)
+            self.settle()
 
     def _passed(self, event):
         if not self.done(event):
@@ -218,6 +231,7 @@ class Allocator:
         pointer = self._try(room)
         if pointer is None:
             self.retries += 1
+            self.settle_all()
             self.empty()
             pointer = self._try(room)
         if pointer is None and room > size:

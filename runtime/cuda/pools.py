@@ -6,7 +6,8 @@ import threading
 import weakref
 from collections import deque
 from contextlib import contextmanager
-from ctypes import byref, c_int, c_uint8
+from ctypes import byref, c_int, c_uint8, c_void_p
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,7 @@ _PORTABLE, _RELAXED = 1, 2
 class _Thread(threading.local):
     pool = 0                    # the pool that new blocks come from: another one while a graph is captured
     held: list | None = None    # what that graph keeps alive
+    draws: Any = None           # where it has the keys of its random numbers (`captured_draws.py`)
 
 
 thread = _Thread()
@@ -50,6 +52,19 @@ class Memory:
             self.allocator.release(block)
 
 
+class NoMemory:
+    """The memory of an array that only says on which device it is."""
+
+    __slots__ = ("__weakref__", "device")
+    pointer = nbytes = 0
+
+    def __init__(self, device: int):
+        self.device = device
+
+    def used_on(self, stream: int):
+        """Nothing is used."""
+
+
 class ForeignMemory:
     """Device memory that somebody else owns; `owner` is held as long as this is.
 
@@ -68,17 +83,43 @@ class ForeignMemory:
             self.streams.add(stream)
 
     def __del__(self):
-        driver = self.context.driver
-        driver.raw["cuCtxSetCurrent"](self.context.handle)
-        for stream in self.streams:
-            driver.raw["cuStreamSynchronize"](stream)
-        contexts.rebind()
+        # (Whatever this interrupts goes on with the context that it had, and with its capture.)
+        raw, before = self.context.driver.raw, c_void_p()
+        raw["cuCtxGetCurrent"](byref(before))
+        raw["cuCtxSetCurrent"](self.context.handle)
+        with beside_captures(self.context.driver):
+            for stream in self.streams:
+                raw["cuStreamSynchronize"](stream)
+        raw["cuCtxSetCurrent"](before.value)
 
 
 def keep(memory):
-    """Keeps memory that is not of its inputs alive as long as a graph that is being captured; called before it is used."""
+    """Keeps memory that is not of its inputs alive as long as a graph that is being captured; called before it is used. It may
+    be the host's."""
     if thread.held is not None:
         thread.held.append(memory)
+
+
+def is_capturing() -> bool:
+    """Whether this thread captures a graph."""
+    return thread.held is not None
+
+
+@contextmanager
+def aside(device: int):
+    """What is done inside is no part of a graph that this thread may be capturing: it runs now, in a stream of its own, is
+    waited for, and its memory comes from where all does."""
+    if not is_capturing():
+        yield
+        return
+    before = thread.pool, thread.held, thread.draws
+    thread.pool, thread.held, thread.draws = 0, None, None
+    try:
+        with beside_captures(contexts.context(device).driver), streams.Stream(device) as stream:
+            yield
+            stream.synchronize()
+    finally:
+        thread.pool, thread.held, thread.draws = before
 
 
 def allocator(device: int) -> Allocator:
@@ -110,8 +151,12 @@ def _make(device):
         contexts.context(device)
         return driver.is_done("cuEventQuery", event)
 
+    def wait(event):
+        contexts.context(device)
+        driver.cuEventSynchronize(event)
+
     # (No lock is held while it is made: the garbage collector may run a finaliser that asks for the allocator.)
-    return _allocators.setdefault(device, Allocator(device, take, give, mark, done, driver.cuEventDestroy_v2))
+    return _allocators.setdefault(device, Allocator(device, take, give, mark, done, driver.cuEventDestroy_v2, wait))
 
 
 def adopt(device: int, allocator):
@@ -128,12 +173,12 @@ def started() -> dict:
 @contextmanager
 def beside_captures(driver):
     """Calls inside are no part of a capture that this thread may have under way."""
-    mode = c_int(_RELAXED)
-    driver.cuThreadExchangeStreamCaptureMode(byref(mode))
+    mode, exchange = c_int(_RELAXED), driver.raw["cuThreadExchangeStreamCaptureMode"]
+    exchange(byref(mode))
     try:
         yield
     finally:
-        driver.cuThreadExchangeStreamCaptureMode(byref(mode))
+        exchange(byref(mode))
 
 
 _numbers = itertools.count(1)
@@ -145,35 +190,43 @@ def new_number() -> int:
 
 
 class Pool:
-    """A pool of its own for what is captured; several graphs may share one."""
+    """A pool of its own for what is captured; several graphs of a device may share one."""
 
-    _uses: dict[int, int] = {}
-    _streams: dict[int, set] = {}       # where its graphs ran
+    _uses: dict[tuple, int] = {}
+    _streams: dict[tuple, set] = {}       # where its graphs ran
 
     def __init__(self, device: int, number: int | None = None):
         self.device, self.number = device, new_number() if number is None else number
-        self._uses[self.number] = self._uses.get(self.number, 0) + 1
+        self._key = self.device, self.number
+        self._uses[self._key] = self._uses.get(self._key, 0) + 1
         self.held: list = []
 
-    def enter(self):
-        """New blocks of this thread come from here."""
+    def enter(self, draws=None):
+        """New blocks of this thread come from here; called before the capture begins, since events are asked about."""
         found = allocator(self.device)
         found.settle()
         found.capturing += 1
-        thread.pool, thread.held = self.number, self.held
+        thread.pool, thread.held, thread.draws = self.number, self.held, draws
 
     def leave(self):
         """New blocks come from where all do."""
         allocator(self.device).capturing -= 1
-        thread.pool, thread.held = 0, None
+        thread.pool, thread.held, thread.draws = 0, None, None
 
     def release(self, streams):
         """One user less, which ran in `streams`; after the last, its memory is as any other."""
-        self._uses[self.number] -= 1
-        self._streams.setdefault(self.number, set()).update(streams)
+        self._uses[self._key] -= 1
+        self._streams.setdefault(self._key, set()).update(streams)
+        for memory in self.held:
+            if isinstance(memory, Memory):
+                for stream in streams:
+                    memory.block.used_on(stream)
+            elif hasattr(memory, "piece"):
+                PINNED.ended.append((memory, self.device, frozenset(streams)))
         self.held.clear()
-        if not self._uses[self.number]:
-            allocator(self.device).end_pool(self.number, self._streams.pop(self.number))
+        if not self._uses[self._key]:
+            del self._uses[self._key]
+            allocator(self.device).end_pool(self.number, self._streams.pop(self._key))
 
 
 # Page-locked host memory: copies between it and the device need not wait.
@@ -185,37 +238,48 @@ class PinnedMemory:
     def __init__(self):
         self.free: dict[int, list] = {}
         self.freed: deque = deque()                 # (pointer, size, events)
+        self.ended: deque = deque()                 # (bytes, device, streams) of graphs that are gone
         self.lock = threading.RLock()
 
     def forget(self):
         """Forgets all of it, for a driver that was replaced."""
-        self.free, self.freed = {}, deque()
+        self.free, self.freed, self.ended = {}, deque(), deque()
 
     def array(self, shape, dtype) -> np.ndarray:
         """A new array in page-locked memory."""
         dtype = np.dtype(dtype)
-        piece = self._take(max(1, int(np.prod(shape, dtype=np.int64)) * dtype.itemsize))
-        flat = np.frombuffer(piece.bytes, np.uint8)[: int(np.prod(shape, dtype=np.int64)) * dtype.itemsize]
-        return flat.view(dtype).reshape(shape)
+        size = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        return np.frombuffer(self._take(max(1, size)), np.uint8)[:size].view(dtype).reshape(shape)
 
     def _take(self, size):
+        """At least so many bytes, as a ctypes array that carries its piece."""
         room = max(4096, 1 << (size - 1).bit_length())
         with self.lock:
             self.settle()
             waiting = self.free.get(room)
             pointer = waiting.pop() if waiting else self._lock_pages(room)
-            return _Piece(self, pointer, room)
+        found = _Bytes(room).from_address(pointer)
+        found.piece = _Piece(found)
+        weakref.finalize(found, self.freed.append, (pointer, room, found.piece.events))
+        return found
 
     @staticmethod
     def _lock_pages(room):
-        return contexts.context().driver.handle("cuMemHostAlloc", room, _PORTABLE)
+        driver = contexts.context().driver
+        with beside_captures(driver):
+            return driver.handle("cuMemHostAlloc", room, _PORTABLE)
 
     def settle(self):
-        """Takes in pieces whose copies are done."""
+        """Takes in pieces whose copies are done; while this thread captures, nothing can be asked about them."""
         with self.lock:
-            for _ in range(len(self.freed)):
+            while self.ended:
+                held, device, handles = self.ended.popleft()
+                for handle in handles:
+                    held.piece.used_in(streams.Stream(device, handle=handle))
+                del held
+            for _ in range(0 if is_capturing() else len(self.freed)):
                 pointer, room, events = self.freed.popleft()
-                if all(e.query() for e in events):
+                if all(e.query() for e in events.values()):
                     self.free.setdefault(room, []).append(pointer)
                 else:
                     self.freed.append((pointer, room, events))
@@ -232,27 +296,29 @@ class PinnedMemory:
         """Gives pieces kept for reuse back to the system."""
         with self.lock:
             self.settle()
-            for pointers in self.free.values():
-                for p in pointers:
-                    contexts.context().driver.cuMemFreeHost(p)
+            driver = contexts.context().driver
+            with beside_captures(driver):
+                for p in itertools.chain(*self.free.values()):
+                    driver.cuMemFreeHost(p)
             self.free.clear()
 
 
 class _Piece:
-    """A page-locked piece in use. `bytes` is what numpy sees; the piece goes back when numpy lets go of that."""
+    """A page-locked piece in use, known by its bytes, which are what numpy sees: it goes back when numpy lets go of them.
 
-    def __init__(self, pool, pointer, size):
-        self.pool, self.pointer, self.size, self.events = pool, pointer, size, []
-        self.bytes = _Bytes(size).from_address(pointer)
-        self.bytes.piece = _Token(self.events)
-        weakref.finalize(self.bytes, pool.freed.append, (pointer, size, self.events))
+    events   the last mark of a copy in each stream, to wait for
+    """
 
+    def __init__(self, owner):
+        self.owner, self.events = weakref.ref(owner), {}
 
-class _Token:
-    """What copies leave with a piece: the events to wait for."""
-
-    def __init__(self, events):
-        self.events = events
+    def used_in(self, stream):
+        """Notes that a copy of the piece was put into a stream; a graph that is captured keeps the piece, since each replay
+        copies anew."""
+        if is_capturing():
+            keep(self.owner())
+        else:
+            self.events[stream] = stream.record_event(self.events.get(stream))
 
 
 @functools.lru_cache(None)

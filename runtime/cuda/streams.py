@@ -23,7 +23,7 @@ class Stream:
     def __init__(self, device=None, priority: int = 0, *, handle: int | None = None):
         device = contexts.index_of(device)
         self.device, self.priority = device, priority
-        self._owned, self._before = handle is None, []     # what to go back to, per nested `with`
+        self._owned = handle is None
         self.context = contexts.context(device)
         self._idle = _idle.setdefault((device, priority), deque())
         self.handle = self._taken() if handle is None else handle
@@ -68,12 +68,12 @@ class Stream:
         return event
 
     def __enter__(self):
-        self._before.append((current(self.device), contexts.current()))
+        _thread.before.append((current(self.device), contexts.current()))
         set_current(self)
         return self
 
     def __exit__(self, *exc):
-        before, device = self._before.pop()
+        before, device = _thread.before.pop()
         set_current(before)
         contexts.set_current(device)
 
@@ -155,6 +155,7 @@ class Event:
 class _Thread(threading.local):
     def __init__(self):
         self.streams: dict[int, Stream] = {}
+        self.before: list = []          # (stream, device) to go back to, for each `with` that this thread is in
 
 
 _thread = _Thread()
@@ -172,8 +173,10 @@ def default(device: int | None = None) -> Stream:
 
 
 def current(device: int | None = None) -> Stream:
-    """The stream that this thread's work on a device goes to."""
+    """The stream that this thread's work on a device goes to. Whoever asks is about to give it some, so the device's context is
+    current in this thread from now on."""
     device = contexts.current() if device is None else device
+    contexts.context(device)
     return _thread.streams.get(device) or default(device)
 
 

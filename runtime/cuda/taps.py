@@ -40,9 +40,9 @@ def _uploaded(table, kind, device) -> tuple:
     key = device, id(places), id(weights), kind
     found = _tables.get(key)
     if found is None:
-        made = [transfer.to_device(np.ascontiguousarray(places, np.int64), device)]
+        made = [transfer.constant(np.ascontiguousarray(places, np.int64), device)]
         if weights is not None:
-            made.append(transfer.to_device(np.ascontiguousarray(weights.astype(kind.np)), device))
+            made.append(transfer.constant(np.ascontiguousarray(weights.astype(kind.np)), device))
         if len(_tables) >= _MOST_TABLES:
             _tables.clear()
         found = _tables[key] = tuple(made), table           # whose parts keep their identity while they are kept

@@ -222,6 +222,8 @@ def uploaded(arrays) -> list:
     if not room.host:
         return arrays
     device = next(a.device for a in arrays if a.__class__ is DeviceArray)
+    if pools.is_capturing():
+        return [a if a.__class__ is DeviceArray else transfer.frozen(a, device) for a in arrays]
     memory = empty(device, (room.bytes,), np.uint8)
     transfer.upload(memory, room.filled(arrays), wait=False)
     return room.seen(memory, arrays)

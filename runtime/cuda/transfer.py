@@ -1,18 +1,17 @@
 """Moving elements: between host and device, between devices, and into memory that is there already.
 
-Copies run in the current stream of the device. Reading waits until the elements are there. Writing from ordinary host memory
-gives it back at once (the driver takes a copy); from page-locked memory with `wait=False` nothing waits, and that memory is
-kept until it was read.
+Copies run in the current stream of the device. Reading waits until the elements are there. Writing waits as well, unless
+`wait=False`: from ordinary host memory the driver takes a copy, page-locked memory is kept until it was read. A graph that is
+captured copies at every replay, so it only takes page-locked memory, which it keeps.
 """
 
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import ShapeError
+from ...ir.errors import DeviceError, ShapeError
 from ...ir.kernel_builder import KernelBuilder
 from ..device_array import DeviceArray
-from . import checks, streams
-from . import context as contexts
+from . import checks, pools, streams
 from .kernels import Prepared, as_number
 from .pools import PINNED
 from .program import empty, used
@@ -23,6 +22,8 @@ _MOST_PLANS = 4096
 
 def to_device(a: np.ndarray, device: int, wait: bool = True) -> DeviceArray:
     """A host array's elements in new device memory."""
+    if pools.thread.draws is not None and pools.thread.draws.takes(a):
+        return pools.thread.draws.placed(a)
     plain = a if a.flags.c_contiguous else np.ascontiguousarray(a).reshape(a.shape)
     made = empty(device, a.shape, a.dtype)
     if plain.size:
@@ -30,32 +31,49 @@ def to_device(a: np.ndarray, device: int, wait: bool = True) -> DeviceArray:
     return made
 
 
+def constant(a: np.ndarray, device: int) -> DeviceArray:
+    """A host array's elements in device memory that is there for good: no part of a graph that is being captured, though the
+    graph keeps it."""
+    with pools.aside(device):
+        made = to_device(a, device)
+    pools.keep(made.memory)
+    return made
+
+
+def frozen(a: np.ndarray, device: int) -> DeviceArray:
+    """What of the host a graph that is being captured reads at every replay: what it is now, unless it is a key."""
+    draws = pools.thread.draws
+    return draws.placed(a) if draws.takes(a) and draws.started else constant(a, device)
+
+
 def upload(made: DeviceArray, plain: np.ndarray, wait: bool = True):
     """Copies a contiguous host array into a contiguous device array."""
-    stream = streams.current(made.device)
-    contexts.context(made.device)
-    stream.context.driver.cuMemcpyHtoDAsync_v2(made.pointer, plain.ctypes.data, plain.nbytes, stream.handle)
-    piece = PINNED.piece_of(plain)
-    if piece is not None and not wait:
-        piece.events.append(stream.record_event())
-    else:
+    stream, piece = streams.current(made.device), PINNED.piece_of(plain)
+    if pools.is_capturing() and (wait or piece is None):
+        raise DeviceError("a graph that is captured copies from the host at every replay: from page-locked memory only "
+                          "(pin_memory()), and without waiting (non_blocking=True); or make the tensor before the capture")
+    stream.context.driver.cuMemcpyHtoDAsync_v2(used(made, stream.handle), plain.ctypes.data, plain.nbytes, stream.handle)
+    if wait:
         stream.synchronize()
+    elif piece is not None:
+        piece.used_in(stream)
 
 
 def to_host(x: DeviceArray, wait: bool = True) -> np.ndarray:
     """A device array's elements in host memory: page-locked, and perhaps still on their way, with `wait=False`."""
+    if wait and pools.is_capturing():
+        raise DeviceError("values cannot be read while a graph is captured: nothing runs before it is replayed")
     plain = x if x.is_contiguous else x.backend.contiguous(x)
     out = np.empty(x.shape, x.dtype) if wait else PINNED.array(x.shape, x.dtype)
     if not out.size:
         return out
     stream = streams.current(x.device)
-    contexts.context(x.device)
     stream.context.driver.cuMemcpyDtoHAsync_v2(out.ctypes.data, used(plain, stream.handle), out.nbytes, stream.handle)
     if wait:
         stream.synchronize()
         checks.verify(x.device, stream.handle)
     else:
-        PINNED.piece_of(out).events.append(stream.record_event())
+        PINNED.piece_of(out).used_in(stream)
     return out
 
 
@@ -69,16 +87,16 @@ def copy_of(x: DeviceArray, device: int | None = None) -> DeviceArray:
 
 
 def _copy(dst: DeviceArray, src: DeviceArray):
-    """Copies between contiguous arrays of one size in bytes."""
+    """Copies between contiguous arrays of one size in bytes. Between devices the stream of each waits for the other's."""
     stream = streams.current(src.device)
-    context = contexts.context(src.device)
+    here = used(src, stream.handle)
     if dst.device == src.device:
-        context.driver.cuMemcpyDtoDAsync_v2(used(dst, stream.handle), used(src, stream.handle), src.nbytes, stream.handle)
+        stream.context.driver.cuMemcpyDtoDAsync_v2(used(dst, stream.handle), here, src.nbytes, stream.handle)
         return
-    there = contexts.context(dst.device)
     other = streams.current(dst.device)
     other.wait_stream(stream)
-    there.driver.cuMemcpyPeerAsync(dst.pointer, there.handle, src.pointer, context.handle, src.nbytes, other.handle)
+    other.context.driver.cuMemcpyPeerAsync(used(dst, other.handle), other.context.handle, here, stream.context.handle,
+                                           src.nbytes, other.handle)
     stream.wait_stream(other)
 
 
@@ -103,7 +121,7 @@ def write(dst, src):
     if isinstance(src, DeviceArray):
         if src.shape == dst.shape and src.dtype == dst.dtype and src.is_contiguous and dst.is_contiguous:
             if src.pointer != dst.pointer:
-                _copy(dst, src)
+                _copy(dst, _apart(src, dst))
             return
         src = _apart(src, dst)
     if dst.dtype.kind == "c":

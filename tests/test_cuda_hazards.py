@@ -1,0 +1,420 @@
+"""What a device does not forgive: contexts of other threads and devices, memory that another stream still reads, captures that
+are interrupted, copies onto themselves, forked processes."""
+
+import gc
+import os
+import threading
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+from ingot import jit
+from ingot.runtime.cuda import context, pools, taps
+
+
+@pytest.fixture
+def cuda():
+    with mock_cuda.installed(devices=2) as mock:
+        yield mock
+
+
+def in_thread(work):
+    """What a function gives in a thread of its own; its error is raised here."""
+    found = []
+
+    def run():
+        try:
+            found.append((work(), None))
+        except Exception as e:
+            found.append((None, e))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    value, error = found[0]
+    if error is not None:
+        raise error
+    return value
+
+
+def test_a_new_thread_launches_on_memory_that_is_there(cuda):
+    x = ingot.arange(1000.0, device="cuda")
+    warm = (x * 2 + 1).sum().item()
+    assert in_thread(lambda: (x * 2 + 1).sum().item()) == warm
+    assert in_thread(lambda: x.zero_().sum().item()) == 0.0
+
+
+def test_work_on_a_device_that_is_not_the_one_in_use(cuda):
+    xs = [ingot.arange(1000.0, device=f"cuda:{i}") for i in (0, 1)]
+    for _ in range(3):
+        found = [(x * 2 + 1) @ x for x in xs]
+        xs = [x.clone() for x in xs]
+        assert found[0].item() == found[1].item()
+    xs[1].fill_(1.0)
+    assert xs[1].sum().item() == 1000.0 and context.current() == 0
+
+
+def test_a_traced_function_of_another_device_is_captured_there(cuda):
+    def step_of(w):
+        def step(x):
+            w.mul_(0.5)
+            return ((x * w).sum() + 1.0).reshape(1) @ x.sum().reshape(1), (x + w).exp() @ w
+
+        return step
+
+    there, here = step_of(ingot.ones(64, device="cuda:1")), step_of(ingot.ones(64))
+    traced = jit.trace(there)
+    for n in range(12):
+        x = ingot.full((64,), 0.01 * n)
+        for got, want in zip(traced(x.to("cuda:1")), here(x)):
+            assert ingot.allclose(got.cpu(), want)
+    assert cuda.calls["cuGraphLaunch"] and context.current() == 0
+
+
+def test_threads_may_be_in_one_stream_at_a_time(cuda):
+    """Each goes back to the stream that it came from."""
+    shared, mine, entered, left = ingot.cuda.Stream(), ingot.cuda.Stream(), threading.Event(), threading.Event()
+
+    def other():
+        with shared:
+            entered.set()
+            left.wait(5)
+        return ingot.cuda.current_stream()
+
+    with mine:
+        thread = threading.Thread(target=lambda: seen.append(other()))
+        seen: list = []
+        with shared:
+            thread.start()
+            entered.wait(5)
+        assert ingot.cuda.current_stream() == mine
+        left.set()
+        thread.join()
+    assert seen == [ingot.cuda.default_stream()] and ingot.cuda.current_stream() == ingot.cuda.default_stream()
+
+
+# Copies.
+
+
+def test_a_page_locked_buffer_may_be_used_for_ever(cuda):
+    buffer = ingot.arange(16.0).pin_memory()
+    for n in range(50):
+        buffer.fill_(float(n))
+        assert buffer.to("cuda", non_blocking=True).sum().item() == 16 * n
+    assert len(cuda.events) < 10, "one mark for each stream that read it"
+
+
+def test_a_copy_to_another_device_is_awaited_by_the_memory_of_every_stream(cuda):
+    stream = ingot.cuda.Stream()
+    with stream:
+        x = ingot.arange(1000.0, device="cuda:0")
+    stream.synchronize()
+    y = x.to("cuda:1")                       # in the default streams
+    del x
+    with stream:
+        z = ingot.full((1000,), 7.0, device="cuda:0")
+        stream.synchronize()
+    assert ingot.equal(y.cpu(), ingot.arange(1000.0)) and z.sum().item() == 7000
+
+
+@pytest.mark.parametrize("to, source", [((1, None), (None, -1)), ((None, -1), (1, None))], ids=["up", "down"])
+def test_a_copy_onto_itself_reads_before_it_writes(to, source, cuda):
+    x, want = ingot.arange(300.0, device="cuda"), np.arange(300.0)
+    x[slice(*to)].copy_(x[slice(*source)])
+    want[slice(*to)] = want[slice(*source)].copy()
+    assert x.tolist() == want.tolist()
+
+
+# Memory.
+
+
+def test_memory_that_only_waits_for_another_stream_is_waited_for():
+    with mock_cuda.installed(memory=64 << 20):
+        stream = ingot.cuda.Stream()
+        x = ingot.zeros(9 << 20, device="cuda")            # 36 MiB
+        x.record_stream(stream)
+        with stream:
+            y = x.sum()
+        del x
+        z = ingot.zeros(10 << 20, device="cuda")
+        assert z.sum().item() == y.item() == 0.0
+
+
+def test_constants_of_a_graph_that_is_gone_wait_for_its_last_run(cuda):
+    """A table of a captured graph, forgotten meanwhile, is not handed out while the graph still reads it."""
+    x = ingot.arange(16.0, device="cuda").reshape(1, 1, 4, 4)
+    def grow():
+        return ingot.nn.functional.interpolate(x, scale_factor=2.0, mode="bilinear")
+
+    want = grow().cpu()
+    g, other = ingot.cuda.CUDAGraph(), ingot.cuda.Stream()
+    with ingot.cuda.graph(g):
+        y = grow()
+    ingot.cuda.synchronize()
+    with other:
+        g.replay()
+        z = y.clone()
+    taps.forget()
+    del g, y
+    gc.collect()
+    spoilers = [ingot.full((n,), float("nan"), device="cuda") for n in range(1, 60)]
+    cuda.wait_for(0)
+    other.synchronize()
+    assert ingot.equal(z.cpu(), want) and len(spoilers) == 59
+
+
+def test_graphs_of_two_devices_share_no_memory(cuda):
+    pool, graphs = ingot.cuda.graph_pool_handle(), []
+    for i in (0, 1):
+        with ingot.cuda.device(i):
+            x = ingot.ones(1000, device="cuda")
+            g = ingot.cuda.CUDAGraph()
+            with ingot.cuda.graph(g, pool=pool):
+                x.mul_(2.0)
+            graphs.append((g, x))
+    for n in (1, 2, 3):
+        for g, x in graphs:
+            g.replay()
+            assert x.sum().item() == 1000 * 2 ** n
+    used = [ingot.cuda.memory_reserved(i) for i in (0, 1)]
+    del graphs, g, x
+    gc.collect()
+    ingot.cuda.empty_cache()
+    assert all(ingot.cuda.memory_reserved(i) == 0 for i in (0, 1)) or max(used) == 0
+
+
+def test_new_tensors_are_made_where_they_lie(cuda):
+    """Nothing is copied there from the host, and nothing waits."""
+    x = ingot.rand(4, device="cuda")
+    before, waited = cuda.sent, cuda.calls.get("cuStreamSynchronize", 0)
+    made = [ingot.zeros(5, 6, device="cuda"), ingot.ones(3, device="cuda"), ingot.full((2, 2), 7, device="cuda"),
+            ingot.arange(2, 30, 3, device="cuda"), ingot.arange(0, 1, 0.25, device="cuda"), ingot.eye(3, 4, device="cuda"),
+            ingot.linspace(-1, 1, 1000, device="cuda"), ingot.zeros_like(x), ingot.scalar_tensor(3.0, device="cuda")]
+    assert (cuda.sent, cuda.calls.get("cuStreamSynchronize", 0)) == (before, waited)
+    strided = ingot.empty_strided((2, 3), (1, 2), device="cuda")
+    assert strided.stride() == (1, 2) and ingot.empty(7, device="cuda").shape == (7,)
+    wanted = [ingot.zeros(5, 6), ingot.ones(3), ingot.full((2, 2), 7), ingot.arange(2, 30, 3), ingot.arange(0, 1, 0.25),
+              ingot.eye(3, 4), ingot.linspace(-1, 1, 1000), ingot.zeros(4), ingot.tensor(3.0)]
+    for a, b in zip(made, wanted):
+        assert a.is_cuda and a.dtype is b.dtype and ingot.equal(a.cpu(), b)
+    waited = cuda.calls["cuStreamSynchronize"]
+    ingot.nn.functional.dropout(x), ingot.randn(3, device="cuda"), x.uniform_()
+    assert cuda.calls["cuStreamSynchronize"] == waited, "random numbers wait for nothing"
+    with ingot.device("cuda:1"):
+        assert ingot.zeros(2).device == ingot.arange(3.0).device == ingot.device("cuda:1")
+
+
+# Captures.
+
+
+def looked_up():
+    table, at = ingot.arange(12.0, device="cuda").reshape(6, 2), ingot.tensor([5, 0, 3], device="cuda")
+    return lambda: ingot.nn.functional.embedding(at, table)
+
+
+def grown():
+    x = ingot.arange(16.0, device="cuda").reshape(1, 1, 4, 4)
+    return lambda: ingot.nn.functional.interpolate(x, size=(6, 7), mode="bilinear")
+
+
+def picked():
+    x = ingot.arange(24.0, device="cuda").reshape(4, 6)
+    rows = ingot.tensor([2, 0, 3], device="cuda")
+    return lambda: x[rows]
+
+
+def divided():
+    x = ingot.arange(1, 25, device="cuda")
+    return lambda: 100 // x
+
+
+def multiplied():
+    x = ingot.arange(64.0, device="cuda").reshape(8, 8)
+    return lambda: (x @ x).softmax(-1)
+
+
+@pytest.mark.parametrize("make", [looked_up, grown, picked, divided, multiplied], ids=lambda f: f.__name__)
+def test_a_capture_needs_no_run_before(make, cuda):
+    """What operators load once is loaded beside the capture, and stays when the graph is gone."""
+    f, g = make(), ingot.cuda.CUDAGraph()
+    with ingot.cuda.graph(g):
+        y = f()
+    g.replay()
+    want = f()
+    assert ingot.equal(y.cpu(), want.cpu())
+    del g, y
+    gc.collect()
+    assert ingot.equal(f().cpu(), want.cpu())
+
+
+def test_page_locked_memory_is_read_anew_by_each_replay(cuda):
+    source, x = ingot.zeros(5).pin_memory(), ingot.ones(5, device="cuda")
+    g = ingot.cuda.CUDAGraph()
+    with ingot.cuda.graph(g):
+        y = source.to("cuda", non_blocking=True) + 1
+        x.copy_(source, non_blocking=True)
+        back = x.to("cpu", non_blocking=True)
+    for n in (3.0, 4.0):
+        source.fill_(n)
+        g.replay()
+        ingot.cuda.synchronize()
+        assert y.tolist() == [n + 1] * 5 and x.tolist() == back.tolist() == [n] * 5
+    del source
+    gc.collect()
+    others = [ingot.full((5,), 9.0).pin_memory() for _ in range(4)]
+    g.replay()
+    assert x.tolist() == [4.0] * 5 and len(others) == 4
+    del g
+    gc.collect()
+    assert ingot.zeros(3).pin_memory().to("cuda", non_blocking=True).tolist() == [0, 0, 0]
+
+
+def test_what_a_capture_cannot_do_is_explained_and_the_process_goes_on(cuda):
+    x = ingot.ones(4, device="cuda")
+    for wrong, why in ((lambda: ingot.tensor([1.0, 2.0]).cuda(), "page-locked memory only"),
+                       (lambda: x.cpu(), "cannot be read"), (lambda: x.sum().item(), "cannot be read"),
+                       (lambda: ingot.linalg.inv(ingot.eye(3, device="cuda")), "cannot be read"),
+                       (lambda: x[[1, 2]], "page-locked memory only"),
+                       (lambda: ingot.rand(3, device="cuda", generator=ingot.Generator()), "register_generator_state"),
+                       (lambda: ingot.cuda.CUDAGraph().capture_begin(), "do not nest")):
+        with pytest.raises(RuntimeError, match=why), ingot.cuda.graph(ingot.cuda.CUDAGraph()):
+            wrong()
+        assert not ingot.cuda.is_current_stream_capturing() and not pools.is_capturing()
+    for wrong in (ingot.cuda.synchronize, lambda: ingot.cuda.current_stream().synchronize()):
+        with pytest.raises(RuntimeError), ingot.cuda.graph(ingot.cuda.CUDAGraph()):
+            wrong()
+    g, other = ingot.cuda.CUDAGraph(), ingot.cuda.Stream()
+    with pytest.raises(RuntimeError, match="nothing was captured"), ingot.cuda.graph(g):
+        other.wait_stream(ingot.cuda.current_stream())
+        with other:
+            x + 1
+    with pytest.raises(RuntimeError, match="holds nothing yet"):
+        g.replay()
+    with ingot.cuda.graph(g):
+        y = x + 1
+    g.replay()
+    assert y.tolist() == [2] * 4 and pools.allocator(0).capturing == 0
+
+
+def test_streams_part_and_meet_in_a_capture(cuda):
+    x, g, other = ingot.zeros(100, device="cuda"), ingot.cuda.CUDAGraph(), ingot.cuda.Stream()
+    with ingot.cuda.graph(g):
+        here = ingot.cuda.current_stream()
+        other.wait_stream(here)
+        with other:
+            a = x.exp()
+        b = x + 3
+        here.wait_stream(other)
+        y = a + b
+    for n in range(3):
+        x.fill_(float(n))
+        g.replay()
+        assert abs(y.sum().item() - 100 * (np.exp(n) + n + 3)) < 1e-2
+
+
+def test_waiting_memory_and_finalisers_do_not_disturb_a_capture(cuda):
+    other = ingot.cuda.Stream()
+    x = ingot.ones(1000, device="cuda")
+    y = x + 1
+    y.record_stream(other)
+    with other:
+        z = y * 2
+    older = ingot.cuda.CUDAGraph()
+    with ingot.cuda.graph(older):
+        older_result = x + 5
+    older.replay()
+    foreign = [ingot.from_dlpack(ingot.ones(100, device="cuda")) for _ in range(2)]
+    used = [f + 1 for f in foreign]
+    del y
+    g = ingot.cuda.CUDAGraph()
+    with ingot.cuda.graph(g):
+        a = x * 3
+        del older, foreign
+        gc.collect()
+        ingot.cuda.empty_cache()
+        b = a + 1
+    g.replay()
+    assert b.sum().item() == 4000 and z.sum().item() == 4000 and older_result.sum().item() == 6000 and len(used) == 2
+
+
+def test_replays_draw_anew(cuda):
+    """The numbers of replays are those of the same calls without a graph."""
+    x = ingot.ones(50, device="cuda")
+
+    def step():
+        return ingot.nn.functional.dropout(x, 0.5), ingot.rand(7, device="cuda"), ingot.randn_like(x)
+
+    ingot.manual_seed(5)
+    want = [[a.cpu() for a in step()] for _ in range(4)]
+    ingot.manual_seed(5)
+    g = ingot.cuda.CUDAGraph()
+    with ingot.cuda.graph(g):
+        made = step()
+    for expected in want[:3]:
+        g.replay()
+        assert all(ingot.equal(a.cpu(), b) for a, b in zip(made, expected))
+    assert all(ingot.equal(a.cpu(), b) for a, b in zip(step(), want[3])), "eager goes on from there"
+    ingot.manual_seed(5)
+    with ingot.cuda.stream(ingot.cuda.Stream()):
+        g.replay()
+        assert ingot.equal(made[1].cpu(), want[0][1])
+
+
+def test_a_generator_of_ones_own_is_drawn_from_by_replays(cuda):
+    mine = ingot.Generator().manual_seed(3)
+    want = [ingot.rand(4, device="cuda", generator=mine).cpu() for _ in range(3)]
+    mine.manual_seed(3)
+    g = ingot.cuda.CUDAGraph()
+    g.register_generator_state(mine)
+    with ingot.cuda.graph(g):
+        y = ingot.rand(4, device="cuda", generator=mine)
+    for expected in want:
+        g.replay()
+        assert ingot.equal(y.cpu(), expected)
+
+
+def test_a_traced_function_in_a_capture(cuda):
+    @jit.trace
+    def step(x, scale):
+        return ingot.nn.functional.dropout(x, 0.5) * scale, (x @ x.T).sum()
+
+    x = ingot.ones(6, 6, device="cuda")
+    for _ in range(6):
+        step(x, ingot.tensor(2.0))
+    ingot.manual_seed(1)
+    want = [[a.cpu() for a in step(x, ingot.tensor(2.0))] for _ in range(3)]
+    ingot.manual_seed(1)
+    g = ingot.cuda.CUDAGraph()
+    with ingot.cuda.graph(g):
+        made = step(x, ingot.tensor(2.0))
+    for expected in want:
+        g.replay()
+        assert all(ingot.equal(a.cpu(), b) for a, b in zip(made, expected))
+
+
+# Processes.
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_a_forked_process_says_that_it_cannot_use_the_device(cuda):
+    x = ingot.ones(4, device="cuda")
+    assert x.sum().item() == 4
+    for use in (lambda: x.sum().item(), lambda: ingot.ones(3, device="cuda"), lambda: x.cpu(), lambda: x.fill_(2.0)):
+        reader, writer = os.pipe()
+        child = os.fork()
+        if not child:
+            try:
+                use()
+                said = "nothing was raised"
+            except BaseException as e:
+                said = str(e)
+            os.write(writer, said.encode())
+            os._exit(0)
+        os.close(writer)
+        said = os.read(reader, 1 << 16).decode()
+        os.close(reader)
+        os.waitpid(child, 0)
+        assert "spawn" in said, said
+    assert ingot.cuda.is_available() and x.sum().item() == 4
