@@ -11,7 +11,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit
-from ingot.runtime.cuda import context, pools, taps
+from ingot.runtime.cuda import checks, context, pools, program, taps
 
 
 @pytest.fixture
@@ -296,6 +296,36 @@ def test_what_a_capture_cannot_do_is_explained_and_the_process_goes_on(cuda):
         y = x + 1
     g.replay()
     assert y.tolist() == [2] * 4 and pools.allocator(0).capturing == 0
+
+
+def test_an_index_out_of_range_in_a_replay_by_hand_is_raised(cuda):
+    table, at = ingot.arange(12.0, device="cuda").reshape(6, 2), ingot.tensor([5, 0, 3], device="cuda")
+    g = ingot.cuda.CUDAGraph()
+    with ingot.cuda.graph(g):
+        y = ingot.nn.functional.embedding(at, table)
+    g.replay()
+    assert y.sum().item() == 35
+    at.fill_(6)
+    g.replay()
+    with pytest.raises(IndexError, match="embedding: an index was out of range, on cuda:0"):
+        y.sum().item()
+    at.fill_(1)
+    g.replay()
+    assert y.sum().item() == 15
+
+
+def test_words_of_programs_that_are_gone_are_not_looked_at(cuda):
+    mine = checks.words_for(0, ("one", "two"))
+    program.fill(mine, 1)
+    with pytest.raises(IndexError, match="one and two: an index"):
+        checks.launched(mine)
+        ingot.ones(1, device="cuda").item()
+    before = cuda.calls["cuMemcpyDtoHAsync_v2"]
+    ingot.ones(1, device="cuda").item()
+    assert cuda.calls["cuMemcpyDtoHAsync_v2"] == before + 1, "what was not launched is not asked about"
+    del mine
+    gc.collect()
+    assert not checks._known(0)
 
 
 def test_streams_part_and_meet_in_a_capture(cuda):

@@ -72,6 +72,14 @@ def test_maps_and_scans(name, arch):
     compiled(ONE_LANE[name], (("BLOCK", 128), *marked), 4, arch)
 
 
+@pytest.mark.parametrize("name", ONE_LANE)
+def test_maps_and_scans_of_more_than_32_bits_address(name):
+    """What counts places is of the type of addresses."""
+    marked = (("SLOT", 0),) if "SLOT" in ONE_LANE[name].constants else ()
+    one = configs.Launch(ONE_LANE[name], (("BLOCK", 128), *marked), 4, (1, 1, 1))
+    built(one, {p.name: 1024 for p in ONE_LANE[name].parameters if p.kind == SIZE}, 90, wide=True)
+
+
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("key", [dt.uint32, dt.uint64], ids=str)
 def test_sorting(key, arch):

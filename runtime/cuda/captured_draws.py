@@ -23,10 +23,9 @@ class Draws:
         self.keys: list = []             # (generator, how many of its keys come before)
         self.arrays: list = []           # device memory, of so many keys each
 
-    @staticmethod
-    def takes(a: np.ndarray) -> bool:
-        """Whether a host array is like a key."""
-        return a.dtype == np.uint64 and a.shape == (2,)
+    def takes(self, a: np.ndarray) -> bool:
+        """Whether a host array is like a key, where there are any."""
+        return bool(self.started) and a.dtype == np.uint64 and a.shape == (2,)
 
     def placed(self, key: np.ndarray) -> DeviceArray:
         """Where the key, which was just drawn, will be at every replay."""

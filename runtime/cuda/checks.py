@@ -6,20 +6,21 @@ order to read values asks `verify`, which raises the error of any operator that 
 """
 
 import ctypes
+import weakref
 
 import numpy as np
 
 from ...ir.errors import ArgumentError, DimError
 from . import context as contexts
 from . import pools, streams
-from .program import empty, fill
+from .arrays import empty, fill
 
 _WORDS = 64
 _DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # whose words say that a divisor was zero
 _names: list[str] = []
 _words: dict = {}          # device -> array
-_apart: list = []          # (words, names) of programs with numbers of their own
-_pending: dict = {}        # device -> streams with launches that were not asked about
+_apart: list = []          # (weak reference to words, names) of programs with numbers of their own
+_pending: dict = {}        # device -> {stream: ids of the words that its launches may have written since somebody asked}
 
 
 def slot(name: str) -> int:
@@ -33,7 +34,7 @@ def words(device: int):
     """The words of a device; a launch that writes them is about to come."""
     if device not in _words:
         _words[device] = _zeros(device)
-    launched(device)
+    launched(_words[device])
     return _words[device]
 
 
@@ -52,21 +53,32 @@ def names() -> tuple:
 
 
 def words_for(device: int, names: tuple):
-    """Words of their own for launches in which the numbers of operators are fixed; `launched` says that they run."""
+    """Words of their own for launches in which the numbers of operators are fixed; `launched` says that they run. They are
+    looked at as long as the caller has them."""
     made = _zeros(device)
-    _apart.append((made, names))
+    _apart.append((weakref.ref(made), names))
     return made
 
 
-def launched(device: int):
-    """Launches that may write words are about to come."""
-    _pending.setdefault(device, set()).add(streams.current(device).handle)
+def launched(words):
+    """Launches that may write words are about to come. (Those of a graph that is captured come when it is replayed.)"""
+    if not pools.is_capturing():
+        device = words.device
+        _pending.setdefault(device, {}).setdefault(streams.current(device).handle, set()).add(id(words))
 
 
 def replayed(device: int):
     """Notes that launches were repeated which may have written words."""
-    if device in _words or any(a.device == device for a, _ in _apart):
-        launched(device)
+    for words, _ in _known(device):
+        launched(words)
+
+
+def _known(device) -> list:
+    """The words of a device that somebody has, each with its names."""
+    _apart[:] = [(ref, names) for ref, names in _apart if ref() is not None]
+    found = [(ref(), names) for ref, names in _apart]
+    common = [(_words[device], _names)] if device in _words else []
+    return common + [(words, names) for words, names in found if words is not None and words.device == device]
 
 
 def verify(device: int, stream: int | None = None):
@@ -74,9 +86,10 @@ def verify(device: int, stream: int | None = None):
     pending = _pending.get(device)
     if not pending or (stream is not None and stream not in pending):
         return
-    pending.clear() if stream is None else pending.discard(stream)
-    known = [(_words[device], _names)] if device in _words else []
-    wrong = [name for a, names in [*known, *_apart] if a.device == device for name in _set_in(a, names, device)]
+    written = pending.pop(stream) if stream is not None else set().union(*pending.values())
+    if stream is None:
+        pending.clear()
+    wrong = [name for a, names in _known(device) if id(a) in written for name in _set_in(a, names, device)]
     divided = [name for name in wrong if name in _DIVISIONS]
     if divided:
         raise ArgumentError(f"{' and '.join(dict.fromkeys(divided))}: integer division by zero, on cuda:{device}; cast to a "

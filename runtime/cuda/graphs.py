@@ -11,8 +11,8 @@ from typing import Any
 
 from ...ir.errors import ArgumentError, DeviceError
 from ..random import default_generator
+from . import checks, pools, streams
 from . import context as contexts
-from . import pools, streams
 from .captured_draws import Draws
 
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
@@ -107,6 +107,7 @@ class CUDAGraph:
         self.draws.renew()
         self.driver.cuGraphLaunch(self.executable, stream.handle)
         self.ran_in.add(stream.handle)
+        checks.replayed(self.device)
 
     def pool(self) -> int:
         """The number of the memory pool, which another graph may share."""

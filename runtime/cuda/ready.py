@@ -120,7 +120,7 @@ class ReadyProgram:
         arena = Memory(self.device, self.arena, stream)
         made = [empty(self.device, shape, dtype, stream) for dtype, shape in self.made]
         if self.words is not None:
-            checks.launched(self.device)
+            checks.launched(self.words)
         at = [*[used(a, stream) for a in inputs], arena.pointer, self.words.pointer if self.checks else 0,
               *[a.pointer for a in made]]
         for step in self.steps:

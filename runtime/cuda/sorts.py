@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.errors import ArgumentError
 from ...ir.ops import sort as so
 from ...passes.codegen.triton import sorting as text
 from ..device_array import DeviceArray
@@ -10,7 +11,7 @@ from .eager import contiguous
 from .program import empty, fill
 from .templates import launch
 
-_MOST_ROWS = 65535
+_MOST_ROWS, _NARROW = 65535, 1 << 31
 
 
 def flat_blocks(n: int, block: int = text.BLOCK) -> tuple:
@@ -30,6 +31,8 @@ def keys_of(x: DeviceArray, descending=False) -> DeviceArray:
 def sorted_keys(keys: DeviceArray, bits: int) -> tuple:
     """(keys in order, where each came from) of rows of keys (rows, n) whose `bits` low bits count."""
     device, (rows, n) = keys.device, keys.shape
+    if n >= _NARROW:
+        raise ArgumentError(f"rows of {n} elements are too long to be sorted on a device, which counts to {_NARROW - 1}")
     key = dt.from_numpy(keys.dtype)
     blocks = -(-n // text.BLOCK)
     counts = empty(device, (rows, text.DIGITS, blocks), np.int32)

@@ -12,9 +12,9 @@ from ...ir.errors import DeviceError, ShapeError
 from ...ir.kernel_builder import KernelBuilder
 from ..device_array import DeviceArray
 from . import checks, pools, streams
+from .arrays import empty, used
 from .kernels import Prepared, as_number
 from .pools import PINNED
-from .program import empty, used
 
 _plans: dict = {}
 _MOST_PLANS = 4096
@@ -43,7 +43,7 @@ def constant(a: np.ndarray, device: int) -> DeviceArray:
 def frozen(a: np.ndarray, device: int) -> DeviceArray:
     """What of the host a graph that is being captured reads at every replay: what it is now, unless it is a key."""
     draws = pools.thread.draws
-    return draws.placed(a) if draws.takes(a) and draws.started else constant(a, device)
+    return draws.placed(a) if draws.takes(a) else constant(a, device)
 
 
 def upload(made: DeviceArray, plain: np.ndarray, wait: bool = True):

@@ -56,10 +56,10 @@ def extreme(dtype: dt.DType, sign: str) -> Source:
     joins = f"(last < 0) | (v_x {sign}= best)"
     if dtype.is_floating_point:
         joins += " | (v_x != v_x)"          # (which no number that follows is above or below)
-    step = [f"take = {joins}", "best = tl.where(take, v_x, best)", "last = tl.where(take, t, last)",
+    step = [f"take = {joins}", "best = tl.where(take, v_x, best)", "last = tl.where(take, t, last).to(INDEX)",
             f"tl.store(out + place, best.to({TYPE[memory(dtype)]}), there)",
             "tl.store(places + place, last.to(tl.int64), there)"]
-    before = [f"best = tl.zeros([BLOCK], {TYPE[_work(dtype)]})", "last = tl.full([BLOCK], -1, tl.int32)"]
+    before = [f"best = tl.zeros([BLOCK], {TYPE[_work(dtype)]})", "last = tl.full([BLOCK], -1, INDEX)"]
     name = "running_max" if sign == ">" else "running_min"
     return _source(name, dtype, ("x",), (("out", memory(dtype)), ("places", dt.int64)), before, step)
 
