@@ -1,5 +1,6 @@
 """Devices: where tensors live. The CPU is always there; a backend for another kind enters itself in DRIVERS."""
 
+from functools import lru_cache
 from typing import Any
 
 from ..ir.errors import ArgumentError, DeviceError, DTypeError
@@ -116,9 +117,16 @@ META = Device("meta")
 
 def as_device(device) -> Device:
     """A Device from whatever names one; None is the default device."""
-    if device is None:
-        return get_default_device()
-    return device if type(device) is Device else Device(device)
+    if type(device) is Device:
+        return device
+    if type(device) is str:
+        return _named(device)
+    return get_default_device() if device is None else Device(device)
+
+
+@lru_cache(64)
+def _named(name: str) -> Device:
+    return Device(name)
 
 
 def get_default_device() -> Device:

@@ -1,27 +1,31 @@
 """Operations in place that compute where their tensor lies, instead of beside it and copying.
 
-That is right where nobody else takes notice of the write (`writes.is_plain`), no gradient is wanted of it, and the function is
+That is right where nobody else takes notice of the write (`writes.is_quiet`), no gradient is wanted of it, and the function is
 one operator: `overwrite` runs a record so, `computed_into` a function of the API that says by which records it ends. What an
-operator's kernel can write so is said by `cpu/eager_in_place.py`; whatever it cannot is computed beside.
+operator's kernel can write so is said by `cpu/eager_in_place.py`, or by the backend of a device; whatever it cannot is computed
+beside.
 """
 
 from ..ir.lazy import lazy
 from ..ir.op import Op
+from .device_array import DeviceArray
 from .dispatch import KERNELS
 from .state import tls
 from .tensor import Tensor
-from .writes import is_plain, wrote_plainly
+from .writes import is_quiet, wrote_plainly
 
 eager_in_place = lazy(__package__, ".cpu.eager_in_place")
-_WRITERS: dict = {}         # what writes an operator's result into an array, by operator
+_WRITERS: dict = {}         # what writes an operator's result into numpy's array, by operator: it takes that, then the operands
 
 
-def writer_of(op: Op):
-    """What writes an operator's result into an array: called with that array, then like the operator's kernel."""
+def write_over(run, op: Op, array, arrays, params) -> bool:
+    """Has an operator's result written into an array, by a thread's `run`; False if there is no way."""
+    if array.__class__ is DeviceArray:
+        return run(array.backend.overwrite, op, array, arrays, params)
     found = _WRITERS.get(op)
     if found is None:
         found = _WRITERS[op] = eager_in_place.writer_for(op)
-    return found
+    return run(found, array, *arrays, **params)
 
 
 class _Target:
@@ -37,7 +41,7 @@ class _Target:
     def __call__(self, kernel, *arrays, **params):
         for op in self.ops:
             if kernel is KERNELS.get(op):
-                if self.run(writer_of(op), self.array, *arrays, **params):
+                if write_over(self.run, op, self.array, arrays, params):
                     return self.array
                 break
         return self.run(kernel, *arrays, **params)
@@ -47,7 +51,7 @@ def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:
     """fn(t, *args, **options), computed into the memory of `t` by the last of its operators, if that is one of `ops` and nobody
     takes notice; the result's array says whether it was."""
     m = tls.m
-    if not is_plain(t, m) or (m.grad and _has_history(args, options)):
+    if not is_quiet(t, m) or (m.grad and _has_history(args, options)):
         return fn(t, *args, **options)
     before = m.run
     m.run = _Target(t._a, ops, before)
@@ -68,10 +72,9 @@ def _has_history(args, options) -> bool:
 def overwrite(op: Op, t: Tensor, name: str, *others, **params) -> bool:
     """Writes op(t, *others) into `t` right where it lies; False, and nothing is done, if that is not possible."""
     m = tls.m
-    if not is_plain(t, m) or (m.grad and _has_history(others, {})):
+    if not is_quiet(t, m) or (m.grad and _has_history(others, {})):
         return False
-    arrays = [x._a if isinstance(x, Tensor) else x for x in others]
-    if not m.run(_WRITERS.get(op) or writer_of(op), t._a, t._a, *arrays, **params):
+    if not write_over(m.run, op, t._a, [t._a, *[x._a if isinstance(x, Tensor) else x for x in others]], params):
         return False
     wrote_plainly(t, name)
     return True

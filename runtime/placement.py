@@ -40,6 +40,19 @@ def mark_on(device: Device) -> Tensor:
     return wrap(BACKENDS[device.type].mark(device.index))
 
 
+def key_on(generator, device) -> Tensor | None:
+    """The next key of a generator of random numbers on an accelerator, if `device` is one that has keys ready."""
+    if device is None and Defaults.device == "cpu":
+        return None
+    target = as_device(device)
+    if target.type in EVERYWHERE:
+        return None
+    driver = DRIVERS[require(target).type]
+    route_kernels()
+    drawn = driver.key(generator, driver.current() if target.index is None else target.index)
+    return None if drawn is None else wrap(drawn)
+
+
 def beside(t: Tensor, other: Tensor, wait: bool = True) -> Tensor:
     """The tensor on the device of another one."""
     return moved(t, other.device, wait) if other._a.__class__ is DeviceArray or t._a.__class__ is DeviceArray else t

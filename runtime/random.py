@@ -13,7 +13,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..ir.errors import ArgumentError, DTypeError
-from .placement import beside, put
+from .device_array import DeviceArray
+from .placement import beside, key_on, put
 from .state import tls
 from .tensor import Tensor, wrap
 
@@ -130,12 +131,19 @@ default_generator = Generator()
 
 def draw_key(generator: Generator | None = None, device=None) -> Tensor:
     """The next key of a generator (of the default one unless said), on the device where it will be used."""
-    return put((generator or default_generator).key(), device, wait=False)
+    generator = generator or default_generator
+    drawn = None if tls.m.recorder is not None or tls.m.batched is not None else key_on(generator, device)
+    return put(generator.key(), device, wait=False) if drawn is None else drawn
 
 
 def draw_key_beside(t: Tensor, generator: Generator | None = None) -> Tensor:
     """The next key of a generator, where a tensor is."""
-    return beside((generator or default_generator).key(), t, wait=False)
+    m, generator = tls.m, generator or default_generator
+    if t._a.__class__ is DeviceArray and m.recorder is None and m.batched is None:
+        drawn = t._a.backend.key(generator, t._a.device)
+        if drawn is not None:
+            return wrap(drawn)
+    return beside(generator.key(), t, wait=False)
 
 
 def manual_seed(seed: int) -> Generator:

@@ -32,6 +32,7 @@ def sweep_each(build, rows, numbers, name="step"):
     """Does that for each row (written, read) of tensors of one shape and dtype."""
     m, kind, scalars = tls.m, None, ()
     kernel: Any = None
+    far: list = []          # (kernel, outs, arrays) on a device
     for written, read in rows:
         for t in written:
             check_writable(t, m, name)
@@ -41,11 +42,13 @@ def sweep_each(build, rows, numbers, name="step"):
             kernel = _kernel(build, len(outs) + len(arrays) + len(numbers), len(outs), KINDS[kind])
             scalars = _scalars(numbers, kind)
         if outs[0].__class__ is DeviceArray:
-            outs[0].backend.sweep(kernel, outs, arrays, numbers)
+            far.append((kernel, outs, arrays))
         else:
             kernel.sweep(outs, arrays, scalars)
         for t in written:
             t._storage.wrote(name, _DEEP)
+    if far:
+        far[0][1][0].backend.sweep(far, numbers)
 
 
 _DEEP = 4       # frames of the package between a write here and the user, at least

@@ -93,10 +93,15 @@ def _rescue(dst):
 
 
 def is_plain(dst: Tensor, m) -> bool:
-    """Whether to write into `dst` is to write into its array: no history, recorder or device takes notice, and no two elements
-    share a place."""
+    """Whether to write into `dst` is to write into its array, which is numpy's, and nobody takes notice."""
+    return dst._a.__class__ is _ndarray and is_quiet(dst, m)
+
+
+def is_quiet(dst: Tensor, m) -> bool:
+    """Whether to write into `dst` is to write into its array: no history or recorder takes notice, and its elements follow each
+    other."""
     a, base = dst._a, dst._base
-    if m.special or a.__class__ is not _ndarray:
+    if m.special:
         return False
     node = dst._node if base is None else base._node
     if node is not None and (m.grad or type(node) is not Leaf):

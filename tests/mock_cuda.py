@@ -26,6 +26,7 @@ from ingot.runtime.cuda import (
     moves,
     pools,
     products,
+    recipes,
     recurrent,
     streams,
     taps,
@@ -63,6 +64,8 @@ def forget():
                  products._usual, products._parts, products._added, recurrent._graph):
         made.cache_clear()
     launch.forget()
+    recipes.forget()
+    draws._keys.clear()
     templates.forget()
     tuning.forget()
     classes.forget()

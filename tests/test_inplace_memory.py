@@ -143,3 +143,13 @@ def test_what_was_written_is_where_it_was():
     with pytest.raises(ingot.IngotError):
         x.add_(y[:5])
     assert tls.m.run == run, "a call that fails leaves the thread as it was"
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("name", "rest"), [("bitwise_and", (6,)), ("bitwise_or", (OTHER,)), ("bitwise_not", ())])
+def test_dtypes_that_an_operator_does_not_take(name, rest, dtype):
+    for shape in ((7,), (200, 300)):
+        x = drawn(shape, dtype)
+        for _ in range(3):
+            with pytest.raises(ingot.IngotError, match=f"{name} does not take ingot.{dtype}"):
+                getattr(x, name + "_")(*filled(rest, shape, dtype))

@@ -29,6 +29,10 @@ neg = elementwise("neg", np.negative, (lambda g, out, x: neg(g),), takes="number
 add_scaled = elementwise("add_scaled", lambda x, y, n: x + y * n,
                          (lambda g, out, x, y, n: g, lambda g, out, x, y, n: mul(g, n), lambda g, out, x, y, n: mul(g, y)),
                          takes="real_float", doc="x + y * n")
+blend = elementwise("blend", lambda x, y, n, m: x * n + y * m,
+                    (lambda g, out, x, y, n, m: mul(g, n), lambda g, out, x, y, n, m: mul(g, m),
+                     lambda g, out, x, y, n, m: mul(g, x), lambda g, out, x, y, n, m: mul(g, y)),
+                    takes="real_float", doc="x * n + y * m, as running averages move")
 add_product = elementwise("add_product", lambda x, y, z, n: x + y * z * n,
                           (lambda g, out, x, y, z, n: g, lambda g, out, x, y, z, n: mul(mul(g, n), z),
                            lambda g, out, x, y, z, n: mul(mul(g, n), y), lambda g, out, x, y, z, n: mul(g, mul(y, z))),

@@ -63,6 +63,12 @@ def _add_scaled(w, item, *inputs):
     return w.node("Add", x, w.node("Mul", y, n))
 
 
+@emits(ew.blend)
+def _blend(w, item, *inputs):
+    x, y, n, m = operands(w, item)
+    return w.node("Add", w.node("Mul", x, n), w.node("Mul", y, m))
+
+
 def _added(kind):
     """x plus a multiple of a product or quotient."""
     def write(w, item, *inputs):

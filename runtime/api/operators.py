@@ -11,7 +11,7 @@ from ..dispatch import KERNELS, kernel_of, record, record_pair
 from ..overwrite import overwrite
 from ..state import tls
 from ..tensor import Tensor
-from ..writes import is_plain, wrote_plainly
+from ..writes import is_quiet, wrote_plainly
 from . import elementwise as api_ew
 from .register import FUNCTIONS, operand_to_overwrite, store
 
@@ -46,7 +46,7 @@ def _shortcut(op, ufunc, general, chars):
         else:
             return general(self, other)
         try:
-            r = m.run(ufunc if a.size < LARGE else KERNELS.get(op) or kernel_of(op), a, b)
+            r = m.run(ufunc if a.__class__ is _ndarray and a.size < LARGE else KERNELS.get(op) or kernel_of(op), a, b)
         except Exception:
             return general(self, other)
         t = _new(Tensor)
@@ -68,7 +68,7 @@ def _reflected_shortcut(op, ufunc, general):
         if m.special or not (type(other) is float or type(other) is int) or a.dtype.kind != "f" or a.itemsize <= 2:
             return general(self, other)
         try:
-            r = m.run(ufunc if a.size < LARGE else KERNELS.get(op) or kernel_of(op), other, a)
+            r = m.run(ufunc if a.__class__ is _ndarray and a.size < LARGE else KERNELS.get(op) or kernel_of(op), other, a)
         except Exception:
             return general(self, other)
         t = _new(Tensor)
@@ -105,16 +105,17 @@ def _inplace(general, name, ufunc=None, chars="", op=None):
 
     def method(self, other):
         m, a = tls.m, self._a
-        if ufunc is not None and is_plain(self, m):
-            d = a.dtype
+        if ufunc is not None and is_quiet(self, m):
+            d, here = a.dtype, a.__class__ is _ndarray
             if isinstance(other, Tensor):
                 b = other._a
                 fits = b.dtype is d and d.char in chars and (b.shape == a.shape or not b.ndim) and (
-                    not m.grad or other._node is None) and b.__class__ is _ndarray
+                    not m.grad or other._node is None) and b.__class__ is a.__class__
             else:
                 b = other
-                fits = (type(b) is float or type(b) is int) and d.kind == "f" and d.itemsize > 2
-            if fits and a.size >= LARGE:
+                fits = ((type(b) is float or type(b) is int) and d.kind == "f" and d.itemsize > 2) or (
+                    not here and type(b) is int and d is _INT64 and -_FAR < b < _FAR and ufunc is not np.true_divide)
+            if fits and (not here or a.size >= LARGE):
                 if overwrite(op, self, name, other):
                     return self
             elif fits:
@@ -140,7 +141,8 @@ def _quicken(name, quick):
                 return quick(self, args[0])
             if options.keys() == _FACTOR and name in _SIGN:
                 other, factor = args[0], options["alpha"]
-                if isinstance(other, Tensor) and self._a.size >= _MANY and api_ew.as_one((self, other), factor) and (
+                far = self._a.__class__ is not _ndarray or self._a.size >= _MANY
+                if isinstance(other, Tensor) and far and api_ew.as_one((self, other), factor) and (
                         overwrite(ew.add_scaled, self, name, other, _SIGN[name] * factor)):
                     return self
                 return quick(self, api_ew.scaled(other, factor, self))

@@ -290,6 +290,15 @@ class Backend:
         return tuple([t._a for t in found]) if type(found) is tuple else found._a
 
     @staticmethod
+    def key(generator, index):
+        """Keys are drawn by the level."""
+
+    @staticmethod
+    def overwrite(op, out, inputs, params):
+        """Never: the level sees to writes."""
+        return False
+
+    @staticmethod
     def to_host(a, wait=True):
         """Never: a sample has no values of its own."""
         raise AutogradError("vmap: the function reads a value that each sample has its own of (item(), a condition of `if` or "

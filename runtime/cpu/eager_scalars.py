@@ -52,13 +52,14 @@ class ScalarKernels:
 
     def __init__(self, op: Op):
         self.name = op.lower.fn or op.name
+        self.of_integers = "takes_integral" in op.traits
         self.made: dict = {}
         self.alike: dict = {}       # by one dtype: those of functions of one array, or of two large ones (`Elementwise.two`)
 
     @property
     def exists(self) -> bool:
-        """Whether the code generator has this function."""
-        return self.name in scalars.FUNCTIONS
+        """Whether the code generator has this function for floats."""
+        return self.name in scalars.FUNCTIONS and not self.of_integers
 
     def of_one(self, kind, otherwise):
         """What runs on an array of a dtype: a kernel, or `otherwise` where there is none."""

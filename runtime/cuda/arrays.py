@@ -1,10 +1,13 @@
 """Arrays in device memory: made, filled with a number, and their addresses for work in a stream."""
 
+import functools
+
 import numpy as np
 
 from ...ir.numeric import as_kind
 from ..device_array import DeviceArray
 from . import streams
+from .noting import thread as noting
 from .pools import Memory
 
 KIND = "cuda"
@@ -36,14 +39,35 @@ def fill(array: DeviceArray, value):
     """Writes one number everywhere into a contiguous array."""
     if not array.size:
         return
-    pattern = as_kind(np.asarray(value), array.dtype).reshape(1)
-    raw = pattern.view(np.uint8)
     stream = streams.current(array.device)
     driver = stream.context.driver
-    if (raw == raw[0]).all():
-        driver.cuMemsetD8Async(array.pointer, int(raw[0]), array.nbytes, stream.handle)
-    elif array.nbytes % 4 == 0 and array.pointer % 4 == 0 and raw.size <= 4:
-        word = np.tile(raw, 4 // raw.size).view(np.uint32)[0]
-        driver.cuMemsetD32Async(array.pointer, int(word), array.nbytes // 4, stream.handle)
+    byte, word, number = _pattern(array.dtype, value.__class__, value if value else repr(value), value)
+    if byte is not None:
+        _set(driver.cuMemsetD8Async, array.pointer, byte, array.nbytes, stream.handle)
+    elif word is not None and array.nbytes % 4 == 0 and array.pointer % 4 == 0:
+        _set(driver.cuMemsetD32Async, array.pointer, word, array.nbytes // 4, stream.handle)
     else:
-        array.backend.write(array, pattern[0].item())
+        array.backend.write(array, number)
+
+
+def _pattern(dtype, *value) -> tuple:
+    """(the byte that a number consists of, the word of 4 bytes, the number itself in a dtype); None where there is no such."""
+    try:
+        return _kept_pattern(dtype, *value)
+    except TypeError:           # a number that cannot be a key
+        return _kept_pattern.__wrapped__(dtype, *value)
+
+
+@functools.lru_cache(512)
+def _kept_pattern(dtype, kind, said, value):
+    pattern = as_kind(np.asarray(value), dtype).reshape(1)
+    raw = pattern.view(np.uint8)
+    byte = int(raw[0]) if (raw == raw[0]).all() else None
+    word = int(np.tile(raw, 4 // raw.size).view(np.uint32)[0]) if raw.size <= 4 else None
+    return byte, word, pattern[0].item()
+
+
+def _set(ask, pointer, value, count, stream):
+    ask(pointer, value, count, stream)
+    if noting.notes is not None:
+        noting.notes.filled(ask, pointer, value, count)

@@ -49,6 +49,8 @@ contiguous = eager.contiguous
 copied = eager.copied
 converted = eager.converted
 sweep = eager.sweep
+overwrite = eager.overwrite
+key = draws.key
 to_host = transfer.to_host
 write = transfer.write
 

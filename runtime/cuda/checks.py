@@ -14,6 +14,7 @@ from ...ir.errors import ArgumentError, DimError
 from . import context as contexts
 from . import pools, streams
 from .arrays import empty, fill
+from .noting import thread as noting
 
 _WORDS = 64
 _DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # whose words say that a divisor was zero
@@ -35,6 +36,8 @@ def words(device: int):
     if device not in _words:
         _words[device] = _zeros(device)
     launched(_words[device])
+    if noting.notes is not None:
+        noting.notes.checked(_words[device])
     return _words[device]
 
 

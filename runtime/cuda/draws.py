@@ -11,12 +11,31 @@ from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...ir.ops import random as rn
 from ..device_array import DeviceArray
-from . import streams, transfer
+from . import pools, streams, transfer
 from .kernels import Prepared
 from .program import empty, fill, used
 
 _LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}       # of a word, as ir/ops/random.py has them
 _WORD = 8
+
+
+def key(generator, device: int) -> DeviceArray | None:
+    """The next key of a generator, of many that are uploaded together; None while a graph is captured, which has its own."""
+    if pools.is_capturing():
+        return None
+    seed, call = generator.reserve(1)
+    place = device, streams.current(device).handle, seed
+    first, keys = _keys.get(place, (None, None))
+    if keys is None or not 0 <= call - first < _TOGETHER:
+        if len(_keys) >= _MOST_TABLES:
+            _keys.clear()
+        rows = np.array([(seed, (call + n) % 2 ** 64) for n in range(_TOGETHER)], np.uint64)
+        first, keys = _keys[place] = call, transfer.to_device(rows, device, wait=False)
+    return keys.look((2,), (_WORD,), 2 * _WORD * (call - first))
+
+
+_keys: dict = {}        # (device, stream, seed) -> (the first call of the table, its keys)
+_TOGETHER, _MOST_TABLES = 256, 64
 
 
 def draw(key, shape, dtype, device, write, *how, words=2) -> DeviceArray:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from ...ir.errors import DeviceError, OutOfMemoryError
+from .noting import thread as noting
 
 OUT_OF_MEMORY, NOT_READY = 2, 600
 _LIBRARIES = {"linux": ("libcuda.so.1", "libcuda.so"), "win32": ("nvcuda.dll",)}
@@ -65,6 +66,8 @@ class Driver:
             raise AttributeError(name)
 
         def checked(*args):
+            if noting.notes is not None:
+                noting.notes.asked += 1
             code = function(*args)
             if code:
                 raise self.error(name, code)
@@ -114,6 +117,8 @@ class Driver:
 
     def is_done(self, name: str, handle: int) -> bool:
         """Whether a stream (cuStreamQuery) or an event (cuEventQuery) has nothing left to do."""
+        if noting.notes is not None:
+            noting.notes.asked += 1
         code = self.raw[name](handle)
         if code not in (0, NOT_READY):
             raise self.error(name, code)

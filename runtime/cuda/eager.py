@@ -7,7 +7,7 @@ different. `INGOT_DEBUG=1` says when that happens.
 import functools
 import sys
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from ...passes.decompose import decompose
 from ...passes.kernel_body import LOW, can_fuse
 from ..cpu import eager as host_kernels
 from ..device_array import DeviceArray
-from . import streams, transfer
+from . import recipes, streams, transfer
 from .kernels import Prepared
 from .program import DeviceGraph, empty, filled, used
 
@@ -52,6 +52,11 @@ def run(op: Op, inputs, params, device=None):
     device = common_device(op, inputs) if device is None else device
     if op.is_view:
         return inputs[0].viewed(op, params)
+    return recipes.run(op, inputs, params, device, _worked_out)
+
+
+def _worked_out(op: Op, inputs, params, device):
+    """What `run` gives, by the kernels that suit these inputs."""
     own = OWN.get(op)
     if own is not None:
         result = own(inputs, params, device)
@@ -110,9 +115,42 @@ def _remember(key, plan):
         return _plans.setdefault(key, plan)
 
 
-def _planned(op, inputs, params):
+def overwrite(op: Op, out: DeviceArray, inputs, params) -> bool:
+    """Writes a function of elements into `out`, which is one of its inputs; False, and nothing is done, if it cannot be so."""
+    where = next((i for i, x in enumerate(inputs) if x is out), None)
+    if where is None or not op.is_pointwise or not out.is_contiguous:
+        return False
+    if any(isinstance(x, DeviceArray) and x is not out and x.memory is out.memory for x in inputs):
+        return False
+    device = common_device(op, inputs)
+    return recipes.run(_in_place(op, where), inputs, params, device, _worked_into) is not NotImplemented
+
+
+class InPlace(NamedTuple):
+    """An operator that writes over one of its inputs."""
+
+    op: Op
+    where: int
+
+
+_in_place = functools.lru_cache(None)(InPlace)
+
+
+def _worked_into(over: InPlace, inputs, params, device):
+    """The input that was written over, or NotImplemented."""
+    key = (over, tuple([_described(x) for x in inputs]), tuple(params.items()))
+    plan = _plans.get(key)
+    if plan is None:
+        plan = _remember(key, _planned(over.op, inputs, params, over.where))
+    if type(plan) is not tuple or plan[0] is None or not plan[0].in_place:
+        return NotImplemented
+    graph, taken, _ = plan
+    return graph.run([_as_stored(inputs[i]) for i in taken])[0]
+
+
+def _planned(op, inputs, params, over=None):
     """(graph, which inputs it takes, whether it gives several results), _ON_HOST or _IN_ORDER; for results without elements
-    (None, what they are like, whether they are several)."""
+    (None, what they are like, whether they are several). The result may replace the input number `over`."""
     if any(isinstance(x, DeviceArray) and x.dtype.kind == "c" for x in inputs):
         return _ON_HOST         # no kernel computes with complex numbers, nor what they are composed of
     b = Builder(f"eager_{op.name}")
@@ -148,7 +186,8 @@ def _planned(op, inputs, params):
     graph = pipeline.run(b.finish(outs), PASSES)
     if any(n.op is op and not can_fuse(n) for n in graph.nodes):
         return _ON_HOST
-    made = DeviceGraph(graph, run, frozenset(range(len(outs))), frozenset(numbers))
+    targets = {} if over is None else {0: taken.index(over)}
+    made = DeviceGraph(graph, run, frozenset(range(len(outs))), frozenset(numbers), targets)
     if any(type(s) is CallStep and s.node.op is op for s in made.plan.steps):       # which would come here again
         strided = any(isinstance(x, DeviceArray) and not x.is_contiguous for x in inputs)
         return _IN_ORDER if strided else _ON_HOST
@@ -301,8 +340,14 @@ def converted(x: DeviceArray, dtype) -> DeviceArray:
     return run(cast, (x,), {"dtype": dt.from_numpy(np.dtype(dtype))})
 
 
-def sweep(kernel, outs, arrays, numbers):
-    """Runs an elementwise kernel (`runtime/cpu/kernels.py` describes it) of (outs, arrays, numbers) that writes outs anew."""
+def sweep(rows, numbers):
+    """Runs elementwise kernels (`runtime/cpu/kernels.py` describes them) of (outs, arrays, numbers) that write outs anew: one
+    for each row (kernel, outs, arrays)."""
+    for kernel, outs, arrays in rows:
+        _sweep(kernel, outs, arrays, numbers)
+
+
+def _sweep(kernel, outs, arrays, numbers):
     reads = [contiguous(a) for a in (*outs, *arrays)]
     writes = [a if a.is_contiguous else empty(a.device, a.shape, a.dtype) for a in outs]
     classes = (1,) * len(reads) + (0,) * len(numbers) + (1,) * len(writes)

@@ -10,6 +10,7 @@ from ...passes.codegen.triton.nest import NUMBER, POINTER
 from . import compile as compiler
 from . import context as contexts
 from . import launch
+from .noting import thread as noting
 from .pools import Memory
 
 _NARROW = 1 << 31
@@ -46,12 +47,16 @@ class PreparedLaunch:
         self.launch, self.wide = one, wide
         self.template: list = []
         self.moving: list = []          # (parameter, buffer, bytes to add)
+        self.numbers: list = []         # (parameter, buffer), which nothing is added to: -0.0 + 0 is 0.0
         self.scratch: list = []         # (parameter, name)
         self.aligned = set()
         even: dict = {}
         for n, p in enumerate(one.source.parameters):
             if p.name in at:
-                self.moving.append((n, at[p.name], offsets[at[p.name]] if p.kind == POINTER else 0))
+                if p.kind == POINTER:
+                    self.moving.append((n, at[p.name], offsets[at[p.name]]))
+                else:
+                    self.numbers.append((n, at[p.name]))
                 self.template.append(0)
             elif p.kind == POINTER:
                 self.scratch.append((n, p.name))
@@ -65,6 +70,7 @@ class PreparedLaunch:
                     even[n] = next(unit for unit in compiler.EVEN if sizes[p.name] % unit == 0)
         self.even = tuple(even.items())
         self.pointers = [n for n, p in enumerate(one.source.parameters) if p.kind == POINTER and p.name in at]
+        self.addresses = tuple([n for n, p in enumerate(one.source.parameters) if p.kind == POINTER])
         self.conversions = {n: _given(p) for n, p in enumerate(one.source.parameters) if p.kind == NUMBER}
         self.functions: dict = {}
 
@@ -72,6 +78,8 @@ class PreparedLaunch:
         args = self.template.copy()
         for n, buffer, more in self.moving:
             args[n] = operands[buffer] + more
+        for n, buffer in self.numbers:
+            args[n] = operands[buffer]
         for n, name in self.scratch:
             args[n] = places[name]
         together = 0
@@ -80,6 +88,8 @@ class PreparedLaunch:
         mask = 0 if not together & (compiler.ALIGNED - 1) else self._unaligned(args)
         function = self.functions.get((device, mask)) or self._function(device, mask)
         function(self.launch.grid, stream, *args)
+        if noting.notes is not None:
+            noting.notes.launched(function, self.launch.grid, args, self.addresses)
 
     def _unaligned(self, args):
         """Which pointers do not start on whole vectors, as bits."""

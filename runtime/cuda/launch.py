@@ -7,6 +7,7 @@ from ctypes import addressof, byref, c_int, c_uint, c_void_p
 
 from . import context as contexts
 from .compile import Binary
+from .noting import thread as noting
 from .pools import Memory, beside_captures
 
 _FREE_SHARED = 49152                  # bytes of shared memory that every kernel may have without asking
@@ -77,6 +78,8 @@ class Function:
             g[0], g[1], g[2] = x * self.binary.clusters, y, z
             self._config.stream = stream
             code = self._launch(*self._addresses, None)
+        if noting.notes is not None:
+            noting.notes.asked += 1
         if code:
             raise self.driver.error(f"the launch of {self.binary.name}", code)
 

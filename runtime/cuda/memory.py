@@ -7,7 +7,8 @@ merge. When the driver has no more memory, streams that still use freed blocks a
 and the request is made once more.
 
 Freed blocks, and pools of graphs, arrive from finalisers, at any time and in any thread: they wait in queues until the
-allocator is next asked.
+allocator is next asked. Most requests are for a size that was just freed: blocks lie on shelves by size first, and become free
+memory, which merges, when a request finds no block on its shelf.
 """
 
 import bisect
@@ -62,7 +63,8 @@ class Counter:
         """Counts up."""
         self.current += n
         self.added += n
-        self.peak = max(self.peak, self.current)
+        if self.current > self.peak:
+            self.peak = self.current
 
     def remove(self, n: int):
         """Counts down."""
@@ -99,7 +101,9 @@ class Allocator:
         self.waiting: deque = deque()                 # (block, events) of other streams that may still use it
         self.segments: dict[int, Segment] = {}
         self.blocks: dict[int, Block] = {}            # in use, by pointer
+        self.shelves: dict[tuple, list] = {}          # (key of blocks, size) -> blocks just given back
         self.counts = {name: Counter() for name in COUNTS}
+        self._in_use = [self.counts[n] for n in ("allocated_bytes", "active_bytes", "requested_bytes", "allocation")]
         self.retries = self.failures = 0
         self.limit: int | None = None                 # bytes that may be reserved
         self.capturing = 0                            # captures under way: events cannot be asked then
@@ -110,17 +114,29 @@ class Allocator:
     def allocate(self, size: int, stream: int, pool: int = 0) -> Block:
         """A block of at least `size` bytes for work on `stream`."""
         with self.lock:
-            self.settle()
-            rounded = max(ROUND, -(-size // ROUND) * ROUND)
+            rounded = -(-size // ROUND) * ROUND or ROUND
             key = (stream, rounded <= SMALL, pool)
-            block = self._reuse(key, rounded) or self._fresh(key, rounded)
-            block.free, block.requested, block.others = False, size, ()
-            self._split(block, rounded)
+            if self.freed:
+                self._shelve()
+            shelf = self.shelves.get((key, rounded))
+            if shelf:
+                block = shelf.pop()
+            else:
+                self.settle()
+                block = self._reuse(key, rounded) or self._fresh(key, rounded)
+                block.free, block.others = False, ()
+                self._split(block, rounded)
+            block.requested = size
             self.blocks[block.pointer] = block
-            for name, n in (("allocated_bytes", block.size), ("active_bytes", block.size), ("requested_bytes", size),
-                            ("allocation", 1)):
-                self.counts[name].add(n)
+            self._count_in(block.size, size)
             return block
+
+    def _count_in(self, size, requested):
+        allocated, active, asked, number = self._in_use
+        allocated.add(size)
+        active.add(size)
+        asked.add(requested)
+        number.add(1)
 
     def release(self, block: Block):
         """Gives a block back; safe from finalisers."""
@@ -129,8 +145,11 @@ class Allocator:
     def settle(self):
         """Takes in what was given back, and what other streams are done with."""
         with self.lock:
-            while self.freed:
-                self._take_back(self.freed.popleft())
+            self._shelve()
+            for shelf in self.shelves.values():
+                for block in shelf:
+                    self._make_free(block)
+            self.shelves.clear()
             while self.ended:
                 self._open_pool(*self.ended.popleft())
             for _ in range(0 if self.capturing else len(self.waiting)):
@@ -140,6 +159,7 @@ class Allocator:
                 if left:
                     self.waiting.append((block, left))
                 else:
+                    self.counts["active_bytes"].remove(block.size)
                     self._make_free(block)
 
     def settle_all(self):
@@ -158,22 +178,29 @@ class Allocator:
         self.drop(event)
         return True
 
-    def _take_back(self, block):
-        del self.blocks[block.pointer]
-        self.counts["allocated_bytes"].remove(block.size)
-        self.counts["requested_bytes"].remove(block.requested)
-        self.counts["allocation"].remove(1)
-        self._free_or_wait(block)
+    def _shelve(self):
+        """Puts what was given back on shelves, or where it waits for streams."""
+        allocated, active, asked, number = self._in_use
+        while self.freed:
+            block = self.freed.popleft()
+            del self.blocks[block.pointer]
+            allocated.remove(block.size)
+            asked.remove(block.requested)
+            number.remove(1)
+            if block.others:
+                self._wait_for(block)
+                continue
+            active.remove(block.size)
+            shelf = self.shelves.get((block.key, block.size))
+            if shelf is None:
+                shelf = self.shelves[block.key, block.size] = []
+            shelf.append(block)
 
-    def _free_or_wait(self, block):
-        if block.others:
-            self.waiting.append((block, None if self.capturing else [self.mark(s) for s in sorted(block.others)]))
-        else:
-            self._make_free(block)
+    def _wait_for(self, block):
+        self.waiting.append((block, None if self.capturing else [self.mark(s) for s in sorted(block.others)]))
 
     def _make_free(self, block):
         """A block nobody uses any more: merged with free neighbours, then ready for reuse."""
-        self.counts["active_bytes"].remove(block.size)
         block.free, block.others = True, ()
         before, after = block.before, block.after
         if after is not None and after.free:
@@ -292,7 +319,11 @@ class Allocator:
             block.free = False
             self.counts["active_bytes"].add(block.size)
         for block in (*free, *[b for b, _ in waiting]):
-            self._free_or_wait(block)
+            if block.others:
+                self._wait_for(block)
+            else:
+                self.counts["active_bytes"].remove(block.size)
+                self._make_free(block)
 
     # What there is.
 

@@ -14,6 +14,7 @@ import numpy as np
 from . import context as contexts
 from . import streams
 from .memory import Allocator, Block
+from .noting import thread as noting
 
 _allocators: dict[int, Allocator] = {}
 _PORTABLE, _RELAXED = 1, 2
@@ -39,6 +40,8 @@ class Memory:
         self.allocator = allocator(device)
         self.block: Block = self.allocator.allocate(nbytes, stream, thread.pool)
         self.pointer = self.block.pointer
+        if noting.notes is not None:
+            noting.notes.took(self)
 
     def used_on(self, stream: int):
         """Says that another stream works on this memory. Where this thread captures, the stream runs nothing: whoever replays
@@ -49,6 +52,8 @@ class Memory:
     def __del__(self):
         block = getattr(self, "block", None)
         if block is not None:
+            if noting.notes is not None:
+                noting.notes.dropped(self)
             self.allocator.release(block)
 
 
@@ -95,9 +100,11 @@ class ForeignMemory:
 
 def keep(memory):
     """Keeps memory that is not of its inputs alive as long as a graph that is being captured; called before it is used. It may
-    be the host's."""
+    be the host's. Whoever notes an operator's launches keeps it with them."""
     if thread.held is not None:
         thread.held.append(memory)
+    if noting.notes is not None:
+        noting.notes.kept(memory)
 
 
 def is_capturing() -> bool:

@@ -14,6 +14,7 @@ from ..device_array import DeviceArray
 from . import checks, pools, streams
 from .arrays import empty, used
 from .kernels import Prepared, as_number
+from .noting import thread as noting
 from .pools import PINNED
 
 _plans: dict = {}
@@ -91,7 +92,10 @@ def _copy(dst: DeviceArray, src: DeviceArray):
     stream = streams.current(src.device)
     here = used(src, stream.handle)
     if dst.device == src.device:
-        stream.context.driver.cuMemcpyDtoDAsync_v2(used(dst, stream.handle), here, src.nbytes, stream.handle)
+        ask, there = stream.context.driver.cuMemcpyDtoDAsync_v2, used(dst, stream.handle)
+        ask(there, here, src.nbytes, stream.handle)
+        if noting.notes is not None:
+            noting.notes.copied(ask, there, here, src.nbytes)
         return
     other = streams.current(dst.device)
     other.wait_stream(stream)

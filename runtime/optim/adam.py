@@ -52,24 +52,31 @@ class Adam(Optimizer):
                                   "decoupled_weight_decay": decoupled_weight_decay})
 
     def _update(self, p, g, state, group):
-        t = count(state)
-        if fused.takes(group, p, g):
-            self._sweep(p, g, state, group, t)
-        else:
-            self._by_operators(p, g, state, group, t)
+        self._update_each([(p, g, state)], group)
 
-    def _sweep(self, p, g, state, group, t):
+    def _update_each(self, rows, group):
         names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
-        for name in names:
-            if name not in state:
-                state[name] = zeros_like(p)
+        swept: dict = {}            # what the same numbers move, by how many steps were made
+        for p, g, state in rows:
+            t = count(state)
+            if fused.takes(group, p, g):
+                for name in names:
+                    if name not in state:
+                        state[name] = zeros_like(p)
+                swept.setdefault(t, []).append(((p, *[state[name] for name in names]), (g,)))
+            else:
+                self._by_operators(p, g, state, group, t)
+        for t, some in swept.items():
+            self._sweep(some, group, t)
+
+    def _sweep(self, rows, group, t):
         beta1, beta2 = group["betas"]
         numbers = [1 - beta1, beta2, 1 - beta2, root(1 - power(beta2, t)), group["eps"], group["lr"] / (1 - power(beta1, t))]
         decay, decoupled = group["weight_decay"], bool(group.get("decoupled_weight_decay", False))
         if decay:
             numbers.append(1 - group["lr"] * decay if decoupled else decay)
         build = fused.adam_step(bool(decay), decoupled, bool(group["amsgrad"]))
-        fused.sweep(build, (p, *[state[name] for name in names]), (g,), numbers)
+        fused.sweep_each(build, rows, numbers)
 
     def _by_operators(self, p, g, state, group, t):
         beta1, beta2 = group["betas"]

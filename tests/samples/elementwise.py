@@ -53,7 +53,7 @@ def _added(count):
 
 
 samples("add_scaled")(_added(3))
-samples("add_product", "add_quotient")(_added(4))
+samples("add_product", "add_quotient", "blend")(_added(4))
 
 
 @samples("polygamma")

@@ -35,6 +35,11 @@ def add_scaled(s, x, y, n):
     return x + y * n
 
 
+def blend(s, x, y, n, m):
+    """x * n + y * m, each step rounded."""
+    return x * n + y * m
+
+
 def add_product(s, x, y, z, n):
     """x + y * z * n, each step rounded."""
     return x + y * z * n

@@ -12,22 +12,24 @@ from ...api.norm import floating, group_norm, in_one_dtype
 from ...api.promote import to_dtype
 from ...api.register import deliver
 from ...autograd.grad_mode import no_grad
+from ...overwrite import overwrite
 from ...tensor import Tensor, numel_of, shape_of
 from ...writes import write
 
 
-def update_running(running, found, momentum, name):
-    """running = (1 - momentum) * running + momentum * found, in place; momentum may be a 0-d tensor."""
+def update_running(running, found, momentum, name, count=0):
+    """running = (1 - momentum) * running + momentum * found, in place; momentum may be a 0-d tensor. A variance of `count`
+    values is taken as an estimate of that of all."""
+    factor = count / (count - 1) if count > 1 else 1.0
     with no_grad():
         found = to_dtype(found.detach(), running.dtype)
-        if not isinstance(momentum, Tensor):
-            momentum = as_float(momentum)
-        kept = ew.mul(running, 1.0 - momentum)
-        write(running, ew.add(kept, ew.mul(found, momentum)), name)
-
-
-def _unbiased(var, count):
-    return ew.mul(var, count / max(1, count - 1))
+        if isinstance(momentum, Tensor):
+            write(running, ew.add(ew.mul(running, 1.0 - momentum), ew.mul(found, ew.mul(momentum, factor))), name)
+            return
+        momentum = as_float(momentum)
+        shares = 1.0 - momentum, momentum * factor
+        if not overwrite(ew.blend, running, name, found, *shares):
+            write(running, ew.blend(running, found, *shares), name)
 
 
 def _check_statistics(name, channels, **given):
@@ -73,7 +75,7 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if running_mean is not None:
         update_running(running_mean, mean, momentum, "batch_norm")
     if running_var is not None:
-        update_running(running_var, _unbiased(var, count), momentum, "batch_norm")
+        update_running(running_var, var, momentum, "batch_norm", count)
     return to_dtype(out, x.dtype)
 
 
@@ -106,8 +108,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if running_mean is not None:
         update_running(running_mean, _mean_over_images(mean, images), momentum, "instance_norm")
     if running_var is not None:
-        spread = _unbiased(var, prod(sizes))
-        update_running(running_var, _mean_over_images(spread, images), momentum, "instance_norm")
+        update_running(running_var, _mean_over_images(var, images), momentum, "instance_norm", prod(sizes))
     return to_dtype(reshape(out, shape=tuple(x.shape)), x.dtype)
 
 

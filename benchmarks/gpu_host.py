@@ -1,0 +1,101 @@
+"""How long the host takes for eager calls on a GPU, without one: everything is done up to the driver, which does nothing.
+Processor time of one thread, the least of several rounds. `python -m benchmarks.gpu_host [name ...]`
+"""
+
+import argparse
+import ctypes
+import time
+
+import llvmlite.binding as llvm
+
+import ingot
+import ingot.nn.functional as F
+from ingot import nn
+from ingot.runtime.cuda import driver, program
+from ingot.runtime.cuda.ledger import Ledger
+
+WARM, ROUNDS = 6, 9
+_NOTHING = "define i32 @nothing() { ret i32 0 }"
+_ASKED = ("cuLaunchKernelEx", "cuCtxSetCurrent", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async",
+          "cuMemsetD32Async", "cuStreamSynchronize", "cuEventRecord")
+
+
+class NativeLedger(Ledger):
+    """The ledger's driver, whose functions that calls ask for are native ones, as a driver's are."""
+
+    def __init__(self):
+        super().__init__()
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        machine = llvm.Target.from_default_triple().create_target_machine()
+        self.engine = llvm.create_mcjit_compiler(llvm.parse_assembly(_NOTHING), machine)
+        self.engine.finalize_object()
+        address = self.engine.get_function_address("nothing")
+        for name in _ASKED:
+            setattr(self, name, ctypes.CFUNCTYPE(ctypes.c_int, *driver.FUNCTIONS[name])(address))
+
+    def __enter__(self):
+        entered = super().__enter__()
+        self.observer = program.OBSERVERS.pop()         # who looks at steps takes time
+        return entered
+
+    def __exit__(self, *exc):
+        program.OBSERVERS.append(self.observer)
+        super().__exit__(*exc)
+
+
+def calls() -> dict:
+    """What is called, by name."""
+    x, y = (ingot.ones(64, 64, device="cuda") for _ in range(2))
+    image, ids = ingot.ones(2, 8, 16, 16, device="cuda"), ingot.zeros(64, dtype=ingot.int64, device="cuda")
+    heads, leaf = x.view(1, 4, 16, 64), ingot.ones(64, 64, device="cuda").requires_grad_()
+    linear, conv, norm = nn.Linear(64, 64).to("cuda"), nn.Conv2d(8, 8, 3).to("cuda"), nn.BatchNorm2d(8).to("cuda")
+    net = nn.Sequential(*[m for _ in range(10) for m in (nn.Linear(64, 64), nn.ReLU())]).to("cuda")
+    adam = ingot.optim.Adam(net.parameters())
+
+    def step():
+        adam.zero_grad()
+        net(x).sum().backward()
+        adam.step()
+
+    return {
+        "x + y": lambda: x + y, "x * 0.5": lambda: x * 0.5, "x += y": lambda: x.add_(y), "leaf * x, taped": lambda: leaf * x,
+        "x @ y": lambda: x @ y, "x.sum()": x.sum, "softmax": lambda: x.softmax(-1), "x[1]": lambda: x[1],
+        "x[ids]": lambda: x[ids], "cat": lambda: ingot.cat([x, y]), "zeros": lambda: ingot.zeros(64, 64, device="cuda"),
+        "randn": lambda: ingot.randn(64, 64, device="cuda"), "dropout": lambda: F.dropout(x, 0.1),
+        "linear, taped": lambda: linear(x), "convolution, taped": lambda: conv(image), "batch norm, taped": lambda: norm(image),
+        "layer norm": lambda: F.layer_norm(x, (64,)), "embedding": lambda: F.embedding(ids, x),
+        "attention": lambda: F.scaled_dot_product_attention(heads, heads, heads),
+        "cross entropy": lambda: F.cross_entropy(x, ids), "training step, 10 layers, Adam": step}
+
+
+def microseconds(call) -> float:
+    """Processor time of one call."""
+    for _ in range(WARM):
+        call()
+    start = time.thread_time()
+    call()
+    count = max(1, int(2e-3 / max(1e-7, time.thread_time() - start)))
+    found = []
+    for _ in range(ROUNDS):
+        start = time.thread_time()
+        for _ in range(count):
+            call()
+        found.append((time.thread_time() - start) / count)
+    return 1e6 * min(found)
+
+
+def main(argv=None) -> int:
+    """Prints a line for each call whose name begins as one of those given, or for all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_host", description=__doc__)
+    parser.add_argument("names", nargs="*", help="how names of calls begin (default: all)")
+    args = parser.parse_args(argv)
+    with NativeLedger():
+        for name, call in calls().items():
+            if not args.names or any(name.startswith(n) for n in args.names):
+                print(f"{name:<32} {microseconds(call):8.1f} us", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
