@@ -227,6 +227,7 @@ def test_devices_and_streams(cuda):
             y = x * 3
         del x
         ingot.zeros(1000, device="cuda").fill_(-1.0)         # would take x's memory, if that were free
+        ingot.cuda.current_stream().synchronize()
         stream.synchronize()
         assert y.tolist() == [3.0 * n] * 1000
 
