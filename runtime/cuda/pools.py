@@ -38,10 +38,14 @@ class Memory:
         stream = streams.current(device).handle if stream is None else stream
         self.device, self.nbytes = device, nbytes
         self.allocator = allocator(device)
-        self.block: Block = self.allocator.allocate(nbytes, stream, thread.pool)
+        notes, noting.notes = noting.notes, None        # what an allocator asks of the driver is its own affair
+        try:
+            self.block: Block = self.allocator.allocate(nbytes, stream, thread.pool)
+        finally:
+            noting.notes = notes
         self.pointer = self.block.pointer
-        if noting.notes is not None:
-            noting.notes.took(self)
+        if notes is not None:
+            notes.took(self)
 
     def used_on(self, stream: int):
         """Says that another stream works on this memory. Where this thread captures, the stream runs nothing: whoever replays
