@@ -2,6 +2,7 @@
 core instructions where they are due.
 """
 
+import importlib.util
 import re
 from dataclasses import replace
 
@@ -24,6 +25,8 @@ from ingot.passes.codegen.triton import (
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.runtime.cuda import compile as compiler
 from test_triton_compile import ARCHS, SHARED, built, variant
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
 
 
 def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
