@@ -79,6 +79,30 @@ def test_a_block_that_another_stream_uses_waits_for_it():
     assert a.allocate(1000, 1).pointer == x.pointer
 
 
+def test_shelves_hold_no_memory_back():
+    """Blocks of one size are handed on as they are; what comes next may need them merged, or those of a graph that ended."""
+    device = Device(2 << 20)
+    a = device.allocator()
+    blocks = [a.allocate(1 << 18, 1) for _ in range(8)]
+    for b in blocks:
+        a.release(b)
+    assert a.allocate(1 << 18, 1).pointer in {b.pointer for b in blocks} and len(a.shelves) == 1
+    assert a.allocate(1 << 20, 1).size == 1 << 20 and not any(a.shelves.values())
+    a.settle()
+    assert a.counts["segment"].current == 1
+    device = Device(2 << 20)
+    a = device.allocator()
+    blocks = [a.allocate(1 << 20, 5, 7) for _ in range(2)]
+    a.release(blocks[0])
+    blocks[0] = a.allocate(1 << 20, 5, 7)
+    for b in blocks:
+        a.release(b)
+    a._shelve()
+    assert any(a.shelves.values())
+    a.end_pool(7)
+    assert {a.allocate(1 << 20, 0).pointer for _ in range(2)} == {b.pointer for b in blocks}
+
+
 def test_before_memory_is_out_other_streams_are_waited_for():
     device = Device(40 << 20)
     a = device.allocator()

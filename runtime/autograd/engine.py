@@ -159,8 +159,12 @@ class Backward:
                 g = self.gather_outputs(node, g)
             if self.on_tensors:
                 grads = node.pull(g, unpack_tensors(node))
+            elif self.by_door:
+                grads = self.pull_by_door(node, g)
+            elif type(node) is Node and type(node.saved) is tuple:
+                grads = self.run(node.apply, g, self.pending)
             else:
-                grads = self.pull_by_door(node, g) if self.by_door else self.run(node.pull, g, node.values())
+                grads = self.run(node.pull, g, node.values())
         if self.check_nan:
             check_nan(node, grads)
         if node.post_hooks:

@@ -15,6 +15,7 @@ from ...ir.lazy import lazy
 from ...ir.ops.complexes import conj
 from ...ir.ops.shape import expand
 from ...ir.symbolic import hint
+from ..device_array import DeviceArray
 
 eager_composites = lazy(__package__, "..cpu.eager_composites")
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
@@ -108,8 +109,10 @@ class Node:
             return self.joint(g, values, tuple([e is not None for e in self.edges]))
         params, grads = self.params, []
         op = self.op
-        if g.__class__ is np.ndarray and (op.is_pointwise if g.size >= LARGE else op.is_composed_pointwise):
-            found = self.compiled(g, values, pending)
+        far = g.__class__ is DeviceArray
+        if op.is_pointwise if far else g.__class__ is np.ndarray and (
+                op.is_pointwise if g.size >= LARGE else op.is_composed_pointwise):
+            found = self.compiled(g, values, pending, far)
             if found is not None:
                 return found
         for e, rule in zip(self.edges, vjp):        # quicker than a list in one expression, which is a call of its own
@@ -118,16 +121,21 @@ class Node:
 
     def joint(self, g, values, needs):
         """The gradients that a joint rule gives; by one graph, where that is worth it and such calls come often."""
-        if "rule_as_one" in self.op.traits and g.__class__ is np.ndarray:
+        far = g.__class__ is DeviceArray
+        if "rule_as_one" in self.op.traits and (far or g.__class__ is np.ndarray):
             arguments = (g, *values)
-            often = 1 if g.size >= LARGE else OFTEN
-            run = eager_composites.joint_rule_of(self.op, needs).find(arguments, self.params, often)
-            if run is not None:
-                found = iter(run(arguments))
+            if far:
+                made = g.backend.gradients(self.op, needs, arguments, self.params)
+            else:
+                often = 1 if g.size >= LARGE else OFTEN
+                run = eager_composites.joint_rule_of(self.op, needs).find(arguments, self.params, often)
+                made = None if run is None else run(arguments)
+            if made is not None:
+                found = iter(made)
                 return [next(found) if need else None for need in needs]
         return self.op.vjp(g, *values, needs=needs, **self.params)
 
-    def compiled(self, g, values, pending):
+    def compiled(self, g, values, pending, far):
         """The gradients from all rules of a pointwise operator in one kernel, where there is one and, on small arrays,
         such calls come often."""
         first: dict = {}        # by edges: the first argument whose gradient goes there
@@ -138,11 +146,15 @@ class Node:
             else:
                 goals.append(i if type(e) is Output or e in pending else first.setdefault(e, i))
         arguments = (g, *values)
-        often = 1 if g.size >= LARGE else OFTEN
-        run = eager_composites.rules_of(self.op, tuple(goals)).find(arguments, self.params, often)
-        if run is None:
+        if far:
+            made = g.backend.gradients(self.op, tuple(goals), arguments, self.params)
+        else:
+            often = 1 if g.size >= LARGE else OFTEN
+            run = eager_composites.rules_of(self.op, tuple(goals)).find(arguments, self.params, often)
+            made = None if run is None else run(arguments)
+        if made is None:
             return None
-        found = iter(run(arguments))
+        found = iter(made)
         return [next(found) if goal == i else None for i, goal in enumerate(goals)]
 
     def pull(self, g, values):

@@ -294,6 +294,10 @@ class Backend:
         """Keys are drawn by the level."""
 
     @staticmethod
+    def gradients(op, goals, args, params):
+        """Rules run operator by operator."""
+
+    @staticmethod
     def overwrite(op, out, inputs, params):
         """Never: the level sees to writes."""
         return False

@@ -15,17 +15,16 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import Aval
-from ...ir.errors import GraphError, IngotError
-from ...ir.graph import Builder, Value
+from ...ir.errors import IngotError
+from ...ir.graph import Builder
 from ...ir.op import Op
-from ...ir.ops import elementwise as ew
 from ...ir.ops.shape import expand
 from ...passes import pipeline
 from ...passes.class_losses import class_losses
 from ...passes.decompose import decompose
-from ...passes.kernel_body import is_free
 from ...passes.plan_memory import Fused
 from ...passes.row_bodies import row_bodies
+from ..gradient_rules import write_joint_rule, write_rules
 from . import alloc, eager, program
 
 _KINDS = {d.np for d in dt.ALL if not d.is_complex and d not in dt.FLOAT8}
@@ -133,9 +132,7 @@ class Composites:
 
 
 class Rules(Composites):
-    """The compiled gradient rules of an elementwise operator, called with the gradient, the result and the arguments, as far as
-    the rules read them. `goals` are those that it shall have: None for an argument that needs no gradient, else the number of
-    the first argument whose gradient goes to the same place; there they are added up."""
+    """The compiled gradient rules of an elementwise operator; `goals` as in `runtime/gradient_rules.py`."""
 
     also = (type(None), Aval, bool, int, float)
 
@@ -153,16 +150,7 @@ class Rules(Composites):
         return super().find(args, params, calls)
 
     def _written(self, b, operands, params):
-        sums: dict = {}
-        for rule, goal in zip(self.op.vjp, self.goals):
-            if goal is not None:
-                made = rule(*operands, **params)
-                if type(made) is not Value:
-                    raise GraphError(f"a gradient of {self.op.name} is no value of the graph")
-                sums[goal] = ew.add(sums[goal], made) if goal in sums else made
-        if sum(1 for n in b.nodes if not is_free(n.output)) <= len(sums):
-            raise GraphError(f"the gradient of {self.op.name} is one operation already")
-        return tuple(sums.values())
+        return write_rules(b, self.op, self.goals, operands, params)
 
 
 class JointRule(Composites):
@@ -181,8 +169,7 @@ class JointRule(Composites):
         return None if run is None else lambda args: run(dense)
 
     def _written(self, b, operands, params):
-        made = self.op.vjp(*operands, needs=self.needs, **params)
-        return tuple([m for m, need in zip(made, self.needs) if need])
+        return write_joint_rule(b, self.op, self.needs, operands, params)
 
 
 class RulesOfOne(Rules):

@@ -23,6 +23,7 @@ from . import (
     products,
     program,
     recurrent,
+    rules,
     scans,
     sliding,
     sorts,
@@ -50,6 +51,7 @@ copied = eager.copied
 converted = eager.converted
 sweep = eager.sweep
 overwrite = eager.overwrite
+gradients = rules.gradients
 key = draws.key
 to_host = transfer.to_host
 write = transfer.write

@@ -66,7 +66,7 @@ def _worked_out(op: Op, inputs, params, device):
         result = _of_nothing(op, inputs, params, device)
         if result is not NotImplemented:
             return result
-    key = (op, tuple([_described(x) for x in inputs]), tuple(params.items()))
+    key = (op, tuple([described(x) for x in inputs]), tuple(params.items()))
     try:
         plan = _plans.get(key)
     except TypeError:       # a parameter that cannot be a key
@@ -81,7 +81,7 @@ def _worked_out(op: Op, inputs, params, device):
     if graph is None:
         results = [empty(device, a.shape, a.dtype.np) for a in taken]
         return tuple(results) if many else results[0]
-    results = graph.run([_as_stored(inputs[i]) for i in taken])
+    results = graph.run([as_stored(inputs[i]) for i in taken])
     return tuple(results) if many else results[0]
 
 
@@ -99,13 +99,22 @@ def common_device(op, inputs) -> int:
     return found
 
 
-def _described(x):
+def described(x):
     """What of an input decides how it is computed."""
     if isinstance(x, DeviceArray):
         return x.shape, x.strides, x.dtype
     if isinstance(x, np.ndarray):
         return "host", x.shape, x.dtype
     return x if type(x) is bool else type(x)
+
+
+def kept(key, make):
+    """What was made for a key, or is made now."""
+    found = _plans.get(key, _NOTHING)
+    return _remember(key, make()) if found is _NOTHING else found
+
+
+_NOTHING = object()
 
 
 def _remember(key, plan):
@@ -138,14 +147,12 @@ _in_place = functools.lru_cache(None)(InPlace)
 
 def _worked_into(over: InPlace, inputs, params, device):
     """The input that was written over, or NotImplemented."""
-    key = (over, tuple([_described(x) for x in inputs]), tuple(params.items()))
-    plan = _plans.get(key)
-    if plan is None:
-        plan = _remember(key, _planned(over.op, inputs, params, over.where))
+    key = (over, tuple([described(x) for x in inputs]), tuple(params.items()))
+    plan = kept(key, lambda: _planned(over.op, inputs, params, over.where))
     if type(plan) is not tuple or plan[0] is None or not plan[0].in_place:
         return NotImplemented
     graph, taken, _ = plan
-    return graph.run([_as_stored(inputs[i]) for i in taken])[0]
+    return graph.run([as_stored(inputs[i]) for i in taken])[0]
 
 
 def _planned(op, inputs, params, over=None):
@@ -165,7 +172,7 @@ def _planned(op, inputs, params, over=None):
             continue
         taken.append(i)
         if isinstance(x, DeviceArray):
-            v = _stored(b, f"x{i}", x)
+            v = stored(b, f"x{i}", x)
             operands.append(b.append(cast, (v,), {"dtype": dt.float32}) if wide and v.dtype in LOW else v)
         elif isinstance(x, complex) or (isinstance(x, np.ndarray) and (x.ndim or x.dtype.kind == "c")):
             return _ON_HOST
@@ -196,17 +203,17 @@ def _planned(op, inputs, params, over=None):
 
 def composed(body, inputs, params, device) -> tuple:
     """The results of a function of operators, as a graph of its own that is kept by its inputs' shapes; some may be None."""
-    key = (body, tuple([_described(x) for x in inputs]), tuple(params.items()))
+    key = (body, tuple([described(x) for x in inputs]), tuple(params.items()))
     plan = _plans.get(key)
     if plan is None:
         b = Builder(body.__name__)
-        operands = [None if x is None else _stored(b, f"x{i}", x) for i, x in enumerate(inputs)]
+        operands = [None if x is None else stored(b, f"x{i}", x) for i, x in enumerate(inputs)]
         outs = body(*operands, **params)
         graph = pipeline.run(b.finish([v for v in outs if v is not None]), PASSES)
         made = DeviceGraph(graph, run, frozenset(range(len(graph.outputs))))
         plan = _remember(key, (made, tuple([v is not None for v in outs])))
     graph, there = plan
-    results = iter(graph.run([_as_stored(x) for x in inputs if x is not None]))
+    results = iter(graph.run([as_stored(x) for x in inputs if x is not None]))
     return tuple([next(results) if is_there else None for is_there in there])
 
 
@@ -217,7 +224,7 @@ def _like(inputs):
     return (floats or kinds or [dt.float32])[-1]
 
 
-def _stored(b: Builder, name: str, x: DeviceArray):
+def stored(b: Builder, name: str, x: DeviceArray):
     """An array as an input of a graph: as it lies in memory, seen through its strides."""
     kind = dt.from_numpy(x.dtype)
     if x.is_contiguous or 0 in x.shape or any(s % x.itemsize for s in x.strides):
@@ -228,7 +235,7 @@ def _stored(b: Builder, name: str, x: DeviceArray):
     return b.append(as_strided, (flat,), {"shape": x.shape, "strides": strides, "offset": 0})
 
 
-def _as_stored(x):
+def as_stored(x):
     """The array that `_stored` speaks of; numbers as they are."""
     if isinstance(x, np.ndarray):
         return x.item()

@@ -8,7 +8,7 @@ and the request is made once more.
 
 Freed blocks, and pools of graphs, arrive from finalisers, at any time and in any thread: they wait in queues until the
 allocator is next asked. Most requests are for a size that was just freed: blocks lie on shelves by size first, and become free
-memory, which merges, when a request finds no block on its shelf.
+memory, which merges, when a request finds no room otherwise.
 """
 
 import bisect
@@ -122,8 +122,11 @@ class Allocator:
             if shelf:
                 block = shelf.pop()
             else:
-                self.settle()
-                block = self._reuse(key, rounded) or self._fresh(key, rounded)
+                self._take_in()
+                block = self._reuse(key, rounded)
+                if block is None:
+                    self.settle()
+                    block = self._reuse(key, rounded) or self._fresh(key, rounded)
                 block.free, block.others = False, ()
                 self._split(block, rounded)
             block.requested = size
@@ -146,21 +149,30 @@ class Allocator:
         """Takes in what was given back, and what other streams are done with."""
         with self.lock:
             self._shelve()
-            for shelf in self.shelves.values():
-                for block in shelf:
-                    self._make_free(block)
-            self.shelves.clear()
-            while self.ended:
-                self._open_pool(*self.ended.popleft())
-            for _ in range(0 if self.capturing else len(self.waiting)):
-                block, events = self.waiting.popleft()
-                events = [self.mark(s) for s in sorted(block.others)] if events is None else events
-                left = [e for e in events if not self._passed(e)]
-                if left:
-                    self.waiting.append((block, left))
-                else:
-                    self.counts["active_bytes"].remove(block.size)
-                    self._make_free(block)
+            self._clear_shelves()
+            self._take_in()
+
+    def _clear_shelves(self):
+        for shelf in self.shelves.values():
+            for block in shelf:
+                self._make_free(block)
+        self.shelves.clear()
+
+    def _take_in(self):
+        """Takes in pools of graphs that are gone, and what other streams are done with."""
+        if self.ended:
+            self._clear_shelves()
+        while self.ended:
+            self._open_pool(*self.ended.popleft())
+        for _ in range(0 if self.capturing else len(self.waiting)):
+            block, events = self.waiting.popleft()
+            events = [self.mark(s) for s in sorted(block.others)] if events is None else events
+            left = [e for e in events if not self._passed(e)]
+            if left:
+                self.waiting.append((block, left))
+            else:
+                self.counts["active_bytes"].remove(block.size)
+                self._make_free(block)
 
     def settle_all(self):
         """Takes in what was given back, waiting for the streams that still use it (unless a graph is captured: then nothing can

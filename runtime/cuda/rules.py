@@ -1,0 +1,81 @@
+"""The gradient rules of an operator as one graph, where eager mode runs them: one kernel for functions of elements."""
+
+from typing import NamedTuple
+
+from ...ir import dtype as dt
+from ...ir.aval import Aval
+from ...ir.errors import IngotError
+from ...ir.graph import Builder
+from ...ir.op import Op
+from ...passes import pipeline
+from ...passes.kernel_body import LOW
+from ..device_array import DeviceArray
+from ..gradient_rules import write_joint_rule, write_rules
+from . import eager, recipes
+from .program import DeviceGraph
+
+_NUMBERS = (float, int)
+_plain: set = set()         # (operator, goals) whose rules are no more than single operators
+
+
+class RulesCall(NamedTuple):
+    """Which rules of an operator run. `like` has what a rule reads no values of, in its place among the operands."""
+
+    op: Op
+    goals: tuple
+    like: tuple
+
+
+def gradients(op: Op, goals: tuple, args, params) -> tuple | None:
+    """The wanted gradients, from the gradient, the result and the arguments, as far as rules read them; None where rules are to
+    run operator by operator. `goals` are those of `write_rules`, or for a joint rule which gradients are needed."""
+    if (op, goals) in _plain:
+        return None
+    low, inputs, like = dt.from_numpy(args[0].dtype) in LOW, [], []
+    for a in args:
+        if a.__class__ is DeviceArray:
+            if a.dtype.kind == "c" or 0 in a.shape:
+                return None
+            inputs.append(a)
+            like.append(_GIVEN)
+        elif a.__class__ in _NUMBERS:
+            if low:                 # which numbers are rounded to at each operator
+                return None
+            inputs.append(a)
+            like.append(_GIVEN)
+        elif a is None or a.__class__ is bool or a.__class__ is Aval:
+            like.append(a)
+        else:
+            return None
+    device = eager.common_device(op, inputs)
+    found = recipes.run(RulesCall(op, goals, tuple(like)), inputs, params, device, _worked_out)
+    return None if found is NotImplemented else found
+
+
+_GIVEN = "given"
+
+
+def _worked_out(call: RulesCall, inputs, params, device):
+    graph = eager.kept((call, tuple([eager.described(x) for x in inputs]), tuple(params.items())),
+                       lambda: _graph(call, inputs, params))
+    return NotImplemented if graph is None else tuple(graph.run([eager.as_stored(x) for x in inputs]))
+
+
+def _graph(call, inputs, params) -> DeviceGraph | None:
+    """The graph of the rules; None if they cannot be one, or are not worth it."""
+    b, kind = Builder(f"eager_{call.op.name}_rules"), dt.from_numpy(inputs[0].dtype)
+    given = iter([_operand(b, f"x{i}", x, kind) for i, x in enumerate(inputs)])
+    operands: list = [next(given) if like is _GIVEN else like for like in call.like]
+    write = write_rules if type(call.op.vjp) is tuple else write_joint_rule
+    try:
+        outs = write(b, call.op, call.goals, operands, params)
+    except IngotError:
+        _plain.add((call.op, call.goals))
+        return None
+    graph = pipeline.run(b.finish(outs), eager.PASSES)
+    numbers = frozenset([n for n, x in enumerate(inputs) if x.__class__ in _NUMBERS])
+    return DeviceGraph(graph, eager.run, frozenset(range(len(outs))), numbers)
+
+
+def _operand(b, name, x, kind):
+    return eager.stored(b, name, x) if x.__class__ is DeviceArray else b.input(name, Aval((), kind))
