@@ -1457,7 +1457,7 @@ class Tensor:
     def type(self, dtype=None, non_blocking: builtins.bool = False) -> Any:
         """The name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
     def type_as(self, other) -> Tensor:
-        """This tensor in another one's dtype."""
+        """This tensor in another one's dtype and on its device."""
     def unbind(self, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """Every index along a dimension, as a tuple of views."""
     @overload

@@ -186,7 +186,14 @@ class MockDriver:
         return OK
 
     def cuCtxGetStreamPriorityRange(self, low, high):
+        _set(low, 0)
+        _set(high, -5)
         return OK
+
+    def cuProfilerStart(self):
+        return OK
+
+    cuProfilerStop = cuProfilerStart
 
     # Memory.
 
@@ -505,6 +512,11 @@ class MockDriver:
     cuGraphDestroy = cuGraphExecDestroy
 
     def cuGraphUpload(self, executable, stream):
+        return OK
+
+    def cuGraphDebugDotPrint(self, graph, path, flags):
+        with open(path, "w") as f:
+            f.write(f"digraph {{ /* {len(self.graphs[graph])} nodes */ }}")
         return OK
 
     # Kernels.

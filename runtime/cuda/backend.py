@@ -189,6 +189,12 @@ def limit_memory(index: int, fraction: float):
     pools.allocator(index).limit = int(total_memory(index) * fraction)
 
 
+def memory_limit(index: int) -> float:
+    """The part of the device's memory that ingot may reserve."""
+    limit = pools.allocator(index).limit
+    return 1.0 if limit is None else limit / total_memory(index)
+
+
 # Streams.
 
 

@@ -5,7 +5,7 @@ lives: its kernels have the addresses built in.
 """
 
 from contextlib import contextmanager
-from ctypes import byref, c_int, c_void_p
+from ctypes import byref, c_void_p
 from os import fsencode
 from typing import Any
 
@@ -16,7 +16,6 @@ from . import context as contexts
 from .captured_draws import Draws
 
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
-_ACTIVE = 1
 
 
 class CUDAGraph:
@@ -49,7 +48,7 @@ class CUDAGraph:
             raise DeviceError("this graph was captured before; reset() it, or make a new one")
         if pools.is_capturing():
             raise DeviceError("this thread captures a graph already, and graphs do not nest")
-        self.device, self.stream = stream.device, stream
+        self.device, self.stream = stream.device_index, stream
         self.driver = contexts.context(self.device).driver
         self.memory = pools.Pool(self.device, pool)
         self.draws = Draws(self.device, self.generators)
@@ -170,7 +169,7 @@ class CUDAGraph:
 def graph(cuda_graph: CUDAGraph, pool=None, stream=None, capture_error_mode: str = "thread_local"):
     """Captures what is done inside, on a stream of its own."""
     stream = streams.Stream(contexts.current()) if stream is None else stream
-    before = streams.current(stream.device)
+    before = streams.current(stream.device_index)
     stream.wait_stream(before)
     with stream:
         cuda_graph.capture_begin(pool, capture_error_mode)
@@ -185,9 +184,9 @@ def graph(cuda_graph: CUDAGraph, pool=None, stream=None, capture_error_mode: str
 
 def is_current_stream_capturing() -> bool:
     """Whether the current stream is being captured."""
-    if not contexts.is_started():
-        return False
-    stream = streams.current()
-    status = c_int()
-    stream.context.driver.cuStreamIsCapturing(stream.handle, byref(status))
-    return status.value == _ACTIVE
+    return contexts.is_started() and streams.current().is_capturing()
+
+
+def graph_pool_handle() -> int:
+    """The number of a new memory pool that graphs may share."""
+    return pools.new_number()

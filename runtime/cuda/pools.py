@@ -13,7 +13,7 @@ import numpy as np
 
 from . import context as contexts
 from . import streams
-from .memory import Allocator, Block
+from .allocator import Allocator, Block
 
 _allocators: dict[int, Allocator] = {}
 _PORTABLE, _RELAXED = 1, 2
@@ -240,9 +240,11 @@ class PinnedMemory:
         self.freed: deque = deque()                 # (pointer, size, events)
         self.ended: deque = deque()                 # (bytes, device, streams) of graphs that are gone
         self.lock = threading.RLock()
+        self.locked = self.pieces = 0               # bytes that were locked, and in how many pieces
 
     def forget(self):
         """Forgets all of it, for a driver that was replaced."""
+        self.locked = self.pieces = 0
         self.free, self.freed, self.ended = {}, deque(), deque()
 
     def array(self, shape, dtype) -> np.ndarray:
@@ -263,11 +265,13 @@ class PinnedMemory:
         weakref.finalize(found, self.freed.append, (pointer, room, found.piece.events))
         return found
 
-    @staticmethod
-    def _lock_pages(room):
+    def _lock_pages(self, room):
         driver = contexts.context().driver
         with beside_captures(driver):
-            return driver.handle("cuMemHostAlloc", room, _PORTABLE)
+            pointer = driver.handle("cuMemHostAlloc", room, _PORTABLE)
+        self.locked += room
+        self.pieces += 1
+        return pointer
 
     def settle(self):
         """Takes in pieces whose copies are done; while this thread captures, nothing can be asked about them."""
@@ -284,6 +288,14 @@ class PinnedMemory:
                 else:
                     self.freed.append((pointer, room, events))
 
+    def stats(self) -> dict:
+        """Byte counts by name: of what was locked, and of what is free of it."""
+        with self.lock:
+            self.settle()
+            free = sum(room * len(pointers) for room, pointers in self.free.items())
+            return {"reserved_bytes.current": self.locked, "allocated_bytes.current": self.locked - free,
+                    "segment.current": self.pieces}
+
     def piece_of(self, a: np.ndarray):
         """The piece that an array lies in, or None."""
         base = a
@@ -298,8 +310,11 @@ class PinnedMemory:
             self.settle()
             driver = contexts.context().driver
             with beside_captures(driver):
-                for p in itertools.chain(*self.free.values()):
-                    driver.cuMemFreeHost(p)
+                for room, pointers in self.free.items():
+                    for p in pointers:
+                        driver.cuMemFreeHost(p)
+                    self.locked -= room * len(pointers)
+                    self.pieces -= len(pointers)
             self.free.clear()
 
 
