@@ -211,6 +211,7 @@ def default_stream(index: int):
 
 
 set_stream = streams.set_current
+is_capturing = pools.is_capturing
 
 
 def event(timing: bool):
