@@ -265,7 +265,31 @@ def own_function(device):
     return x.grad.tolist()
 
 
-PROGRAMS = [nanogpt, gan, dqn, averaged_and_resumed, served, prefetched, in_two_parts, own_function]
+def scaled_in_two_parts(device):
+    """A scaler over two devices: an overflow on one of them makes the step be left out, and the scale go down."""
+    first, second = ("cuda:0", "cuda:1") if device == "cuda" else ("cpu", "cpu")
+    one, two, found = nn.Linear(4, 3).to(first), nn.Linear(3, 2).to(second), []
+    opts = [ingot.optim.SGD(m.parameters(), 0.1) for m in (one, two)]
+    scaler = ingot.amp.GradScaler(device, init_scale=1024.0, growth_interval=2)
+    for step in range(5):
+        loss = two(one(ingot.ones(2, 4, device=first)).to(second)).square().sum()
+        scaler.scale(loss).backward()
+        if step == 2:
+            two.weight.grad[0, 0] = float("inf")
+        for opt in opts:
+            scaler.step(opt)
+        scaler.update()
+        for opt in opts:
+            opt.zero_grad()
+        found += [loss.item(), scaler.get_scale()]
+    opt = ingot.optim.SGD([*one.parameters(), *two.parameters()], 0.1)
+    scaler.scale(two(one(ingot.ones(2, 4, device=first)).to(second)).sum()).backward()
+    scaler.step(opt)
+    return [*found, one.weight.sum().item()]
+
+
+PROGRAMS = [nanogpt, gan, dqn, averaged_and_resumed, served, prefetched, in_two_parts, scaled_in_two_parts,
+            own_function]
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda f: f.__name__)
