@@ -312,7 +312,9 @@ class MockDriver:
         return self.put(stream, work)
 
     def cuPointerGetAttribute(self, out, attribute, pointer):
-        return OK
+        home = next((d for start, (d, b) in self.blocks.items() if start <= pointer < start + b.nbytes), None)
+        _set(out, home or 0)
+        return INVALID if home is None else OK
 
     # Streams and events.
 

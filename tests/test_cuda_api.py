@@ -205,6 +205,36 @@ def test_old_types():
     assert ingot.ones(2).is_cpu
 
 
+class CudaArray:
+    """Another library's array on a device."""
+
+    def __init__(self, t, **more):
+        self.t, self.__cuda_array_interface__ = t, {**t.__cuda_array_interface__, **more}
+
+
+@pytest.mark.parametrize("device", ["cuda:0", "cuda:1"])
+def test_memory_is_shared_by_the_cuda_array_interface(device):
+    x = ingot.arange(12.0, device=device).reshape(3, 4)
+    said = x.__cuda_array_interface__
+    assert (said["shape"], said["typestr"], said["strides"], said["stream"]) == ((3, 4), "<f4", None, 1)
+    assert said["data"] == (x.data_ptr(), False) and x.T.__cuda_array_interface__["strides"] == (4, 16)
+    y = ingot.as_tensor(CudaArray(x.T))
+    assert y.device == x.device and y.stride() == (1, 4)
+    y.mul_(2)
+    assert x.tolist() == [[2.0 * (4 * i + j) for j in range(4)] for i in range(3)]
+    other = ingot.cuda.Stream(device)
+    with other:
+        z = ingot.full((50000,), 3.0, device=device)
+    late = ingot.as_tensor(CudaArray(z, stream=other.cuda_stream), dtype=ingot.float64)
+    assert late.dtype is ingot.float64 and late.sum().item() == 150000, "the stream that it was made in is waited for"
+    for none in (ingot.ones(2), x.bfloat16()):
+        assert not hasattr(none, "__cuda_array_interface__")
+    with pytest.raises(RuntimeError, match="requires grad"):
+        assert x.clone().requires_grad_().__cuda_array_interface__
+    with pytest.raises(TypeError, match="mask"):
+        ingot.as_tensor(CudaArray(x, mask=x))
+
+
 def test_copying_in_place_need_not_wait(cuda):
     x, source = ingot.zeros(4, 3, device="cuda"), ingot.arange(12.0).reshape(4, 3).pin_memory()
     waited = cuda.calls.get("cuStreamSynchronize", 0)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ...ir.symbolic import SymFloat, SymInt
@@ -21,6 +22,8 @@ from ..writes import operand, stands_for_number
 from .promote import number_dtype
 from .register import api, deliver
 from .shape import sizes_of
+
+interop = lazy(__package__, "..interop")
 
 
 def require_device(device):
@@ -153,6 +156,9 @@ def as_tensor(data, dtype=None, device=None):
         return t if device is None else put(t, device)
     if isinstance(data, np.ndarray) and data.dtype in dt.BY_NP and (dtype is None or data.dtype == dt.as_dtype(dtype).np):
         return put(_lent(data), device)
+    if hasattr(data, "__cuda_array_interface__"):
+        t = interop.from_cuda_array(data)
+        return put(t if dtype is None else t.to(dtype), t.device if device is None else device)
     return put(made(wrap(array_of(data, dtype))), device)
 
 

@@ -37,6 +37,7 @@ from .traced import Sized, Traced
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, integers, scans,
                 sliding):
     eager.OWN.update(_module.OPERATORS)
+_DEVICE_ORDINAL = 9          # a number of CUpointer_attribute
 count = contexts.count
 why_not = library.why_not
 current = contexts.current
@@ -96,6 +97,20 @@ def before_export(a: DeviceArray, stream):
     if stream in (None, -1) or _handle(stream) == here.handle:
         return
     streams.Stream(a.device, handle=_handle(stream)).wait_event(here.record_event())
+
+
+def after_import(index: int, stream):
+    """Makes our work follow what a producer has put into its stream (DLPack's number)."""
+    here = streams.current(index)
+    if _handle(stream) != here.handle:
+        here.wait_stream(streams.Stream(index, handle=_handle(stream)))
+
+
+def device_of(pointer: int) -> int:
+    """The device that memory lies on."""
+    if not pointer:
+        return contexts.current()
+    return contexts.context().driver.number("cuPointerGetAttribute", _DEVICE_ORDINAL, pointer)
 
 
 def _handle(stream):

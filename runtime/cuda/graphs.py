@@ -34,6 +34,7 @@ class CUDAGraph:
         self.draws: Any = None
         self.generators: list = [default_generator]
         self.ran_in: set = set()            # streams that it was put into
+        self.last: Any = None               # the last of them
 
     def capture_begin(self, pool=None, capture_error_mode: str = "thread_local"):
         """Starts capturing the current stream, which must not be the default one. `pool` is that of another graph, or
@@ -100,12 +101,12 @@ class CUDAGraph:
         if not self.executable:
             self.instantiate()
         stream = streams.current(self.device)
-        if self.draws.keys and self.stream != stream and stream.handle not in self.ran_in:
-            for other in self.ran_in:       # whose replay may still read the keys
-                stream.wait_stream(streams.Stream(self.device, handle=other))
+        if self.draws.keys and self.last not in (None, stream):
+            stream.wait_stream(self.last)       # where the last replay may still read its keys
         self.draws.renew()
         self.driver.cuGraphLaunch(self.executable, stream.handle)
         self.ran_in.add(stream.handle)
+        self.last = stream
         checks.replayed(self.device)
 
     def pool(self) -> int:
@@ -150,7 +151,7 @@ class CUDAGraph:
         if self.memory is not None:
             self.memory.release(self.ran_in)
             self.memory = self.draws = None
-            self.ran_in = set()
+            self.ran_in, self.last = set(), None
 
     def _destroy(self, how, name):
         handle = getattr(self, name)
