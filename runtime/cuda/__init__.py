@@ -173,7 +173,7 @@ def get_device_properties(device=None):
 def device_of(obj):
     """Uses the device of a tensor (or of whatever has a device) inside; anything else changes nothing."""
     there = getattr(obj, "device", None)
-    return device(there.index if getattr(there, "type", None) == "cuda" else None)
+    return device(there.index if isinstance(there, Device) and there.type == "cuda" else None)
 
 
 def get_arch_list() -> list:

@@ -88,7 +88,7 @@ def memory_summary(device=None, abbreviated: bool = False) -> str:
     stats = memory_stats(device)
     columns = ("current", "peak", "allocated", "freed")
     head = ("", "Cur Usage", "Peak Usage", "Tot Alloc", "Tot Freed")
-    rows = [head]
+    rows: list[tuple] = [head]
     for title, name in list(_ROWS.items())[:1 if abbreviated else None]:
         found = [stats.get(f"{name}.all.{column}", 0) for column in columns]
         rows.append((title, *[words(n) if "memory" in title else f"{n}" for n in found]))
