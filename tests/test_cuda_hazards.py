@@ -344,6 +344,18 @@ def test_words_of_programs_that_are_gone_are_not_looked_at(cuda):
     assert not checks._known(0)
 
 
+def test_a_graph_that_is_dropped_while_it_is_captured_ends_the_capture(cuda):
+    x, g, stream = ingot.ones(3, device="cuda"), ingot.cuda.CUDAGraph(), ingot.cuda.Stream()
+    stream.wait_stream(ingot.cuda.current_stream())
+    with stream:
+        g.capture_begin()
+        x + 1
+        del g
+        gc.collect()
+        assert not stream.is_capturing() and not pools.is_capturing()
+        assert (x + 2).tolist() == [3, 3, 3] and pools.allocator(0).capturing == 0
+
+
 def test_streams_part_and_meet_in_a_capture(cuda):
     x, g, other = ingot.zeros(100, device="cuda"), ingot.cuda.CUDAGraph(), ingot.cuda.Stream()
     with ingot.cuda.graph(g):

@@ -145,6 +145,9 @@ class CUDAGraph:
         """Forgets what was captured; its memory may be used for other things."""
         if self.driver is None:
             return
+        if self.memory is not None and self.memory.is_entered:      # nobody will end the capture
+            self.abandon()
+            return
         with pools.beside_captures(self.driver):
             self._destroy("cuGraphExecDestroy", "executable")
             self._destroy("cuGraphDestroy", "captured")

@@ -26,6 +26,7 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
+_counting = threading.Lock()        # held while captures are counted
 
 
 class Memory:
@@ -205,12 +206,19 @@ class Pool:
         """New blocks of this thread come from here; called before the capture begins, since events are asked about."""
         found = allocator(self.device)
         found.settle()
-        found.capturing += 1
+        with _counting:
+            found.capturing += 1
         thread.pool, thread.held, thread.draws = self.number, self.held, draws
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether this thread's new blocks come from here."""
+        return thread.held is self.held
 
     def leave(self):
         """New blocks come from where all do."""
-        allocator(self.device).capturing -= 1
+        with _counting:
+            allocator(self.device).capturing -= 1
         thread.pool, thread.held, thread.draws = 0, None, None
 
     def release(self, streams):
