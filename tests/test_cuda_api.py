@@ -30,6 +30,8 @@ def test_what_a_device_is():
     for other in (ingot.ones(2), None, 3):
         with ingot.cuda.device_of(other):
             assert ingot.cuda.current_device() == 0
+    assert ingot.accelerator.get_memory_info() == ingot.cuda.mem_get_info()
+    assert ingot.accelerator.get_device_capability() == (9, 0) and len(ingot.cuda.default_generators) == 2
     assert ingot.cuda.can_device_access_peer(0, 1) and ingot.cuda.initial_seed() == ingot.initial_seed()
 
 
@@ -141,6 +143,13 @@ def test_memory_is_told_in_all_forms():
     free, total = ingot.cuda.mem_get_info()
     assert ingot.cuda.device_memory_used() == total - free >= ingot.cuda.memory_reserved()
     assert "this process holds" in ingot.cuda.list_gpu_processes() and x.sum().item() == 0
+
+
+def test_totals_start_anew():
+    x = ingot.zeros(1000, device="cuda")
+    assert ingot.cuda.memory_stats()["allocated_bytes.all.allocated"] == 4096
+    ingot.accelerator.reset_accumulated_memory_stats()
+    assert ingot.cuda.memory_stats()["allocated_bytes.all.allocated"] == 0 and x.sum().item() == 0
 
 
 def test_peaks_start_anew_and_a_part_of_memory_may_be_set_aside():

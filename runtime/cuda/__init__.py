@@ -7,6 +7,7 @@ from .. import accelerator
 from ..amp import on_cuda as amp
 from ..api.legacy import CUDA_TYPES
 from ..device import DRIVERS, Device, available
+from ..random import default_generator
 from . import context as contexts
 from . import driver as library
 from . import graphs, memory, nvtx, profiler, random
@@ -83,7 +84,9 @@ _ABSENT = {
 
 
 def __getattr__(name):
-    """Says why there is none of what scripts may ask for."""
+    """The generators of all devices; and why there is none of what else scripts may ask for."""
+    if name == "default_generators":
+        return (default_generator,) * device_count()
     why = _ABSENT.get(name)
     raise AttributeError(f"module 'ingot.cuda' has no attribute {name!r}" + (f": {why}" if why else ""))
 
