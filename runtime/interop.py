@@ -380,7 +380,7 @@ def __deepcopy__(self, memo):
 for _fn in (__dlpack__, __dlpack_device__, __buffer__, __reduce_ex__, __copy__, __deepcopy__):
     setattr(Tensor, _fn.__name__, _fn)
 Tensor.__array_interface__ = property(_array_interface)  # type: ignore[assignment]
-Tensor.__cuda_array_interface__ = property(_cuda_array_interface)  # type: ignore[attr-defined]
+Tensor.__cuda_array_interface__ = property(_cuda_array_interface)  # type: ignore[assignment]
 
 
 # The array API standard.

@@ -95,6 +95,22 @@ def test_threads_may_be_in_one_stream_at_a_time(cuda):
     assert seen == [ingot.cuda.default_stream()] and ingot.cuda.current_stream() == ingot.cuda.default_stream()
 
 
+def test_another_library_may_have_made_another_context_current(cuda):
+    x, y = ingot.ones(4, device="cuda:0"), ingot.ones(4, device="cuda:1")
+
+    class Meddler:
+        def __dlpack__(self, *, stream=None):
+            capsule = x.__dlpack__(stream=stream)
+            cuda.cuCtxSetCurrent(0xC001)
+            return capsule
+
+        def __dlpack_device__(self):
+            return x.__dlpack_device__()
+
+    z = ingot.from_dlpack(Meddler())
+    assert (z + x).tolist() == [2, 2, 2, 2] and (y + 1).tolist() == [2, 2, 2, 2]
+
+
 # Copies.
 
 

@@ -86,7 +86,8 @@ def is_pinned(a) -> bool:
 
 
 def foreign(index: int, pointer: int, shape, dtype, strides, owner) -> DeviceArray:
-    """An array over memory that somebody else owns."""
+    """An array over memory that somebody else owns (and whose code may have made another context current)."""
+    contexts.rebind()
     reach = sum((n - 1) * s for n, s in zip(shape, strides)) + np.dtype(dtype).itemsize
     return DeviceArray(program.KIND, pools.ForeignMemory(index, pointer, reach, owner), shape, dtype, strides)
 

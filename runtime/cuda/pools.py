@@ -284,7 +284,7 @@ class PinnedMemory:
     def settle(self):
         """Takes in pieces whose copies are done; while this thread captures, nothing can be asked about them."""
         with self.lock:
-            while self.ended:
+            while self.ended and not is_capturing():
                 held, device, handles = self.ended.popleft()
                 for handle in handles:
                     held.piece.used_in(streams.Stream(device, handle=handle))
