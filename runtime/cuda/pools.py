@@ -198,16 +198,16 @@ class Pool:
 
     def __init__(self, device: int, number: int | None = None):
         self.device, self.number = device, new_number() if number is None else number
+        self.allocator = allocator(device)          # (a finaliser that asked for it might change this thread's context)
         self._key = self.device, self.number
         self._uses[self._key] = self._uses.get(self._key, 0) + 1
         self.held: list = []
 
     def enter(self, draws=None):
         """New blocks of this thread come from here; called before the capture begins, since events are asked about."""
-        found = allocator(self.device)
-        found.settle()
+        self.allocator.settle()
         with _counting:
-            found.capturing += 1
+            self.allocator.capturing += 1
         thread.pool, thread.held, thread.draws = self.number, self.held, draws
 
     @property
@@ -218,7 +218,7 @@ class Pool:
     def leave(self):
         """New blocks come from where all do."""
         with _counting:
-            allocator(self.device).capturing -= 1
+            self.allocator.capturing -= 1
         thread.pool, thread.held, thread.draws = 0, None, None
 
     def release(self, streams):
@@ -234,7 +234,7 @@ class Pool:
         self.held.clear()
         if not self._uses[self._key]:
             del self._uses[self._key]
-            allocator(self.device).end_pool(self.number, self._streams.pop(self._key))
+            self.allocator.end_pool(self.number, self._streams.pop(self._key))
 
 
 # Page-locked host memory: copies between it and the device need not wait.
