@@ -27,14 +27,14 @@ class World:
     """What a random program works on. Every action keeps to the rules: what another stream made is waited for, and said to be
     used there."""
 
-    def __init__(self, cuda, seed):
-        self.cuda, self.random = cuda, random.Random(seed)
-        self.streams = [[ingot.cuda.default_stream(i), *[ingot.cuda.Stream(i) for _ in range(2)]] for i in (0, 1)]
+    def __init__(self, seed, devices=2, run_some=lambda count: None):
+        self.random, self.devices, self.run_some = random.Random(seed), devices, run_some
+        self.streams = [[ingot.cuda.default_stream(i), *[ingot.cuda.Stream(i) for _ in range(2)]] for i in range(devices)]
         self.tensors, self.graphs, self.coming, self.log = [], [], [], []
         self.traced = jit.trace(lambda x: ((x * 0.5 + 1).tanh(), x.sum()))
 
     def stream(self, device=None):
-        return self.random.choice(self.streams[self.random.randrange(2) if device is None else device])
+        return self.random.choice(self.streams[self.random.randrange(self.devices) if device is None else device])
 
     def some(self) -> Held:
         return self.random.choice(self.tensors) if self.tensors else self.make()
@@ -75,7 +75,10 @@ class World:
 
     def move(self):
         held = self.some()
-        here, there = held.tensor.device.index, 1 - held.tensor.device.index
+        here = held.tensor.device.index
+        there = (here + 1) % self.devices
+        if here == there:
+            return
         one, other = self.stream(here), self.stream(there)
         with other, one:
             self.read(held, one)
@@ -155,7 +158,7 @@ class World:
             raise errors[0]
 
     def tidy(self):
-        self.random.choice([gc.collect, ingot.cuda.empty_cache, lambda: self.cuda.run_some(20)])()
+        self.random.choice([gc.collect, ingot.cuda.empty_cache, lambda: self.run_some(20)])()
 
     def act(self):
         weighed = (self.make, self.compute, self.compute, self.write, self.move, self.send, self.fetch, self.trace,
@@ -163,7 +166,16 @@ class World:
         action = self.random.choice(weighed)
         self.log.append(action.__name__)
         action()
-        self.cuda.run_some(self.random.randrange(6))
+        self.run_some(self.random.randrange(6))
+
+    def run(self, count=150):
+        """So many actions, then a look at everything; what fails says which they were."""
+        try:
+            for _ in range(count):
+                self.act()
+            self.check()
+        except Exception as e:
+            raise AssertionError(f"after {', '.join(self.log[-12:])}: {e}") from e
 
     def check(self):
         for found in self.coming:
@@ -177,13 +189,8 @@ class World:
 @pytest.mark.parametrize("seed", [*range(4), *[pytest.param(n, marks=pytest.mark.slow) for n in range(4, 60)]])
 def test_random_programs_give_what_numpy_gives(seed):
     with mock_cuda.installed(devices=2, memory=40 << 20, seed=seed) as cuda:
-        world = World(cuda, seed)
-        try:
-            for _ in range(150):
-                world.act()
-            world.check()
-        except Exception as e:
-            raise AssertionError(f"seed {seed}, after {', '.join(world.log[-12:])}: {e}") from e
+        world = World(seed, 2, cuda.run_some)
+        world.run()
         del world
         gc.collect()
         assert [ingot.cuda.memory_allocated(i) for i in (0, 1)] == [0, 0]

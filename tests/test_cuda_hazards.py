@@ -251,8 +251,15 @@ def multiplied():
     return lambda: (x @ x).softmax(-1)
 
 
-@pytest.mark.parametrize("make", [looked_up, grown, picked, divided, multiplied], ids=lambda f: f.__name__)
+MAKERS = [looked_up, grown, picked, divided, multiplied]
+
+
+@pytest.mark.parametrize("make", MAKERS, ids=lambda f: f.__name__)
 def test_a_capture_needs_no_run_before(make, cuda):
+    capture_without_a_run(make)
+
+
+def capture_without_a_run(make):
     """What operators load once is loaded beside the capture, and stays when the graph is gone."""
     f, g = make(), ingot.cuda.CUDAGraph()
     with ingot.cuda.graph(g):
@@ -266,6 +273,10 @@ def test_a_capture_needs_no_run_before(make, cuda):
 
 
 def test_page_locked_memory_is_read_anew_by_each_replay(cuda):
+    replay_copies_from_the_host()
+
+
+def replay_copies_from_the_host():
     source, x = ingot.zeros(5).pin_memory(), ingot.ones(5, device="cuda")
     g = ingot.cuda.CUDAGraph()
     with ingot.cuda.graph(g):
@@ -414,6 +425,10 @@ def test_waiting_memory_and_finalisers_do_not_disturb_a_capture(cuda):
 
 
 def test_replays_draw_anew(cuda):
+    draw_by_replays()
+
+
+def draw_by_replays():
     """The numbers of replays are those of the same calls without a graph."""
     x = ingot.ones(50, device="cuda")
 
