@@ -355,6 +355,13 @@ def test_an_index_out_of_range_in_a_replay_by_hand_is_raised(cuda):
     at.fill_(1)
     g.replay()
     assert y.sum().item() == 15
+    other = ingot.cuda.CUDAGraph()
+    with ingot.cuda.graph(other):
+        z = table + 1
+    other.replay()
+    before = cuda.calls["cuMemcpyDtoHAsync_v2"]
+    z.tolist()
+    assert cuda.calls["cuMemcpyDtoHAsync_v2"] == before + 1, "a graph that checks nothing is not asked about"
 
 
 def test_words_of_programs_that_are_gone_are_not_looked_at(cuda):

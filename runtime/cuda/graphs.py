@@ -32,6 +32,7 @@ class CUDAGraph:
         self.driver: Any = None
         self.stream: Any = None
         self.draws: Any = None
+        self.words: list = []               # what its launches may note errors in
         self.generators: list = [default_generator]
         self.ran_in: set = set()            # streams that it was put into
         self.last: Any = None               # the last of them
@@ -70,6 +71,7 @@ class CUDAGraph:
             self.driver.cuStreamEndCapture(self.stream.handle, byref(graph))
             self.captured = graph.value or 0
             self.draws.finish()
+            self.words = checks.kept(self.memory.held)
             if not self.keeps:
                 self.instantiate()
         except DeviceError as e:
@@ -107,7 +109,8 @@ class CUDAGraph:
         self.driver.cuGraphLaunch(self.executable, stream.handle)
         self.ran_in.add(stream.handle)
         self.last = stream
-        checks.replayed(self.device)
+        for words in self.words:
+            checks.launched(words)
 
     def pool(self) -> int:
         """The number of the memory pool, which another graph may share."""
@@ -154,6 +157,7 @@ class CUDAGraph:
         if self.memory is not None:
             self.memory.release(self.ran_in)
             self.memory = self.draws = None
+            self.words = []
             self.ran_in, self.last = set(), None
 
     def _destroy(self, how, name):
