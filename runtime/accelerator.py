@@ -67,16 +67,17 @@ class device_index:
 
     def __init__(self, index, /):
         self.index = index
+        self.before: list = []          # what to go back to, for each `with`
 
     def __enter__(self):
         if self.index is not None:
-            self.before = current_device_index()
+            self.before.append(current_device_index())
             set_device_index(self.index)
         return self
 
     def __exit__(self, *exc):
         if self.index is not None:
-            set_device_index(self.before)
+            set_device_index(self.before.pop())
 
 
 def synchronize(device=None, /):

@@ -27,6 +27,10 @@ def test_what_a_device_is():
     x = ingot.ones(2, device="cuda:1")
     with ingot.cuda.device_of(x):
         assert ingot.cuda.current_device() == 1
+    for there in (ingot.cuda.device(1), ingot.accelerator.device_index(1)):
+        with there, ingot.cuda.device(0), there, there:
+            assert ingot.cuda.current_device() == 1
+        assert ingot.cuda.current_device() == 0
     for other in (ingot.ones(2), None, 3):
         with ingot.cuda.device_of(other):
             assert ingot.cuda.current_device() == 0

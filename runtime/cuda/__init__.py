@@ -146,16 +146,17 @@ class device:
             self.index = Device(device).index
         if self.index is not None and self.index < 0:
             self.index = None
+        self.before: list = []          # what to go back to, for each `with`
 
     def __enter__(self):
         if self.index is not None:
-            self.before = current_device()
+            self.before.append(current_device())
             set_device(self.index)
         return self
 
     def __exit__(self, *exc):
         if self.index is not None:
-            set_device(self.before)
+            set_device(self.before.pop())
 
 
 def get_device_name(device=None) -> str:
