@@ -4,8 +4,8 @@ from ..ir.errors import DeviceError
 from .device import DRIVERS, Device, available
 
 __all__ = ["current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
-           "device_index", "empty_cache", "is_available", "max_memory_allocated", "max_memory_reserved",
-           "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
+           "device_index", "empty_cache", "get_device_capability", "get_memory_info", "is_available", "max_memory_allocated",
+           "max_memory_reserved", "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats",
            "reset_peak_memory_stats", "set_device_idx", "set_device_index", "set_stream", "synchronize"]
 
 
@@ -67,16 +67,17 @@ class device_index:
 
     def __init__(self, index, /):
         self.index = index
+        self.before: list = []          # what to go back to, for each `with`
 
     def __enter__(self):
         if self.index is not None:
-            self.before = current_device_index()
+            self.before.append(current_device_index())
             set_device_index(self.index)
         return self
 
     def __exit__(self, *exc):
         if self.index is not None:
-            set_device_index(self.before)
+            set_device_index(self.before.pop())
 
 
 def synchronize(device=None, /):
@@ -134,4 +135,16 @@ def reset_peak_memory_stats(device=None, /):
 
 def reset_accumulated_memory_stats(device=None, /):
     """Starts counting totals anew."""
-    reset_peak_memory_stats(device)
+    if is_available() or device is not None:
+        driver().reset_totals(index_of(device))
+
+
+def get_memory_info(device=None, /) -> tuple:
+    """(free, total) bytes of an accelerator."""
+    backend, index = driver(), index_of(device)
+    return backend.free_memory(index), backend.total_memory(index)
+
+
+def get_device_capability(device=None, /) -> tuple:
+    """The version of what an accelerator can do: (major, minor)."""
+    return driver().capability(index_of(device))

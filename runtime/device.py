@@ -14,7 +14,8 @@ EVERYWHERE = ("cpu", "meta")        # those that every machine has, one of each
 
 # What a backend offers, by kind of device: an object with count(), current(), set_current(index), synchronize(index),
 # empty_cache(), name(index), capability(index), properties(index), total_memory(index), free_memory(index),
-# memory(index) -> dict of byte counts by name, reset_peak(index), stream(index), event(timing); and for arrays there:
+# memory(index) -> dict of byte counts by name, reset_peak(index), reset_totals(index), stream(index), event(timing); and for
+# arrays there:
 # to_device(array, index, wait), to_host(array, wait), run(op, inputs, params), write(dst, src), filled(shape, dtype, value,
 # index), mark(index), contiguous, copied and converted(array), traced(graph, owned, targets).
 DRIVERS: dict[str, Any] = {"cuda": lazy(__package__, ".cuda.backend")}

@@ -16,7 +16,7 @@ from ..ir.ops.assign import run_chain
 from . import dlpack_codes
 from .api.register import FUNCTIONS
 from .device import DRIVERS, available, require
-from .device_array import DeviceArray
+from .device_array import DeviceArray, contiguous_strides
 from .dispatch import route_kernels
 from .placement import moved
 from .state import tls
@@ -181,6 +181,33 @@ def _array_interface(self) -> dict:
         raise AttributeError(f"the array interface has no {self._a.dtype}")
     self._storage.lend()      # an address tells nobody when it is forgotten
     return self.numpy().__array_interface__
+
+
+def _cuda_array_interface(self) -> dict:
+    """The description of this tensor's memory on a GPU that CuPy and Numba read; the stream is the one that our work is in."""
+    a = self._a
+    if not self.is_cuda or a.dtype in dlpack_codes.CODES:
+        raise AttributeError(f"a tensor of {self.dtype} on {self.device} has no __cuda_array_interface__")
+    if self.requires_grad:
+        raise ExportError("a tensor that requires grad cannot be exported; use .detach()")
+    self._storage.lend()
+    return {"shape": a.shape, "typestr": a.dtype.str, "descr": [("", a.dtype.str)], "version": 3,
+            "strides": None if a.is_contiguous else a.strides, "data": (a.pointer if a.size else 0, False),
+            "stream": a.backend.import_stream(a.device)}
+
+
+def from_cuda_array(x) -> Tensor:
+    """A tensor over the memory on a GPU that an object describes by `__cuda_array_interface__`."""
+    said, backend = x.__cuda_array_interface__, DRIVERS["cuda"]
+    pointer, kind = said["data"][0], dt.from_numpy(np.dtype(said["typestr"])).np
+    if said.get("mask") is not None:
+        raise DTypeError("a tensor cannot be made over memory with a mask")
+    route_kernels()
+    index, shape = backend.device_of(pointer), tuple(said["shape"])
+    if said.get("stream") is not None:
+        backend.after_import(index, said["stream"])
+    strides = said.get("strides") or contiguous_strides(shape, kind.itemsize)
+    return wrap(backend.foreign(index, pointer, shape, kind, tuple(strides), x))
 
 
 _PYBUF_WRITABLE = 1
@@ -353,6 +380,7 @@ def __deepcopy__(self, memo):
 for _fn in (__dlpack__, __dlpack_device__, __buffer__, __reduce_ex__, __copy__, __deepcopy__):
     setattr(Tensor, _fn.__name__, _fn)
 Tensor.__array_interface__ = property(_array_interface)  # type: ignore[assignment]
+Tensor.__cuda_array_interface__ = property(_cuda_array_interface)  # type: ignore[assignment]
 
 
 # The array API standard.

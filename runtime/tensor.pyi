@@ -59,6 +59,10 @@ class Tensor:
         """Whether some element equals `element`."""
     def __copy__(self) -> Tensor:
         """A new tensor over the same memory."""
+    @builtins.property
+    def __cuda_array_interface__(self) -> builtins.dict:
+        """The description of this tensor's memory on a GPU that CuPy and Numba read; the stream is the one that our work is
+        in."""
     def __deepcopy__(self, memo) -> Tensor:
         """A copy in new memory; tensors that share memory share the copy as well."""
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None) -> Any:
@@ -1457,7 +1461,7 @@ class Tensor:
     def type(self, dtype=None, non_blocking: builtins.bool = False) -> Any:
         """The name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
     def type_as(self, other) -> Tensor:
-        """This tensor in another one's dtype."""
+        """This tensor in another one's dtype and on its device."""
     def unbind(self, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """Every index along a dimension, as a tuple of views."""
     @overload

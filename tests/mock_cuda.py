@@ -35,7 +35,7 @@ from ingot.runtime.cuda import (
     tuning,
 )
 from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda.memory import Allocator
+from ingot.runtime.cuda.allocator import Allocator
 from mock_cuda_driver import MockDriver, Violation
 
 REAL_CACHE, REAL_LOAD = compiler.cache, compiler._load

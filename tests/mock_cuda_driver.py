@@ -6,59 +6,38 @@ import ctypes
 import gc
 import json
 import random
-import threading
 
 import numpy as np
 
 import mock_cuda_triton
 from ingot.runtime.cuda import launch
+from mock_cuda_rules import (
+    BAD_HANDLE,
+    CAPTURE_INVALIDATED,
+    CAPTURE_UNJOINED,
+    CAPTURE_UNSUPPORTED,
+    CAPTURED_EVENT,
+    IN_A_CONTEXT,
+    INVALID,
+    MOST_PROGRAMS,
+    NO_CONTEXT,
+    NO_MEMORY,
+    NOT_IN_A_CAPTURE,
+    NOT_READY,
+    OK,
+    RELAXED,
+    Capture,
+    Event,
+    Stream,
+    Thread,
+    Violation,
+)
 
-OK, INVALID, NO_MEMORY, NO_CONTEXT, BAD_HANDLE, NOT_READY = 0, 1, 2, 201, 400, 600
-CAPTURE_UNSUPPORTED, CAPTURE_INVALIDATED, CAPTURE_UNJOINED, CAPTURED_EVENT = 900, 901, 904, 907
-_RELAXED = 2
 _ATTRIBUTES = {8: 49152, 10: 32, 16: 4, 75: 9, 76: 0, 97: 232448, 39: 2048, 82: 65536, 18: 0, 38: 50 << 20}
-
-
-class Violation(AssertionError):
-    """Something that a real device would not forgive."""
 
 
 def _set(reference, value):
     reference._obj.value = value
-
-
-class Capture:
-    """A capture under way: what it was given, in the order in which it was, by the streams that take part.
-
-    open    streams besides the first that were given work which the first does not wait for yet
-    broken  whether something was asked for that no capture survives
-    """
-
-    def __init__(self, stream, mode):
-        self.stream, self.mode, self.work = stream, mode, []
-        self.streams, self.open, self.broken = [stream], set(), False
-
-
-class Stream:
-    """Work that has not run yet; `captured` is the capture that takes it instead."""
-
-    def __init__(self, device):
-        self.device, self.queue, self.captured = device, [], None
-
-
-class Event:
-    """How often it was recorded, and up to which recording it was reached; in which capture, if it was in one."""
-
-    def __init__(self, device):
-        self.device, self.recorded, self.reached = device, 0, 0
-        self.time, self.captured, self.stream = 0.0, None, None
-
-
-class Thread(threading.local):
-    """What the driver knows of a thread: the device whose context is current, its capture, and what may be asked meanwhile."""
-
-    device = capture = None
-    mode = 0
 
 
 class MockDriver:
@@ -95,9 +74,9 @@ class MockDriver:
             self.calls[name] = self.calls.get(name, 0) + 1
             if name in self.failing:
                 return self.failing[name]
-            if name in _IN_A_CONTEXT and self.thread.device is None:
+            if name in IN_A_CONTEXT and self.thread.device is None:
                 return NO_CONTEXT
-            if name in _NOT_IN_A_CAPTURE and self.breaks_a_capture():
+            if name in NOT_IN_A_CAPTURE and self.breaks_a_capture():
                 return CAPTURE_UNSUPPORTED
             return found(*args)
 
@@ -110,7 +89,7 @@ class MockDriver:
     def breaks_a_capture(self) -> bool:
         """Whether this thread captures and may not ask for what waits or has to do with all streams; the capture is lost."""
         capture = self.thread.capture
-        if capture is None or _RELAXED in (capture.mode, self.thread.mode):
+        if capture is None or RELAXED in (capture.mode, self.thread.mode):
             return False
         capture.broken = True
         return True
@@ -186,7 +165,14 @@ class MockDriver:
         return OK
 
     def cuCtxGetStreamPriorityRange(self, low, high):
+        _set(low, 0)
+        _set(high, -5)
         return OK
+
+    def cuProfilerStart(self):
+        return OK
+
+    cuProfilerStop = cuProfilerStart
 
     # Memory.
 
@@ -305,7 +291,9 @@ class MockDriver:
         return self.put(stream, work)
 
     def cuPointerGetAttribute(self, out, attribute, pointer):
-        return OK
+        home = next((d for start, (d, b) in self.blocks.items() if start <= pointer < start + b.nbytes), None)
+        _set(out, home or 0)
+        return INVALID if home is None else OK
 
     # Streams and events.
 
@@ -507,6 +495,11 @@ class MockDriver:
     def cuGraphUpload(self, executable, stream):
         return OK
 
+    def cuGraphDebugDotPrint(self, graph, path, flags):
+        with open(path, "w") as f:
+            f.write(f"digraph {{ /* {len(self.graphs[graph])} nodes */ }}")
+        return OK
+
     # Kernels.
 
     def cuModuleLoadData(self, out, code):
@@ -544,7 +537,7 @@ class MockDriver:
         places = (ctypes.c_void_p * len(kinds)).from_address(parameters)
         values = [_PARAMETER[k].from_address(p).value for k, p in zip(kinds, places)]
         grid = tuple(config.grid)
-        if not all(1 <= n <= most for n, most in zip(grid, _MOST_PROGRAMS)):
+        if not all(1 <= n <= most for n, most in zip(grid, MOST_PROGRAMS)):
             return INVALID
         self.launches.append({"name": kernel["name"], "grid": grid, "block": tuple(config.block), "shared": config.shared,
                               "stream": config.stream or 0, "values": values})
@@ -579,19 +572,6 @@ class MockDriver:
         raise Violation(f"{name} is given {address:#x}, which is no device memory")
 
 
-_MOST_PROGRAMS = (1 << 31) - 1, 65535, 65535
-
-# What needs a context that is current in the thread, and what no thread may ask for while it captures (unless it said that
-# it knows what it does).
-_IN_A_CONTEXT = frozenset((
-    "cuCtxSynchronize", "cuMemGetInfo_v2", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost",
-    "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoHAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyPeerAsync", "cuMemsetD8Async",
-    "cuMemsetD32Async", "cuStreamCreateWithPriority", "cuStreamSynchronize", "cuStreamQuery", "cuStreamWaitEvent",
-    "cuStreamIsCapturing", "cuEventCreate", "cuEventRecord", "cuStreamBeginCapture_v2", "cuStreamEndCapture", "cuGraphLaunch",
-    "cuGraphInstantiateWithFlags", "cuModuleLoadData", "cuModuleGetFunction", "cuLaunchKernelEx"))
-_NOT_IN_A_CAPTURE = frozenset((
-    "cuCtxSynchronize", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuStreamSynchronize",
-    "cuStreamQuery", "cuEventSynchronize", "cuEventQuery", "cuModuleLoadData", "cuModuleUnload"))
 _PARAMETER = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "fp32": ctypes.c_float, "fp64": ctypes.c_double,
               "i8": ctypes.c_int8, "i16": ctypes.c_int16, "u8": ctypes.c_uint8, "u16": ctypes.c_uint16,
               "u32": ctypes.c_uint32, "u64": ctypes.c_uint64}

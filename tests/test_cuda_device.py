@@ -10,7 +10,10 @@ import numpy as np
 import pytest
 
 import ingot
+import test_cuda_fuzz as fuzz
+import test_cuda_hazards as hazards
 import test_cuda_ops as table
+import test_cuda_programs as programs
 import test_float8 as float8
 import test_triton_prologues as prologues
 from ingot import jit
@@ -112,6 +115,32 @@ def test_memory_is_shared_with_torch():
         assert x[0, :3].tolist() == [1, 2, 3]
         back = ingot.from_dlpack(torch.full((3, 5), 7, device="cuda").to(seen.dtype))
         assert back.device.type == "cuda" and back.dtype is dtype and back.tolist() == [[7] * 5] * 3
+
+
+@pytest.mark.parametrize("program", programs.PROGRAMS, ids=lambda f: f.__name__)
+def test_programs_give_what_they_give_on_the_cpu(program):
+    if "two_parts" in program.__name__ and ingot.cuda.device_count() < 2:
+        pytest.skip("there is one GPU")
+    ingot.manual_seed(1337)
+    want = program("cpu")
+    ingot.manual_seed(1337)
+    loose = 2e-2 if program is programs.nanogpt else 1e-3
+    np.testing.assert_allclose(program("cuda"), want, rtol=loose, atol=loose)
+
+
+def test_threads_and_captures_find_what_they_need():
+    x = ingot.arange(1000.0, device="cuda")
+    warm = (x * 2 + 1).sum().item()
+    assert hazards.in_thread(lambda: (x * 2 + 1).sum().item()) == warm
+    for make in hazards.MAKERS:
+        hazards.capture_without_a_run(make)
+    hazards.replay_copies_from_the_host()
+    hazards.draw_by_replays()
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_random_programs_over_streams_and_graphs(seed):
+    fuzz.World(seed, ingot.cuda.device_count()).run()
 
 
 def test_copies_overlap_with_work():

@@ -10,7 +10,7 @@ import ingot
 import mock_cuda
 from ingot.ir.errors import OutOfMemoryError
 from ingot.runtime.cuda import pools, streams
-from ingot.runtime.cuda.memory import MIDDLE_SEGMENT, ROUND, SMALL, SMALL_SEGMENT, Allocator, words
+from ingot.runtime.cuda.allocator import MIDDLE_SEGMENT, ROUND, SMALL, SMALL_SEGMENT, Allocator, words
 
 
 class Device:

@@ -9,6 +9,8 @@ from ...ir.errors import ArgumentError, AutogradError, DTypeError
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..device import available
+from ..placement import beside
+from ..state import tls
 from ..tensor import Tensor
 
 __all__ = ["GradScaler", "OptState"]
@@ -98,7 +100,7 @@ class GradScaler:
                         g = p.grad = g.coalesce()
                         g = g.values()
                     bad = g.isfinite().all().logical_not()
-                    found = bad if found is None else found.logical_or(bad)
+                    found = bad if found is None else found.logical_or(beside(bad, found))
                     g.mul_(inverse.to(g.dtype))
         return found
 
@@ -116,6 +118,8 @@ class GradScaler:
         if state.found_inf is None:
             raise AutogradError("No inf checks were recorded for this optimizer: none of its parameters has a gradient.")
         state.stage = OptState.STEPPED
+        if tls.m.recorder is None:
+            state.found_inf = state.found_inf.cpu()         # where `update` looks at it again, without waiting for a device
         return None if bool(state.found_inf) else optimizer.step(*args, **kwargs)
 
     def update(self, new_scale=None):
@@ -143,7 +147,7 @@ class GradScaler:
             raise AutogradError("No inf checks were recorded prior to update.")
         bad = found[0]
         for other in found[1:]:
-            bad = bad.logical_or(other)
+            bad = bad.logical_or(beside(other, bad))
         where = FUNCTIONS["where"]
         steps = where(bad, 0, self._growth_tracker + 1).to(dt.int32)
         full = steps >= self._growth_interval

@@ -130,16 +130,19 @@ _LEGACY_NAMES = {d: f"ingot.{name}Tensor" for name, d in _LEGACY.items()}
 def type_(self, dtype=None, non_blocking=False) -> Any:
     """The name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
     if dtype is None:
-        return _LEGACY_NAMES.get(self.dtype, f"ingot.{self.dtype.name}")
+        name = _LEGACY_NAMES.get(self.dtype, f"ingot.{self.dtype.name}")
+        return name.replace("ingot.", "ingot.cuda.") if self.is_cuda else name
+    device = getattr(dtype, "tensor_device", None)
     if isinstance(dtype, str) and dtype.endswith("Tensor"):
-        dtype = _LEGACY.get(dtype.rpartition(".")[2].removesuffix("Tensor"), dtype)
-    return to(self, getattr(dtype, "tensor_dtype", dtype))
+        path, _, name = dtype.rpartition(".")
+        device, dtype = "cuda" if path.endswith(".cuda") else "cpu", _LEGACY.get(name.removesuffix("Tensor"), dtype)
+    return to(self, device, getattr(dtype, "tensor_dtype", dtype), non_blocking=non_blocking)
 
 
 @api(function=False)
 def type_as(self, other):
-    """This tensor in another one's dtype."""
-    return to(self, other.dtype)
+    """This tensor in another one's dtype and on its device."""
+    return to(self, other)
 
 
 def _converter(d):

@@ -47,7 +47,7 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     n = -((start - end) // step) if exact else math.ceil((end - start) / step)
     if d.is_integer:
         start, step = as_int(start), as_int(step)
-    return finish(_progression(as_int(n), start, step, d, mark_for(device)), out, requires_grad, "arange", device)
+    return finish(_progression(as_int(n), start, step, d, mark_for(device)), out, requires_grad, "arange", device, pin_memory)
 
 
 def _progression(n, start, step, d, mark):
@@ -121,9 +121,9 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     if mark is None and _is_long(int(steps), d):
         low, high, n = _bound(start), _bound(end), int(steps)
         made = wrap(kernels.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
-        return finish(made, out, requires_grad, "linspace", device)
+        return finish(made, out, requires_grad, "linspace", device, pin_memory)
     made = _evenly(start, end, int(steps), lambda x: ew.cast.call(x, dtype=d), mark)
-    return finish(made, out, requires_grad, "linspace", device)
+    return finish(made, out, requires_grad, "linspace", device, pin_memory)
 
 
 @api(method=False)
@@ -133,7 +133,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     require_device(device)
     d = dtype_for(dtype, out)
     made = _evenly(start, end, int(steps), lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
-    return finish(made, out, requires_grad, "logspace", device)
+    return finish(made, out, requires_grad, "logspace", device, pin_memory)
 
 
 def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:

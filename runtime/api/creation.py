@@ -8,19 +8,22 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ...ir.symbolic import SymFloat, SymInt
 from ..creation import array_of
 from ..device import CPU, META, as_device, require
 from ..dispatch import kernel_of
-from ..placement import mark_on, put
+from ..placement import mark_on, pinned, put
 from ..state import Defaults, tls
 from ..tensor import Tensor, shape_of, wrap
 from ..writes import operand, stands_for_number
 from .promote import number_dtype
 from .register import api, deliver
 from .shape import sizes_of
+
+interop = lazy(__package__, "..interop")
 
 
 def require_device(device):
@@ -48,13 +51,20 @@ def known(data):
     return data if recorder is None or type(data) is not np.ndarray else recorder.given(data)
 
 
-def finish(t: Tensor, out, requires_grad: bool, name: str, device=None) -> Tensor:
+def finish(t: Tensor, out, requires_grad: bool, name: str, device=None, pin_memory: bool = False) -> Tensor:
     """A new tensor as the caller asked for it."""
     if device is not None or Defaults.device != "cpu":
         t = put(t, device if out is None else out.device)
     if out is not None:
         return deliver(t, out, name)
+    if pin_memory:
+        t = _pinned(t)
     return t.requires_grad_() if requires_grad else t
+
+
+def _pinned(t):
+    """A new tensor in page-locked memory, which is no matter of a recorded function's."""
+    return t if tls.m.recorder is not None else pinned(t)
 
 
 def filled(like, shape, value, dtype) -> Tensor:
@@ -123,7 +133,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
         t = _of_numbers(data, dtype)
     else:
         t = made(wrap(array_of(data, dtype)))
-    return finish(t, None, requires_grad, "tensor", t.device if device is None and isinstance(data, Tensor) else device)
+    return finish(t, None, requires_grad, "tensor", t.device if device is None and isinstance(data, Tensor) else device,
+                  pin_memory)
 
 
 def _of_numbers(data, dtype) -> Tensor:
@@ -145,6 +156,9 @@ def as_tensor(data, dtype=None, device=None):
         return t if device is None else put(t, device)
     if isinstance(data, np.ndarray) and data.dtype in dt.BY_NP and (dtype is None or data.dtype == dt.as_dtype(dtype).np):
         return put(_lent(data), device)
+    if hasattr(data, "__cuda_array_interface__"):
+        t = interop.from_cuda_array(data)
+        return put(t if dtype is None else t.to(dtype), t.device if device is None else device)
     return put(made(wrap(array_of(data, dtype))), device)
 
 
@@ -198,29 +212,30 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 # Constants.
 
 
-def _constant(sizes, size, value, dtype, device, out, requires_grad):
+def _constant(sizes, size, value, dtype, device, out, requires_grad, pin_memory):
     require_device(device)
     shape = sizes_of(sizes if size is None else (size,))
-    return finish(filled(mark_for(device), shape, value, dtype_for(dtype, out)), out, requires_grad, "out=", device)
+    return finish(filled(mark_for(device), shape, value, dtype_for(dtype, out)), out, requires_grad, "out=", device,
+                  pin_memory)
 
 
 @api(method=False)
 def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Zeros."""
-    return _constant(sizes, size, 0, dtype, device, out, requires_grad)
+    return _constant(sizes, size, 0, dtype, device, out, requires_grad, pin_memory)
 
 
 @api(method=False)
 def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Ones."""
-    return _constant(sizes, size, 1, dtype, device, out, requires_grad)
+    return _constant(sizes, size, 1, dtype, device, out, requires_grad, pin_memory)
 
 
 @api(method=False)
 def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):
     """A tensor whose values are yet to be written (they are zeros until then)."""
-    return _constant(sizes, size, 0, dtype, device, out, requires_grad)
+    return _constant(sizes, size, 0, dtype, device, out, requires_grad, pin_memory)
 
 
 @api(method=False)
@@ -230,7 +245,7 @@ def empty_strided(size, stride, *, dtype=None, layout=None, device=None, require
     reach = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
     flat = filled(mark_for(device), (reach,), 0, dtype_or_default(dtype))
     t = sh.as_strided(flat, shape=tuple(size), strides=tuple(stride), offset=0)
-    return finish(t, None, requires_grad, "empty_strided", device)
+    return finish(t, None, requires_grad, "empty_strided", device, pin_memory)
 
 
 def dtype_for(dtype, out) -> dt.DType:
@@ -251,15 +266,15 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
         like = fill_value if out is None else out
         dtype = like.dtype if isinstance(like, Tensor) else number_dtype(like)
     made_there = filled(mark_for(device), sizes_of((size,)), number_of(fill_value), dt.as_dtype(dtype))
-    return finish(made_there, out, requires_grad, "full", device)
+    return finish(made_there, out, requires_grad, "full", device, pin_memory)
 
 
 @api(method=False)
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A 0-d tensor of the default dtype."""
     require_device(device)
-    t = put(filled(mark_for(device), (), number_of(s), dtype_or_default(dtype)), device)
-    return t.requires_grad_() if requires_grad else t
+    t = filled(mark_for(device), (), number_of(s), dtype_or_default(dtype))
+    return finish(t, None, requires_grad, "scalar_tensor", device, pin_memory)
 
 
 @api(method=False)
@@ -273,7 +288,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     run, mark = tls.m, mark_for(device)
     plain = mark is None and not run.special
     ones = wrap(run.run(_diagonal_array, n, m, d)) if plain else of_counts(_diagonal, n, m, d, mark=mark)
-    return finish(ones, out, requires_grad, "eye", device)
+    return finish(ones, out, requires_grad, "eye", device, pin_memory)
 
 
 def _diagonal(count, n, m, d):
@@ -289,61 +304,62 @@ def _diagonal_array(n, m, d):
 # Like another tensor.
 
 
-def _like(input, shape, value, dtype, device, requires_grad):
+def _like(input, shape, value, dtype, device, requires_grad, pin_memory):
     require_device(device)
     there = input if device is None or as_device(device).type == input.device.type else None
     t = filled(there, shape, value, input.dtype if dtype is None else dt.as_dtype(dtype))
     t = t if device is None else put(t, device)
+    t = _pinned(t) if pin_memory else t
     return t.requires_grad_() if requires_grad else t
 
 
 @api(method=False)
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Zeros of the shape and dtype of another tensor."""
-    return _like(input, shape_of(input), 0, dtype, device, requires_grad)
+    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory)
 
 
 @api(method=False)
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Ones of the shape and dtype of another tensor."""
-    return _like(input, shape_of(input), 1, dtype, device, requires_grad)
+    return _like(input, shape_of(input), 1, dtype, device, requires_grad, pin_memory)
 
 
 @api(method=False)
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """A tensor of the shape and dtype of another, its values yet to be written."""
-    return _like(input, shape_of(input), 0, dtype, device, requires_grad)
+    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory)
 
 
 @api(method=False)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
               pin_memory=False):
     """One value everywhere, of the shape and dtype of another tensor."""
-    return _like(input, shape_of(input), number_of(fill_value), dtype, device, requires_grad)
+    return _like(input, shape_of(input), number_of(fill_value), dtype, device, requires_grad, pin_memory)
 
 
 @api(function=False)
 def new_zeros(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Zeros of this tensor's dtype."""
-    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad)
+    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory)
 
 
 @api(function=False)
 def new_ones(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Ones of this tensor's dtype."""
-    return _like(self, sizes_of(sizes if size is None else (size,)), 1, dtype, device, requires_grad)
+    return _like(self, sizes_of(sizes if size is None else (size,)), 1, dtype, device, requires_grad, pin_memory)
 
 
 @api(function=False)
 def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor of this one's dtype, its values yet to be written."""
-    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad)
+    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory)
 
 
 @api(function=False)
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """One value everywhere, of this tensor's dtype."""
-    return _like(self, sizes_of((size,)), number_of(fill_value), dtype, device, requires_grad)
+    return _like(self, sizes_of((size,)), number_of(fill_value), dtype, device, requires_grad, pin_memory)
 
 
 @api(function=False)

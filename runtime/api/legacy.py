@@ -1,13 +1,16 @@
-"""Tensor types by their old names: FloatTensor(2, 3), LongTensor([1, 2]), isinstance(x, BoolTensor); and as default."""
+"""Tensor types by their old names: FloatTensor(2, 3), LongTensor([1, 2]), isinstance(x, BoolTensor); and as default. Those of
+`ingot.cuda` make tensors on a GPU.
+"""
 
 import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
 from ..device import set_default_device
+from ..placement import put
 from ..state import set_default_dtype
 from ..tensor import Tensor
-from .creation import filled, require_device, tensor
+from .creation import filled, mark_for, require_device, tensor
 from .register import FUNCTIONS, api
 
 
@@ -15,24 +18,28 @@ class TensorType(type):
     """The type of the old names: calling one makes a Tensor, and a Tensor of its dtype is an instance of it."""
 
     tensor_dtype: dt.DType
+    tensor_device: str | None
 
     def __call__(cls, *data, device=None):
+        device = cls.tensor_device if device is None else device
         require_device(device)
         if all(isinstance(n, (int, np.integer)) for n in data):
-            return filled(None, tuple(int(n) for n in data) or (0,), 0, cls.tensor_dtype)
-        if len(data) == 1 and isinstance(data[0], Tensor) and data[0].dtype is cls.tensor_dtype:
+            return put(filled(mark_for(device), tuple(int(n) for n in data) or (0,), 0, cls.tensor_dtype), device)
+        if len(data) == 1 and isinstance(data[0], cls):
             return data[0].detach()
         if len(data) == 1 and type(data[0]).__name__ == "Size":
-            return filled(None, data[0], 0, cls.tensor_dtype)
-        return tensor(*data, dtype=cls.tensor_dtype)
+            return put(filled(mark_for(device), data[0], 0, cls.tensor_dtype), device)
+        return tensor(*data, dtype=cls.tensor_dtype, device=device)
 
     def __instancecheck__(cls, x):
-        return isinstance(x, Tensor) and x.dtype is cls.tensor_dtype
+        return isinstance(x, Tensor) and x.dtype is cls.tensor_dtype and x.is_cuda == (cls.tensor_device == "cuda")
 
 
-def _legacy(name, dtype):
-    return TensorType(name, (), {"tensor_dtype": dtype, "__doc__": f"Tensors of {dtype.name}, by their old name.",
-                                 "__module__": "ingot"})
+def _legacy(name, dtype, device=None):
+    where = f" on a {device} device" if device else ""
+    return TensorType(name, (), {"tensor_dtype": dtype, "tensor_device": device,
+                                 "__doc__": f"Tensors of {dtype.name}{where}, by their old name.",
+                                 "__module__": f"ingot.{device}" if device else "ingot"})
 
 
 LEGACY_DTYPES = {"FloatTensor": dt.float32, "DoubleTensor": dt.float64, "HalfTensor": dt.float16, "BFloat16Tensor": dt.bfloat16,
@@ -40,6 +47,7 @@ LEGACY_DTYPES = {"FloatTensor": dt.float32, "DoubleTensor": dt.float64, "HalfTen
                  "ByteTensor": dt.uint8, "BoolTensor": dt.bool_}
 for _name, _dtype in LEGACY_DTYPES.items():
     FUNCTIONS[_name] = _legacy(_name, _dtype)
+CUDA_TYPES = {_name: _legacy(_name, _dtype, "cuda") for _name, _dtype in LEGACY_DTYPES.items()}
 
 
 @api(method=False)
@@ -48,6 +56,7 @@ def set_default_tensor_type(t):
     "torch.cuda.FloatTensor" or the type itself. Newer: set_default_dtype, set_default_device."""
     if isinstance(t, TensorType):
         set_default_dtype(t.tensor_dtype)
+        set_default_device(t.tensor_device or "cpu")
         return
     _, *device, name = t.split(".") if isinstance(t, str) and "." in t else ("", str(t))
     kind = FUNCTIONS[name] if name.endswith("Tensor") and name in FUNCTIONS else None

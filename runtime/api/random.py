@@ -52,7 +52,7 @@ def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, 
     no_more("rand", named)
     require_device(device)
     made = drawn(rn.uniform, draw_key(generator, device), shape, float_dtype(dtype, takes_complex=True))
-    return finish(made, out, requires_grad, "rand", device)
+    return finish(made, out, requires_grad, "rand", device, pin_memory)
 
 
 @api(method=False)
@@ -63,7 +63,7 @@ def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,
     no_more("randn", named)
     require_device(device)
     made = drawn(rn.normal, draw_key(generator, device), shape, float_dtype(dtype, takes_complex=True))
-    return finish(made, out, requires_grad, "randn", device)
+    return finish(made, out, requires_grad, "randn", device, pin_memory)
 
 
 def no_more(name, named):
@@ -83,7 +83,7 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.i
         low, high, size = (0, low, high if size is None else size)
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
     result = rn.randint.call(draw_key(generator, device), shape=given_sizes((size,)), low=int(low), high=int(high), dtype=d)
-    return finish(result, out, requires_grad, "randint", device)
+    return finish(result, out, requires_grad, "randint", device, pin_memory)
 
 
 @api(method=False)
@@ -93,7 +93,7 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
     if n < 0:
         raise ArgumentError(f"randperm takes a length of at least 0, got {n}")
     order = untaped(_order_of_noise, draw_key(generator, device), n)
-    return finish(to_dtype(order, dt.as_dtype(dtype or dt.int64)), out, requires_grad, "randperm", device)
+    return finish(to_dtype(order, dt.as_dtype(dtype or dt.int64)), out, requires_grad, "randperm", device, pin_memory)
 
 
 def _order_of_noise(key, n):
@@ -165,7 +165,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     d = float_dtype(dtype) if not given else float_dtype(dtype or result_type(*given))
     noise = rn.normal.call(draw_key(generator, device), shape=tuple(shape), dtype=d)
     result = ew.add(ew.mul(noise, to_dtype(std, d)), to_dtype(mean, d))
-    return finish(result, out, requires_grad, "normal", device)
+    return finish(result, out, requires_grad, "normal", device, pin_memory)
 
 
 @api()

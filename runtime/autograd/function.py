@@ -8,6 +8,7 @@ from typing import Any
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.elementwise import cast
 from ...ir.ops.shape import full, sum_to
+from ..device_array import DeviceArray
 from ..state import tls
 from ..storage import user_line
 from ..tensor import Tensor, shape_of, wrap
@@ -140,7 +141,8 @@ class FunctionNode(Node):
     def run(self, engine, slots):
         """Calls the user's backward on tensors and checks what it returns."""
         ctx = self.ctx
-        grads = [self._given(engine, g, aval) for g, aval in zip(slots, self.outs)]
+        there = engine.as_tensor(next(g for g in slots if g is not None))
+        grads = [self._given(engine, g, aval, there) for g, aval in zip(slots, self.outs)]
         returned = backward_of(self.cls)(ctx, *grads)
         if not isinstance(returned, (tuple, list)):
             returned = (returned,)
@@ -151,12 +153,13 @@ class FunctionNode(Node):
         return [engine.as_value(self._checked(i, g)) if edge is not None else None
                 for i, (edge, g) in enumerate(zip(self.edges, returned))]
 
-    def _given(self, engine, g, aval):
+    def _given(self, engine, g, aval, there):
+        """A gradient as backward gets it: zeros (beside `there`) for results that received none."""
         if g is not None:
             return engine.as_tensor(g)
         if aval is None or not self.ctx._materialize:
             return None
-        return full.call(None, shape=aval.shape, value=0, dtype=aval.dtype)
+        return full.call(there, shape=aval.shape, value=0, dtype=aval.dtype)
 
     def _checked(self, i, g):
         """A returned gradient in the shape and dtype of the argument."""
@@ -280,9 +283,10 @@ def backward_of(cls):
 
 def _transposed(cls, ctx, *grads):
     """The gradients of the arguments, from how the results change along with them."""
+    there = next((g for g in grads if g is not None and g._a.__class__ is DeviceArray), None)
     with enable_grad():
-        holders = [full.call(None, shape=a.shape, value=0, dtype=a.dtype).requires_grad_() if needed and a is not None else None
-                   for a, needed in zip(ctx._inputs, ctx.needs_input_grad)]
+        asked = [a if needed else None for a, needed in zip(ctx._inputs, ctx.needs_input_grad)]
+        holders = [a if a is None else full.call(there, shape=a.shape, value=0, dtype=a.dtype).requires_grad_() for a in asked]
         wanted = [h for h in holders if h is not None]
         if tls.m.batched is not None:
             for h in wanted:

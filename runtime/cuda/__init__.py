@@ -1,29 +1,94 @@
 """`ingot.cuda`: NVIDIA devices under the names that scripts use, with plain answers on machines without one."""
 
-from contextlib import nullcontext
 from types import SimpleNamespace
 
 from ...ir.errors import OutOfMemoryError
 from .. import accelerator
 from ..amp import on_cuda as amp
+from ..api.legacy import CUDA_TYPES
 from ..device import DRIVERS, Device, available
 from ..random import default_generator
-from ..tensor import Tensor
 from . import context as contexts
 from . import driver as library
-from .graphs import CUDAGraph, graph, is_current_stream_capturing
-from .pools import new_number
-from .streams import Event, Stream, using
+from . import graphs, memory, nvtx, profiler, random
+from .graphed import make_graphed_callables
+from .graphs import CUDAGraph, graph, graph_pool_handle, is_current_stream_capturing
+from .memory import (
+    caching_allocator_alloc,
+    caching_allocator_delete,
+    device_memory_used,
+    empty_cache,
+    get_allocator_backend,
+    get_per_process_memory_fraction,
+    host_memory_stats,
+    list_gpu_processes,
+    max_memory_allocated,
+    max_memory_cached,
+    max_memory_reserved,
+    mem_get_info,
+    memory_allocated,
+    memory_cached,
+    memory_reserved,
+    memory_snapshot,
+    memory_stats,
+    memory_stats_as_nested_dict,
+    memory_summary,
+    reset_accumulated_memory_stats,
+    reset_max_memory_allocated,
+    reset_max_memory_cached,
+    reset_peak_memory_stats,
+    set_per_process_memory_fraction,
+)
+from .random import (
+    get_rng_state,
+    get_rng_state_all,
+    initial_seed,
+    manual_seed,
+    manual_seed_all,
+    seed,
+    seed_all,
+    set_rng_state,
+    set_rng_state_all,
+)
+from .streams import Event, ExternalStream, Stream, get_sync_debug_mode, set_sync_debug_mode, using
 
-__all__ = ["CUDAGraph", "Event", "OutOfMemoryError", "Stream", "amp", "can_device_access_peer", "current_device",
-           "current_stream", "default_stream", "device", "device_count", "driver_version", "empty_cache", "get_arch_list",
-           "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state", "get_rng_state_all", "graph",
-           "graph_pool_handle", "init", "ipc_collect", "is_available", "is_bf16_supported", "is_current_stream_capturing",
-           "is_initialized", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info",
-           "memory_allocated", "memory_cached", "memory_reserved", "memory_stats", "memory_summary", "nvtx",
-           "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_peak_memory_stats", "seed", "seed_all",
-           "set_device", "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream", "stream",
-           "synchronize", "why_not_available"]
+__all__ = ["BFloat16Tensor", "BoolTensor", "ByteTensor", "CUDAGraph", "CharTensor", "DoubleTensor", "Event", "ExternalStream",
+           "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "OutOfMemoryError", "ShortTensor", "Stream", "amp",
+           "caching_allocator_alloc", "caching_allocator_delete", "can_device_access_peer", "current_device",
+           "current_stream", "default_stream", "device", "device_count", "device_memory_used", "device_of", "driver_version",
+           "empty_cache", "get_allocator_backend", "get_arch_list", "get_device_capability", "get_device_name",
+           "get_device_properties", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
+           "get_stream_from_external", "get_sync_debug_mode", "graph", "graph_pool_handle", "graphs", "host_memory_stats",
+           "init", "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_current_stream_capturing",
+           "is_initialized", "is_tf32_supported", "list_gpu_processes", "make_graphed_callables", "manual_seed",
+           "manual_seed_all", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory",
+           "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats",
+           "memory_stats_as_nested_dict", "memory_summary", "nvtx", "profiler", "random", "reset_accumulated_memory_stats",
+           "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all",
+           "set_device", "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream",
+           "set_sync_debug_mode", "stream", "synchronize", "why_not_available"]
+
+BFloat16Tensor, HalfTensor = CUDA_TYPES["BFloat16Tensor"], CUDA_TYPES["HalfTensor"]
+FloatTensor, DoubleTensor = CUDA_TYPES["FloatTensor"], CUDA_TYPES["DoubleTensor"]
+LongTensor, IntTensor, ShortTensor = CUDA_TYPES["LongTensor"], CUDA_TYPES["IntTensor"], CUDA_TYPES["ShortTensor"]
+CharTensor, ByteTensor, BoolTensor = CUDA_TYPES["CharTensor"], CUDA_TYPES["ByteTensor"], CUDA_TYPES["BoolTensor"]
+_NVML = "only NVML knows, which ingot does not load: ask nvidia-smi"
+_ABSENT = {
+    **dict.fromkeys(("utilization", "memory_usage", "temperature", "power_draw", "clock_rate"), _NVML),
+    "current_blas_handle": "ingot makes its own products and loads no cuBLAS",
+    "current_solver_handle": "ingot loads no cuSOLVER", "cudnn": "ingot makes its own convolutions and loads no cuDNN",
+    "cudart": "ingot is on the driver and loads no CUDA runtime", "nccl": "ingot has no NCCL",
+    "jiterator": "no C++ is compiled at run time; jit.trace fuses what operators compute",
+    **dict.fromkeys(("CUDAPluggableAllocator", "change_current_allocator"), "the allocator cannot be another one"),
+    **dict.fromkeys(("MemPool", "use_mem_pool"), "pools of memory belong to graphs: see graph_pool_handle")}
+
+
+def __getattr__(name):
+    """The generators of all devices; and why there is none of what else scripts may ask for."""
+    if name == "default_generators":
+        return (default_generator,) * device_count()
+    why = _ABSENT.get(name)
+    raise AttributeError(f"module 'ingot.cuda' has no attribute {name!r}" + (f": {why}" if why else ""))
 
 
 def is_available() -> bool:
@@ -81,16 +146,17 @@ class device:
             self.index = Device(device).index
         if self.index is not None and self.index < 0:
             self.index = None
+        self.before: list = []          # what to go back to, for each `with`
 
     def __enter__(self):
         if self.index is not None:
-            self.before = current_device()
+            self.before.append(current_device())
             set_device(self.index)
         return self
 
     def __exit__(self, *exc):
         if self.index is not None:
-            set_device(self.before)
+            set_device(self.before.pop())
 
 
 def get_device_name(device=None) -> str:
@@ -108,6 +174,12 @@ def get_device_properties(device=None):
     return SimpleNamespace(**accelerator.driver("cuda").properties(_index(device)))
 
 
+def device_of(obj):
+    """Uses the device of a tensor (or of whatever has a device) inside; anything else changes nothing."""
+    there = getattr(obj, "device", None)
+    return device(there.index if isinstance(there, Device) and there.type == "cuda" else None)
+
+
 def get_arch_list() -> list:
     """The architectures that kernels can be made for here."""
     return sorted({"sm_%d%d" % get_device_capability(i) for i in range(device_count())})
@@ -123,79 +195,18 @@ def is_bf16_supported(including_emulation: bool = True) -> bool:
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
-def synchronize(device=None):
-    """Waits for everything launched on a device."""
-    accelerator.driver("cuda").synchronize(_index(device))
-
-
-# Memory.
-
-
-def empty_cache():
-    """Gives memory kept for reuse back to the device."""
-    if is_available():
-        accelerator.driver("cuda").empty_cache()
+def is_tf32_supported() -> bool:
+    """Whether the device in use multiplies float32 by tensor cores."""
+    return is_available() and get_device_capability()[0] >= 8
 
 
 def ipc_collect():
     """Frees memory that other processes have given back; ingot frees it at once."""
 
 
-def memory_stats(device=None) -> dict:
-    """Byte counts by name; empty without a device."""
-    return accelerator.driver("cuda").memory(_index(device)) if is_available() else {}
-
-
-def memory_allocated(device=None) -> int:
-    """Bytes in use by tensors."""
-    return memory_stats(device).get("allocated", 0)
-
-
-def max_memory_allocated(device=None) -> int:
-    """The most bytes in use by tensors so far."""
-    return memory_stats(device).get("allocated_peak", 0)
-
-
-def memory_reserved(device=None) -> int:
-    """Bytes held from the device, in use or kept for reuse."""
-    return memory_stats(device).get("reserved", 0)
-
-
-def max_memory_reserved(device=None) -> int:
-    """The most bytes held from the device so far."""
-    return memory_stats(device).get("reserved_peak", 0)
-
-
-def memory_summary(device=None, abbreviated: bool = False) -> str:
-    """The byte counts as text."""
-    return "\n".join(f"{name:24} {value:>16,}" for name, value in memory_stats(device).items())
-
-
-def mem_get_info(device=None) -> tuple:
-    """(free, total) bytes of a device, as the driver counts them."""
-    backend, index = accelerator.driver("cuda"), _index(device)
-    return backend.free_memory(index), backend.total_memory(index)
-
-
-def set_per_process_memory_fraction(fraction: float, device=None):
-    """Lets ingot reserve no more than a part of a device's memory."""
-    accelerator.driver("cuda").limit_memory(_index(device), fraction)
-
-
-def reset_peak_memory_stats(device=None):
-    """Starts counting peaks anew."""
-    if is_available():
-        accelerator.driver("cuda").reset_peak(_index(device))
-
-
-reset_max_memory_allocated = reset_peak_memory_stats
-memory_cached = memory_reserved
-
-
-def reset_accumulated_memory_stats(device=None):
-    """Starts counting totals anew."""
-    if is_available():
-        accelerator.driver("cuda").reset_totals(_index(device))
+def synchronize(device=None):
+    """Waits for everything launched on a device."""
+    accelerator.driver("cuda").synchronize(_index(device))
 
 
 # Streams and events.
@@ -222,56 +233,6 @@ def stream(stream):
     return using(stream)
 
 
-def graph_pool_handle() -> int:
-    """The number of a new memory pool that graphs may share."""
-    return new_number()
-
-
-# Random numbers come from the seed alone, on every device; these are there because scripts call them.
-
-
-def manual_seed(seed: int):
-    """Accepted: `ingot.manual_seed` seeds every device."""
-    int(seed)
-
-
-def manual_seed_all(seed: int):
-    """Accepted: `ingot.manual_seed` seeds every device."""
-    int(seed)
-
-
-def get_rng_state(device="cuda") -> Tensor:
-    """The state of the generator that every device draws from."""
-    return default_generator.get_state()
-
-
-def get_rng_state_all() -> list:
-    """That state, once for each device."""
-    return [default_generator.get_state() for _ in range(device_count())]
-
-
-def set_rng_state(new_state: Tensor, device="cuda") -> None:
-    """Puts the generator that every device draws from into a state."""
-    default_generator.set_state(new_state)
-
-
-def set_rng_state_all(new_states) -> None:
-    """Puts it into the state that `get_rng_state_all` has found; changes nothing where there was no device."""
-    for state in new_states:
-        default_generator.set_state(state)
-
-
-def seed():
-    """Accepted: `ingot.seed` seeds every device."""
-
-
-def seed_all():
-    """Accepted: `ingot.seed` seeds every device."""
-
-
-def _no_marks(*args, **kwargs):
-    """Marks for NVIDIA's profiler are ignored."""
-    return nullcontext()
-
-
-nvtx = SimpleNamespace(range_push=_no_marks, range_pop=_no_marks, range=_no_marks, mark=_no_marks)
+def get_stream_from_external(data_ptr: int, device=None) -> Stream:
+    """A stream of another library, by the driver's handle."""
+    return ExternalStream(data_ptr, device)

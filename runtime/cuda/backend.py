@@ -38,6 +38,7 @@ from .traced import Sized, Traced
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, integers, scans,
                 sliding):
     eager.OWN.update(_module.OPERATORS)
+_DEVICE_ORDINAL = 9          # a number of CUpointer_attribute
 count = contexts.count
 why_not = library.why_not
 current = contexts.current
@@ -89,7 +90,8 @@ def is_pinned(a) -> bool:
 
 
 def foreign(index: int, pointer: int, shape, dtype, strides, owner) -> DeviceArray:
-    """An array over memory that somebody else owns."""
+    """An array over memory that somebody else owns (and whose code may have made another context current)."""
+    contexts.rebind()
     reach = sum((n - 1) * s for n, s in zip(shape, strides)) + np.dtype(dtype).itemsize
     return DeviceArray(program.KIND, pools.ForeignMemory(index, pointer, reach, owner), shape, dtype, strides)
 
@@ -100,6 +102,20 @@ def before_export(a: DeviceArray, stream):
     if stream in (None, -1) or _handle(stream) == here.handle:
         return
     streams.Stream(a.device, handle=_handle(stream)).wait_event(here.record_event())
+
+
+def after_import(index: int, stream):
+    """Makes our work follow what a producer has put into its stream (DLPack's number)."""
+    here = streams.current(index)
+    if _handle(stream) != here.handle:
+        here.wait_stream(streams.Stream(index, handle=_handle(stream)))
+
+
+def device_of(pointer: int) -> int:
+    """The device that memory lies on."""
+    if not pointer:
+        return contexts.current()
+    return contexts.context().driver.number("cuPointerGetAttribute", _DEVICE_ORDINAL, pointer)
 
 
 def _handle(stream):
@@ -193,6 +209,12 @@ def limit_memory(index: int, fraction: float):
     pools.allocator(index).limit = int(total_memory(index) * fraction)
 
 
+def memory_limit(index: int) -> float:
+    """The part of the device's memory that ingot may reserve."""
+    limit = pools.allocator(index).limit
+    return 1.0 if limit is None else limit / total_memory(index)
+
+
 # Streams.
 
 
@@ -209,6 +231,7 @@ def default_stream(index: int):
 
 
 set_stream = streams.set_current
+is_capturing = pools.is_capturing
 
 
 def event(timing: bool):

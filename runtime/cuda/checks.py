@@ -11,6 +11,7 @@ import weakref
 import numpy as np
 
 from ...ir.errors import ArgumentError, DimError
+from ..device_array import DeviceArray
 from . import context as contexts
 from . import pools, streams
 from .arrays import empty, fill
@@ -64,16 +65,19 @@ def words_for(device: int, names: tuple):
 
 
 def launched(words):
-    """Launches that may write words are about to come. (Those of a graph that is captured come when it is replayed.)"""
-    if not pools.is_capturing():
+    """Launches that may write words are about to come. Those of a graph that is captured come whenever it is replayed: it keeps
+    the words."""
+    if pools.is_capturing():
+        pools.keep(words.memory)
+        pools.keep(words)
+    else:
         device = words.device
         _pending.setdefault(device, {}).setdefault(streams.current(device).handle, set()).add(id(words))
 
 
-def replayed(device: int):
-    """Notes that launches were repeated which may have written words."""
-    for words, _ in _known(device):
-        launched(words)
+def kept(held) -> list:
+    """The words among what a graph keeps."""
+    return list({id(h): h for h in held if isinstance(h, DeviceArray)}.values())
 
 
 def _known(device) -> list:

@@ -11,6 +11,7 @@ from . import driver as library
 
 # Numbers of CUdevice_attribute.
 _MAX_SHARED, _WARP, _PROCESSORS, _MAJOR, _MINOR, _SHARED_OPTIN, _L2 = 8, 10, 16, 75, 76, 97, 38
+_MAX_THREADS, _PCI_BUS, _PCI_DEVICE = 1, 33, 34
 _THREADS_PER_SM, _REGISTERS_PER_SM, _INTEGRATED, _CLOCK, _BUS_WIDTH, _MEMORY_CLOCK = 39, 82, 18, 13, 37, 36
 
 
@@ -73,7 +74,10 @@ class Context:
                 "shared_memory_per_block": self.attribute(_MAX_SHARED), "shared_memory_per_block_optin": self.shared_memory,
                 "max_threads_per_multi_processor": self.attribute(_THREADS_PER_SM),
                 "regs_per_multiprocessor": self.attribute(_REGISTERS_PER_SM), "L2_cache_size": self.attribute(_L2),
-                "is_integrated": bool(self.attribute(_INTEGRATED)), "uuid": self.uuid}
+                "is_integrated": bool(self.attribute(_INTEGRATED)), "uuid": self.uuid,
+                "clock_rate": self.attribute(_CLOCK), "memory_clock_rate": self.attribute(_MEMORY_CLOCK),
+                "memory_bus_width": self.attribute(_BUS_WIDTH), "max_threads_per_block": self.attribute(_MAX_THREADS),
+                "pci_bus_id": self.attribute(_PCI_BUS), "pci_device_id": self.attribute(_PCI_DEVICE)}
 
 
 class _Thread(threading.local):

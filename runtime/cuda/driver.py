@@ -37,6 +37,7 @@ FUNCTIONS: dict[str, tuple] = {
     "cuStreamBeginCapture_v2": (_P, _I), "cuStreamEndCapture": (_P, _P), "cuThreadExchangeStreamCaptureMode": (_P,),
     "cuGraphInstantiateWithFlags": (_P, _P, _Q), "cuGraphLaunch": (_P, _P), "cuGraphExecDestroy": (_P,),
     "cuGraphDestroy": (_P,), "cuGraphUpload": (_P, _P), "cuGraphDebugDotPrint": (_P, c_char_p, _U),
+    "cuProfilerStart": (), "cuProfilerStop": (),
 }
 
 

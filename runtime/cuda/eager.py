@@ -29,7 +29,7 @@ from ...passes.decompose import decompose
 from ...passes.kernel_body import LOW, can_fuse
 from ..cpu import eager as host_kernels
 from ..device_array import DeviceArray
-from . import recipes, streams, transfer
+from . import pools, recipes, streams, transfer
 from .kernels import Prepared
 from .program import DeviceGraph, empty, filled, used
 
@@ -270,6 +270,8 @@ class Host:
 
 def on_host(op: Op, inputs, params, device):
     """Computed by the CPU's kernel on copies, and brought back."""
+    if pools.is_capturing():
+        raise DeviceError(f"{op.name} is computed on the host, for which a graph that is captured cannot wait (docs/gpu.md)")
     Host.calls += 1
     if config.current().debug >= 1:
         print(f"cuda: {op.name} runs on the host", file=sys.stderr)

@@ -5,7 +5,7 @@ lives: its kernels have the addresses built in.
 """
 
 from contextlib import contextmanager
-from ctypes import byref, c_int, c_void_p
+from ctypes import byref, c_void_p
 from os import fsencode
 from typing import Any
 
@@ -16,7 +16,6 @@ from . import context as contexts
 from .captured_draws import Draws
 
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
-_ACTIVE = 1
 
 
 class CUDAGraph:
@@ -33,8 +32,10 @@ class CUDAGraph:
         self.driver: Any = None
         self.stream: Any = None
         self.draws: Any = None
+        self.words: list = []               # what its launches may note errors in
         self.generators: list = [default_generator]
         self.ran_in: set = set()            # streams that it was put into
+        self.last: Any = None               # the last of them
 
     def capture_begin(self, pool=None, capture_error_mode: str = "thread_local"):
         """Starts capturing the current stream, which must not be the default one. `pool` is that of another graph, or
@@ -49,7 +50,7 @@ class CUDAGraph:
             raise DeviceError("this graph was captured before; reset() it, or make a new one")
         if pools.is_capturing():
             raise DeviceError("this thread captures a graph already, and graphs do not nest")
-        self.device, self.stream = stream.device, stream
+        self.device, self.stream = stream.device_index, stream
         self.driver = contexts.context(self.device).driver
         self.memory = pools.Pool(self.device, pool)
         self.draws = Draws(self.device, self.generators)
@@ -70,6 +71,7 @@ class CUDAGraph:
             self.driver.cuStreamEndCapture(self.stream.handle, byref(graph))
             self.captured = graph.value or 0
             self.draws.finish()
+            self.words = checks.kept(self.memory.held)
             if not self.keeps:
                 self.instantiate()
         except DeviceError as e:
@@ -101,13 +103,14 @@ class CUDAGraph:
         if not self.executable:
             self.instantiate()
         stream = streams.current(self.device)
-        if self.draws.keys and self.stream != stream and stream.handle not in self.ran_in:
-            for other in self.ran_in:       # whose replay may still read the keys
-                stream.wait_stream(streams.Stream(self.device, handle=other))
+        if self.draws.keys and self.last not in (None, stream):
+            stream.wait_stream(self.last)       # where the last replay may still read its keys
         self.draws.renew()
         self.driver.cuGraphLaunch(self.executable, stream.handle)
         self.ran_in.add(stream.handle)
-        checks.replayed(self.device)
+        self.last = stream
+        for words in self.words:
+            checks.launched(words)
 
     def pool(self) -> int:
         """The number of the memory pool, which another graph may share."""
@@ -145,13 +148,17 @@ class CUDAGraph:
         """Forgets what was captured; its memory may be used for other things."""
         if self.driver is None:
             return
+        if self.memory is not None and self.memory.is_entered:      # nobody will end the capture
+            self.abandon()
+            return
         with pools.beside_captures(self.driver):
             self._destroy("cuGraphExecDestroy", "executable")
             self._destroy("cuGraphDestroy", "captured")
         if self.memory is not None:
             self.memory.release(self.ran_in)
             self.memory = self.draws = None
-            self.ran_in = set()
+            self.words = []
+            self.ran_in, self.last = set(), None
 
     def _destroy(self, how, name):
         handle = getattr(self, name)
@@ -170,7 +177,7 @@ class CUDAGraph:
 def graph(cuda_graph: CUDAGraph, pool=None, stream=None, capture_error_mode: str = "thread_local"):
     """Captures what is done inside, on a stream of its own."""
     stream = streams.Stream(contexts.current()) if stream is None else stream
-    before = streams.current(stream.device)
+    before = streams.current(stream.device_index)
     stream.wait_stream(before)
     with stream:
         cuda_graph.capture_begin(pool, capture_error_mode)
@@ -185,9 +192,9 @@ def graph(cuda_graph: CUDAGraph, pool=None, stream=None, capture_error_mode: str
 
 def is_current_stream_capturing() -> bool:
     """Whether the current stream is being captured."""
-    if not contexts.is_started():
-        return False
-    stream = streams.current()
-    status = c_int()
-    stream.context.driver.cuStreamIsCapturing(stream.handle, byref(status))
-    return status.value == _ACTIVE
+    return contexts.is_started() and streams.current().is_capturing()
+
+
+def graph_pool_handle() -> int:
+    """The number of a new memory pool that graphs may share."""
+    return pools.new_number()

@@ -70,9 +70,9 @@ class Function:
 
     def __call__(self, grid, stream: int, *args):
         """Puts the kernel into a stream of its device; `args` are addresses and numbers, in order."""
-        scratch = self._scratch(grid, stream) if self.binary.scratch else 0
+        scratch = self._scratch(grid, stream) if self.binary.scratch else None
         with self._lock:
-            self._pack.pack_into(self._block, 0, *args, scratch, 0)
+            self._pack.pack_into(self._block, 0, *args, 0 if scratch is None else scratch.pointer, 0)
             x, y, z = grid
             g = self._grid
             g[0], g[1], g[2] = x * self.binary.clusters, y, z
@@ -84,9 +84,9 @@ class Function:
             raise self.driver.error(f"the launch of {self.binary.name}", code)
 
     def _scratch(self, grid, stream):
-        """Memory that the kernel asked for itself; it may be reused as soon as the kernel is in its stream."""
+        """Memory that the kernel asked for itself; it may be reused as soon as the kernel is in its stream, and no sooner."""
         x, y, z = grid
-        return Memory(self.context.index, x * y * z * self.binary.clusters * self.binary.scratch, stream).pointer
+        return Memory(self.context.index, x * y * z * self.binary.clusters * self.binary.scratch, stream)
 
     def registers(self) -> int:
         """Registers per thread, as the driver says."""

@@ -1,388 +1,174 @@
-"""The caching allocator of device memory: segments from the driver, cut into blocks, reused in stream order.
-
-A freed block goes back to the stream it was asked for on: work that stream was given before the free runs before work it is
-given after, so reuse there needs no waiting. A block that other streams used (`Block.used_on`) waits for an event on each.
-Small requests share segments of 2 MiB, middle ones segments of 20 MiB, large ones have their own; neighbours that are free
-merge. When the driver has no more memory, streams that still use freed blocks are waited for, what is cached goes back to it,
-and the request is made once more.
-
-Freed blocks, and pools of graphs, arrive from finalisers, at any time and in any thread: they wait in queues until the
-allocator is next asked. Most requests are for a size that was just freed: blocks lie on shelves by size first, and become free
-memory, which merges, when a request finds no room otherwise.
-"""
-
-import bisect
-import threading
-from collections import deque
-from collections.abc import Callable
-
-from ...ir.errors import OutOfMemoryError
-
-ROUND = 512                      # bytes of which every block is a multiple
-SMALL, MIDDLE = 1 << 20, 10 << 20
-SMALL_SEGMENT, MIDDLE_SEGMENT, LARGE_ROUND = 2 << 20, 20 << 20, 2 << 20
+"""`ingot.cuda.memory`: how much memory of a device is in use, and giving it back. All of it is in `ingot.cuda`, too."""
 
 
-class Block:
-    """A piece of a segment: in use, or free."""
+from ...ir.errors import ArgumentError
+from .. import accelerator
+from ..device import available
+from . import pools
+from .allocator import words
 
-    __slots__ = ("__weakref__", "after", "before", "free", "key", "others", "pointer", "requested", "segment", "size")
-
-    def __init__(self, pointer: int, size: int, segment: "Segment", key: tuple):
-        self.pointer, self.size, self.segment, self.key = pointer, size, segment, key
-        self.before: Block | None = None
-        self.after: Block | None = None
-        self.free = True
-        self.requested = 0
-        self.others: set | tuple = ()       # streams besides its own that use it
-
-    def used_on(self, stream: int):
-        """Says that another stream works on this block, so that it is not reused before that is done."""
-        if stream != self.key[0]:
-            self.others = {*self.others, stream}
+__all__ = ["caching_allocator_alloc", "caching_allocator_delete", "device_memory_used", "empty_cache", "get_allocator_backend",
+           "get_per_process_memory_fraction", "host_memory_stats", "list_gpu_processes", "max_memory_allocated",
+           "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved",
+           "memory_snapshot", "memory_stats", "memory_stats_as_nested_dict", "memory_summary",
+           "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats",
+           "set_per_process_memory_fraction"]
 
 
-class Segment:
-    """Memory as the driver gave it."""
-
-    __slots__ = ("pointer", "size")
-
-    def __init__(self, pointer: int, size: int):
-        self.pointer, self.size = pointer, size
+def _cuda(device) -> tuple:
+    """The backend, and the index that a device means."""
+    return accelerator.driver("cuda"), accelerator.index_of(device, "cuda")
 
 
-class Counter:
-    """A count with its peak and its totals."""
-
-    __slots__ = ("added", "current", "peak", "removed")
-
-    def __init__(self):
-        self.current = self.peak = self.added = self.removed = 0
-
-    def add(self, n: int):
-        """Counts up."""
-        self.current += n
-        self.added += n
-        if self.current > self.peak:
-            self.peak = self.current
-
-    def remove(self, n: int):
-        """Counts down."""
-        self.current -= n
-        self.removed += n
-
-    def reset_peak(self):
-        """The peak is now."""
-        self.peak = self.current
-
-    def reset_totals(self):
-        """Totals start anew."""
-        self.added = self.removed = 0
+def empty_cache():
+    """Gives memory kept for reuse back to the device."""
+    if available("cuda"):
+        accelerator.driver("cuda").empty_cache()
 
 
-COUNTS = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes", "allocation", "segment")
+def memory_stats(device=None) -> dict:
+    """Byte counts by name; empty without a device."""
+    if not available("cuda"):
+        return {}
+    backend, index = _cuda(device)
+    return backend.memory(index)
 
 
-class Allocator:
-    """The blocks of one device.
-
-    take(bytes) -> pointer, and give(pointer)    memory from and to the driver
-    mark(stream) -> event, done(event) -> bool   says when a stream has done what it holds now; drop(event) forgets it, and
-                                                 wait(event) waits for it
-    """
-
-    def __init__(self, device: int, take: Callable, give: Callable, mark: Callable, done: Callable, drop: Callable,
-                 wait: Callable):
-        self.device = device
-        self.take, self.give, self.mark, self.done, self.drop, self.wait = take, give, mark, done, drop, wait
-        self.lists: dict[tuple, list] = {}            # (stream, kind, pool) -> sorted [(size, pointer, block)]
-        self.freed: deque = deque()                   # blocks that finalisers gave back
-        self.ended: deque = deque()                   # (pool, streams) of graphs that are gone
-        self.waiting: deque = deque()                 # (block, events) of other streams that may still use it
-        self.segments: dict[int, Segment] = {}
-        self.blocks: dict[int, Block] = {}            # in use, by pointer
-        self.shelves: dict[tuple, list] = {}          # (key of blocks, size) -> blocks just given back
-        self.counts = {name: Counter() for name in COUNTS}
-        self._in_use = [self.counts[n] for n in ("allocated_bytes", "active_bytes", "requested_bytes", "allocation")]
-        self.retries = self.failures = 0
-        self.limit: int | None = None                 # bytes that may be reserved
-        self.capturing = 0                            # captures under way: events cannot be asked then
-        self.lock = threading.RLock()
-
-    # Taking and giving.
-
-    def allocate(self, size: int, stream: int, pool: int = 0) -> Block:
-        """A block of at least `size` bytes for work on `stream`."""
-        with self.lock:
-            rounded = -(-size // ROUND) * ROUND or ROUND
-            key = (stream, rounded <= SMALL, pool)
-            if self.freed:
-                self._shelve()
-            shelf = self.shelves.get((key, rounded))
-            if shelf:
-                block = shelf.pop()
-            else:
-                self._take_in()
-                block = self._reuse(key, rounded)
-                if block is None:
-                    self.settle()
-                    block = self._reuse(key, rounded) or self._fresh(key, rounded)
-                block.free, block.others = False, ()
-                self._split(block, rounded)
-            block.requested = size
-            self.blocks[block.pointer] = block
-            self._count_in(block.size, size)
-            return block
-
-    def _count_in(self, size, requested):
-        allocated, active, asked, number = self._in_use
-        allocated.add(size)
-        active.add(size)
-        asked.add(requested)
-        number.add(1)
-
-    def release(self, block: Block):
-        """Gives a block back; safe from finalisers."""
-        self.freed.append(block)
-
-    def settle(self):
-        """Takes in what was given back, and what other streams are done with."""
-        with self.lock:
-            self._shelve()
-            self._clear_shelves()
-            self._take_in()
-
-    def _clear_shelves(self):
-        for shelf in self.shelves.values():
-            for block in shelf:
-                self._make_free(block)
-        self.shelves.clear()
-
-    def _take_in(self):
-        """Takes in pools of graphs that are gone, and what other streams are done with."""
-        if self.ended:
-            self._clear_shelves()
-        while self.ended:
-            self._open_pool(*self.ended.popleft())
-        for _ in range(0 if self.capturing else len(self.waiting)):
-            block, events = self.waiting.popleft()
-            events = [self.mark(s) for s in sorted(block.others)] if events is None else events
-            left = [e for e in events if not self._passed(e)]
-            if left:
-                self.waiting.append((block, left))
-            else:
-                self.counts["active_bytes"].remove(block.size)
-                self._make_free(block)
-
-    def settle_all(self):
-        """Takes in what was given back, waiting for the streams that still use it (unless a graph is captured: then nothing can
-        be waited for)."""
-        self.settle()
-        if not self.capturing:
-            for _, events in self.waiting:
-                for event in events:
-                    self.wait(event)
-            self.settle()
-
-    def _passed(self, event):
-        if not self.done(event):
-            return False
-        self.drop(event)
-        return True
-
-    def _shelve(self):
-        """Puts what was given back on shelves, or where it waits for streams."""
-        allocated, active, asked, number = self._in_use
-        while self.freed:
-            block = self.freed.popleft()
-            del self.blocks[block.pointer]
-            allocated.remove(block.size)
-            asked.remove(block.requested)
-            number.remove(1)
-            if block.others:
-                self._wait_for(block)
-                continue
-            active.remove(block.size)
-            shelf = self.shelves.get((block.key, block.size))
-            if shelf is None:
-                shelf = self.shelves[block.key, block.size] = []
-            shelf.append(block)
-
-    def _wait_for(self, block):
-        self.waiting.append((block, None if self.capturing else [self.mark(s) for s in sorted(block.others)]))
-
-    def _make_free(self, block):
-        """A block nobody uses any more: merged with free neighbours, then ready for reuse."""
-        block.free, block.others = True, ()
-        before, after = block.before, block.after
-        if after is not None and after.free:
-            self._unlist(after)
-            self._swallow(block, after)
-        if before is not None and before.free:
-            self._unlist(before)
-            self._swallow(before, block)
-            block = before
-        self._list(block)
-
-    @staticmethod
-    def _swallow(block, after):
-        block.size += after.size
-        block.after = after.after
-        if after.after is not None:
-            after.after.before = block
-
-    def _list(self, block):
-        bisect.insort(self.lists.setdefault(block.key, []), (block.size, block.pointer, block))
-
-    def _unlist(self, block):
-        found = self.lists[block.key]
-        del found[bisect.bisect_left(found, (block.size, block.pointer))]
-
-    def _reuse(self, key, size):
-        """The smallest free block that is large enough, unless it would waste a large one."""
-        found = self.lists.get(key)
-        if not found:
-            return None
-        at = bisect.bisect_left(found, (size,))
-        if at == len(found):
-            return None
-        block = found[at][2]
-        if not key[1] and size > MIDDLE and block.size >= 2 * size and block.size == block.segment.size:
-            return None
-        del found[at]
-        return block
-
-    def _split(self, block, size):
-        rest = block.size - size
-        if rest < ROUND or (not block.key[1] and rest <= SMALL):
-            return
-        other = Block(block.pointer + size, rest, block.segment, block.key)
-        other.before, other.after = block, block.after
-        if other.after is not None:
-            other.after.before = other
-        block.after, block.size = other, size
-        self._list(other)
-
-    # The driver.
-
-    def _fresh(self, key, size):
-        room = SMALL_SEGMENT if key[1] else MIDDLE_SEGMENT if size < MIDDLE else -(-size // LARGE_ROUND) * LARGE_ROUND
-        pointer = self._try(room)
-        if pointer is None:
-            self.retries += 1
-            self.settle_all()
-            self.empty()
-            pointer = self._try(room)
-        if pointer is None and room > size:
-            room = size
-            pointer = self._try(room)
-        if pointer is None:
-            self.failures += 1
-            raise self._no_memory(size)
-        segment = self.segments[pointer] = Segment(pointer, room)
-        self.counts["reserved_bytes"].add(room)
-        self.counts["segment"].add(1)
-        return Block(pointer, room, segment, key)
-
-    def _try(self, size):
-        if self.limit is not None and self.counts["reserved_bytes"].current + size > self.limit:
-            return None
-        try:
-            return self.take(size)
-        except OutOfMemoryError:
-            return None
-
-    def empty(self):
-        """Gives every segment that is wholly free back to the driver; pools of graphs keep theirs."""
-        with self.lock:
-            self.settle()
-            for key, found in self.lists.items():
-                if key[2]:
-                    continue
-                whole = [b for _, _, b in found if b.size == b.segment.size]
-                found[:] = [entry for entry in found if entry[2].size != entry[2].segment.size]
-                for block in whole:
-                    self._give_segment(block.segment)
-
-    def _give_segment(self, segment):
-        self.give(segment.pointer)
-        del self.segments[segment.pointer]
-        self.counts["reserved_bytes"].remove(segment.size)
-        self.counts["segment"].remove(1)
-
-    def end_pool(self, pool: int, streams=()):
-        """Says that the graphs of a pool are gone, which ran in `streams`: its memory is as any other once these are done with
-        it. Safe from finalisers."""
-        self.ended.append((pool, frozenset(streams)))
-
-    def _open_pool(self, pool, streams):
-        """Nothing ever ran in the stream of the capture, whose handle may by now be that of another one: blocks become those of
-        the default stream, which other ones have used."""
-        free = [block for key in [k for k in self.lists if k[2] == pool] for _, _, block in self.lists.pop(key)]
-        waiting = [(b, e) for b, e in self.waiting if b.key[2] == pool]
-        self.waiting = deque([(b, e) for b, e in self.waiting if b.key[2] != pool])
-        for block in (*free, *[b for b, _ in waiting], *[b for b in self.blocks.values() if b.key[2] == pool]):
-            block.key = (0, block.key[1], 0)
-            block.others = {*block.others, *streams} - {0}
-        for _, events in waiting:
-            for event in events or ():
-                self.drop(event)
-        for block in free:
-            block.free = False
-            self.counts["active_bytes"].add(block.size)
-        for block in (*free, *[b for b, _ in waiting]):
-            if block.others:
-                self._wait_for(block)
-            else:
-                self.counts["active_bytes"].remove(block.size)
-                self._make_free(block)
-
-    # What there is.
-
-    def cached(self) -> int:
-        """Free bytes that are kept for reuse."""
-        return sum(size for found in self.lists.values() for size, _, _ in found)
-
-    def _no_memory(self, size):
-        c = self.counts
-        largest = max((size for found in self.lists.values() for size, _, _ in found), default=0)
-        limit = "" if self.limit is None else f" (limited to {words(self.limit)})"
-        return OutOfMemoryError(
-            f"cuda:{self.device} has no {words(size)} left{limit}: {words(c['allocated_bytes'].current)} are in use by "
-            f"{c['allocation'].current} tensors (at most {words(c['allocated_bytes'].peak)} so far), "
-            f"{words(c['reserved_bytes'].current)} are reserved in {c['segment'].current} segments, of which "
-            f"{words(self.cached())} are free in pieces of up to {words(largest)}. Use smaller batches, del what is no longer "
-            "needed, or trade time for memory with checkpoint()")
-
-    def stats(self) -> dict:
-        """Counts by the names that users know: "allocated_bytes.all.current" and so on."""
-        with self.lock:
-            self.settle()
-            found = {}
-            for name, c in self.counts.items():
-                found |= {f"{name}.all.current": c.current, f"{name}.all.peak": c.peak, f"{name}.all.allocated": c.added,
-                          f"{name}.all.freed": c.removed}
-            return found | {"num_alloc_retries": self.retries, "num_ooms": self.failures, "cached_bytes": self.cached()}
-
-    def reset_peaks(self):
-        """Peaks start from what is now."""
-        with self.lock:
-            self.settle()
-            for c in self.counts.values():
-                c.reset_peak()
-
-    def reset_totals(self):
-        """Totals start anew."""
-        with self.lock:
-            self.settle()
-            for c in self.counts.values():
-                c.reset_totals()
-            self.retries = self.failures = 0
+def memory_stats_as_nested_dict(device=None) -> dict:
+    """The same, with a dict for each part of a name."""
+    found: dict = {}
+    for name, value in memory_stats(device).items():
+        *path, last = name.split(".")
+        inner = found
+        for part in path:
+            inner = inner.setdefault(part, {})
+        inner[last] = value
+    return found
 
 
-def words(n: int) -> str:
-    """A number of bytes as people say it."""
-    for unit, size in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
-        if n >= size:
-            return f"{n / size:.2f} {unit}"
-    return f"{n} bytes"
+def memory_allocated(device=None) -> int:
+    """Bytes in use by tensors."""
+    return memory_stats(device).get("allocated", 0)
+
+
+def max_memory_allocated(device=None) -> int:
+    """The most bytes in use by tensors so far."""
+    return memory_stats(device).get("allocated_peak", 0)
+
+
+def memory_reserved(device=None) -> int:
+    """Bytes held from the device, in use or kept for reuse."""
+    return memory_stats(device).get("reserved", 0)
+
+
+def max_memory_reserved(device=None) -> int:
+    """The most bytes held from the device so far."""
+    return memory_stats(device).get("reserved_peak", 0)
+
+
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+
+
+def host_memory_stats() -> dict:
+    """Byte counts of page-locked memory by name."""
+    return pools.PINNED.stats()
+
+
+def memory_snapshot() -> list:
+    """What is held from all devices: a dict for each segment with its address, sizes, stream, and blocks in order."""
+    return [segment for _, allocator in sorted(pools.started().items()) for segment in allocator.snapshot()]
+
+
+_ROWS = {"Allocated memory": "allocated_bytes", "Active memory": "active_bytes", "Requested memory": "requested_bytes",
+         "GPU reserved memory": "reserved_bytes", "Allocations": "allocation", "GPU reserved segments": "segment"}
+
+
+def memory_summary(device=None, abbreviated: bool = False) -> str:
+    """The counts as a table."""
+    stats = memory_stats(device)
+    columns = ("current", "peak", "allocated", "freed")
+    head = ("", "Cur Usage", "Peak Usage", "Tot Alloc", "Tot Freed")
+    rows: list[tuple] = [head]
+    for title, name in list(_ROWS.items())[:1 if abbreviated else None]:
+        found = [stats.get(f"{name}.all.{column}", 0) for column in columns]
+        rows.append((title, *[words(n) if "memory" in title else f"{n}" for n in found]))
+    lines = [f"{row[0]:22}" + "".join(f"{x:>14}" for x in row[1:]) for row in rows]
+    more = f"{stats.get('num_alloc_retries', 0)} requests had to wait for memory, {stats.get('num_ooms', 0)} found none"
+    return "\n".join([lines[0], "-" * len(lines[0]), *lines[1:], more])
+
+
+def mem_get_info(device=None) -> tuple:
+    """(free, total) bytes of a device, as the driver counts them."""
+    backend, index = _cuda(device)
+    return backend.free_memory(index), backend.total_memory(index)
+
+
+def device_memory_used(device=None) -> int:
+    """Bytes of a device that are in use, by whatever process."""
+    free, total = mem_get_info(device)
+    return total - free
+
+
+def list_gpu_processes(device=None) -> str:
+    """What is known of the processes that use a device: this one alone, for the driver tells of no others."""
+    _, index = _cuda(device)
+    return (f"GPU:{index}\nthis process holds {words(memory_reserved(index))}; "
+            f"{words(device_memory_used(index))} are in use by all of them, which nvidia-smi lists")
+
+
+def set_per_process_memory_fraction(fraction: float, device=None):
+    """Lets ingot reserve no more than a part of a device's memory."""
+    backend, index = _cuda(device)
+    backend.limit_memory(index, fraction)
+
+
+def get_per_process_memory_fraction(device=None) -> float:
+    """The part of a device's memory that ingot may reserve."""
+    backend, index = _cuda(device)
+    return backend.memory_limit(index)
+
+
+def get_allocator_backend() -> str:
+    """The kind of allocator there is."""
+    return "native"
+
+
+def reset_peak_memory_stats(device=None):
+    """Starts counting peaks anew."""
+    if available("cuda"):
+        backend, index = _cuda(device)
+        backend.reset_peak(index)
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats
+
+
+def reset_accumulated_memory_stats(device=None):
+    """Starts counting totals anew."""
+    if available("cuda"):
+        backend, index = _cuda(device)
+        backend.reset_totals(index)
+
+
+# Memory without a tensor, for other libraries.
+
+
+_lent: dict[int, pools.Memory] = {}        # by address
+
+
+def caching_allocator_alloc(size: int, device=None, stream=None) -> int:
+    """The address of so many bytes for work on a stream (an object or a handle; the current one unless said), in use until
+    `caching_allocator_delete`."""
+    _, index = _cuda(device)
+    handle = getattr(stream, "cuda_stream", stream)
+    made = pools.Memory(index, size, handle)
+    _lent[made.pointer] = made
+    return made.pointer
+
+
+def caching_allocator_delete(mem_ptr: int):
+    """Gives memory of `caching_allocator_alloc` back."""
+    if _lent.pop(mem_ptr, None) is None:
+        raise ArgumentError(f"caching_allocator_delete: {mem_ptr:#x} is no address that caching_allocator_alloc gave")
+
+

@@ -13,7 +13,7 @@ import numpy as np
 
 from . import context as contexts
 from . import streams
-from .memory import Allocator, Block
+from .allocator import Allocator, Block
 from .noting import thread as noting
 
 _allocators: dict[int, Allocator] = {}
@@ -27,6 +27,7 @@ class _Thread(threading.local):
 
 
 thread = _Thread()
+_counting = threading.Lock()        # held while captures are counted
 
 
 class Memory:
@@ -208,20 +209,27 @@ class Pool:
 
     def __init__(self, device: int, number: int | None = None):
         self.device, self.number = device, new_number() if number is None else number
+        self.allocator = allocator(device)          # (a finaliser that asked for it might change this thread's context)
         self._key = self.device, self.number
         self._uses[self._key] = self._uses.get(self._key, 0) + 1
         self.held: list = []
 
     def enter(self, draws=None):
         """New blocks of this thread come from here; called before the capture begins, since events are asked about."""
-        found = allocator(self.device)
-        found.settle()
-        found.capturing += 1
+        self.allocator.settle()
+        with _counting:
+            self.allocator.capturing += 1
         thread.pool, thread.held, thread.draws = self.number, self.held, draws
+
+    @property
+    def is_entered(self) -> bool:
+        """Whether this thread's new blocks come from here."""
+        return thread.held is self.held
 
     def leave(self):
         """New blocks come from where all do."""
-        allocator(self.device).capturing -= 1
+        with _counting:
+            self.allocator.capturing -= 1
         thread.pool, thread.held, thread.draws = 0, None, None
 
     def release(self, streams):
@@ -237,7 +245,7 @@ class Pool:
         self.held.clear()
         if not self._uses[self._key]:
             del self._uses[self._key]
-            allocator(self.device).end_pool(self.number, self._streams.pop(self._key))
+            self.allocator.end_pool(self.number, self._streams.pop(self._key))
 
 
 # Page-locked host memory: copies between it and the device need not wait.
@@ -251,9 +259,11 @@ class PinnedMemory:
         self.freed: deque = deque()                 # (pointer, size, events)
         self.ended: deque = deque()                 # (bytes, device, streams) of graphs that are gone
         self.lock = threading.RLock()
+        self.locked = self.pieces = 0               # bytes that were locked, and in how many pieces
 
     def forget(self):
         """Forgets all of it, for a driver that was replaced."""
+        self.locked = self.pieces = 0
         self.free, self.freed, self.ended = {}, deque(), deque()
 
     def array(self, shape, dtype) -> np.ndarray:
@@ -274,16 +284,18 @@ class PinnedMemory:
         weakref.finalize(found, self.freed.append, (pointer, room, found.piece.events))
         return found
 
-    @staticmethod
-    def _lock_pages(room):
+    def _lock_pages(self, room):
         driver = contexts.context().driver
         with beside_captures(driver):
-            return driver.handle("cuMemHostAlloc", room, _PORTABLE)
+            pointer = driver.handle("cuMemHostAlloc", room, _PORTABLE)
+        self.locked += room
+        self.pieces += 1
+        return pointer
 
     def settle(self):
         """Takes in pieces whose copies are done; while this thread captures, nothing can be asked about them."""
         with self.lock:
-            while self.ended:
+            while self.ended and not is_capturing():
                 held, device, handles = self.ended.popleft()
                 for handle in handles:
                     held.piece.used_in(streams.Stream(device, handle=handle))
@@ -294,6 +306,14 @@ class PinnedMemory:
                     self.free.setdefault(room, []).append(pointer)
                 else:
                     self.freed.append((pointer, room, events))
+
+    def stats(self) -> dict:
+        """Byte counts by name: of what was locked, and of what is free of it."""
+        with self.lock:
+            self.settle()
+            free = sum(room * len(pointers) for room, pointers in self.free.items())
+            return {"reserved_bytes.current": self.locked, "allocated_bytes.current": self.locked - free,
+                    "segment.current": self.pieces}
 
     def piece_of(self, a: np.ndarray):
         """The piece that an array lies in, or None."""
@@ -309,8 +329,11 @@ class PinnedMemory:
             self.settle()
             driver = contexts.context().driver
             with beside_captures(driver):
-                for p in itertools.chain(*self.free.values()):
-                    driver.cuMemFreeHost(p)
+                for room, pointers in self.free.items():
+                    for p in pointers:
+                        driver.cuMemFreeHost(p)
+                    self.locked -= room * len(pointers)
+                    self.pieces -= len(pointers)
             self.free.clear()
 
 

@@ -1,16 +1,21 @@
 """Streams and events: queues of work on a device, marks in them, and the stream that each thread works on."""
 
 import threading
+import warnings
 from collections import deque
 from contextlib import contextmanager
+from ctypes import byref, c_int
 from typing import Any
 
 from ...ir.errors import ArgumentError, DeviceError
+from ..device import Device
+from ..storage import user_line
 from . import context as contexts
 from . import driver as library
 
 _NON_BLOCKING = 1
 _BLOCKING_SYNC, _NO_TIMING = 1, 2
+_ACTIVE = 1
 
 
 class Stream:
@@ -22,7 +27,7 @@ class Stream:
 
     def __init__(self, device=None, priority: int = 0, *, handle: int | None = None):
         device = contexts.index_of(device)
-        self.device, self.priority = device, priority
+        self.device_index, self.priority = device, priority       # (the index of its device)
         self._owned = handle is None
         self.context = contexts.context(device)
         self._idle = _idle.setdefault((device, priority), deque())
@@ -40,22 +45,35 @@ class Stream:
         return self.handle
 
     @property
-    def device_index(self) -> int:
-        """The index of its device."""
-        return self.device
+    def device(self) -> Device:
+        """Its device."""
+        return Device("cuda", self.device_index)
+
+    @staticmethod
+    def priority_range() -> tuple[int, int]:
+        """(the least priority, the greatest), which is the smaller number."""
+        low, high = c_int(), c_int()
+        contexts.context().driver.cuCtxGetStreamPriorityRange(byref(low), byref(high))
+        return low.value, high.value
+
+    def is_capturing(self) -> bool:
+        """Whether a graph is captured from the stream."""
+        status = c_int()
+        contexts.context(self.device_index).driver.cuStreamIsCapturing(self.handle, byref(status))
+        return status.value == _ACTIVE
 
     def synchronize(self):
         """Waits until everything in the stream has run."""
-        contexts.context(self.device).driver.cuStreamSynchronize(self.handle)
+        contexts.context(self.device_index).driver.cuStreamSynchronize(self.handle)
 
     def query(self) -> bool:
         """Whether everything in the stream has run."""
-        return contexts.context(self.device).driver.is_done("cuStreamQuery", self.handle)
+        return contexts.context(self.device_index).driver.is_done("cuStreamQuery", self.handle)
 
     def wait_event(self, event: "Event"):
         """What follows in this stream waits until `event` is reached."""
         if event.handle:
-            contexts.context(self.device).driver.cuStreamWaitEvent(self.handle, event.handle, 0)
+            contexts.context(self.device_index).driver.cuStreamWaitEvent(self.handle, event.handle, 0)
 
     def wait_stream(self, stream: "Stream"):
         """What follows in this stream waits for all that is in another one now."""
@@ -68,7 +86,7 @@ class Stream:
         return event
 
     def __enter__(self):
-        _thread.before.append((current(self.device), contexts.current()))
+        _thread.before.append((current(self.device_index), contexts.current()))
         set_current(self)
         return self
 
@@ -78,17 +96,24 @@ class Stream:
         contexts.set_current(device)
 
     def __eq__(self, other):
-        return isinstance(other, Stream) and (self.device, self.handle) == (other.device, other.handle)
+        return isinstance(other, Stream) and (self.device_index, self.handle) == (other.device_index, other.handle)
 
     def __hash__(self):
-        return hash((self.device, self.handle))
+        return hash((self.device_index, self.handle))
 
     def __repr__(self):
-        return f"<ingot.cuda.Stream device=cuda:{self.device} cuda_stream={self.handle:#x}>"
+        return f"<ingot.cuda.Stream device=cuda:{self.device_index} cuda_stream={self.handle:#x}>"
 
     def __del__(self):
         if getattr(self, "_owned", False) and getattr(self, "handle", 0):
             self._idle.append(self.handle)
+
+
+class ExternalStream(Stream):
+    """A stream of another library, by the driver's handle; whoever made it keeps it."""
+
+    def __init__(self, stream_ptr: int, device=None):
+        super().__init__(device, handle=int(stream_ptr))
 
 
 class Event:
@@ -100,19 +125,19 @@ class Event:
         library.get()
         self.timing, self.blocking = enable_timing, blocking
         self.handle = 0
-        self.device: Any = None
+        self.device_index: Any = None
         self.context: Any = None
 
     def record(self, stream: Stream | None = None):
         """Puts the mark at the end of a stream (the current one, for None)."""
         stream = current() if stream is None else stream
-        here = contexts.context(stream.device)
+        here = contexts.context(stream.device_index)
         if not self.handle:
             flags = (0 if self.timing else _NO_TIMING) | (_BLOCKING_SYNC if self.blocking else 0)
             self.handle = here.driver.handle("cuEventCreate", flags)
-            self.device, self.context = stream.device, here
-        elif self.device != stream.device:
-            raise DeviceError(f"an event of cuda:{self.device} cannot be recorded in a stream of cuda:{stream.device}")
+            self.device_index, self.context = stream.device_index, here
+        elif self.device_index != stream.device_index:
+            raise DeviceError(f"an event of {self.device} cannot be recorded in a stream of {stream.device}")
         here.driver.cuEventRecord(self.handle, stream.handle)
 
     def wait(self, stream: Stream | None = None):
@@ -121,12 +146,12 @@ class Event:
 
     def query(self) -> bool:
         """Whether the mark was reached (or never set)."""
-        return not self.handle or contexts.context(self.device).driver.is_done("cuEventQuery", self.handle)
+        return not self.handle or contexts.context(self.device_index).driver.is_done("cuEventQuery", self.handle)
 
     def synchronize(self):
         """Waits for the mark."""
         if self.handle:
-            contexts.context(self.device).driver.cuEventSynchronize(self.handle)
+            contexts.context(self.device_index).driver.cuEventSynchronize(self.handle)
 
     def elapsed_time(self, end_event: "Event") -> float:
         """Milliseconds from this mark to a later one."""
@@ -134,13 +159,19 @@ class Event:
             raise ArgumentError("elapsed_time needs two events made with enable_timing=True")
         if not (self.handle and end_event.handle):
             raise ArgumentError("elapsed_time needs two events that were recorded")
+        self.synchronize()
         end_event.synchronize()
-        return contexts.context(self.device).driver.milliseconds(self.handle, end_event.handle)
+        return contexts.context(self.device_index).driver.milliseconds(self.handle, end_event.handle)
 
     @property
     def cuda_event(self) -> int:
         """The driver's handle."""
         return self.handle
+
+    @property
+    def device(self) -> Device | None:
+        """The device that it was recorded on, if it was."""
+        return None if self.device_index is None else Device("cuda", self.device_index)
 
     def __repr__(self):
         return f"<ingot.cuda.Event {self.handle:#x}>" if self.handle else "<ingot.cuda.Event, not recorded>"
@@ -182,8 +213,8 @@ def current(device: int | None = None) -> Stream:
 
 def set_current(stream: Stream):
     """Makes a stream the one that this thread's work goes to, and its device the one in use."""
-    contexts.set_current(stream.device)
-    _thread.streams[stream.device] = stream
+    contexts.set_current(stream.device_index)
+    _thread.streams[stream.device_index] = stream
 
 
 @contextmanager
@@ -194,6 +225,39 @@ def using(stream: Stream | None):
         return
     with stream:
         yield stream
+
+
+_SYNC_MODES = ("default", "warn", "error")
+
+
+class _Waiting:
+    """What happens where a copy waits for a device: a number of `_SYNC_MODES`."""
+
+    mode = 0
+
+
+def set_sync_debug_mode(debug_mode: int | str):
+    """Has copies that wait for a device warn (1 or "warn") or raise (2 or "error"), or neither (0 or "default")."""
+    mode = _SYNC_MODES.index(debug_mode) if debug_mode in _SYNC_MODES else debug_mode
+    if mode not in range(len(_SYNC_MODES)):
+        raise ArgumentError(f"set_sync_debug_mode takes 0, 1, 2 or one of {', '.join(_SYNC_MODES)}, got {debug_mode!r}")
+    _Waiting.mode = int(mode)
+
+
+def get_sync_debug_mode() -> int:
+    """The number of the mode that `set_sync_debug_mode` has set."""
+    return _Waiting.mode
+
+
+def wait_for_copy(stream: Stream):
+    """Waits until a copy is done that was put into a stream."""
+    if _Waiting.mode:
+        said = f"a copy between the host and cuda:{stream.device_index} waits for the device (set_sync_debug_mode)"
+        if _Waiting.mode == 2:
+            raise DeviceError(said)
+        file, line = user_line(2)
+        warnings.warn_explicit(said, UserWarning, file, line)
+    stream.synchronize()
 
 
 def forget():

@@ -66,10 +66,10 @@ class Traced:
 
     def run(self, arrays) -> list:
         """The results, as arrays, in order; those with targets are written there."""
-        classes = tuple([a.__class__ for a in arrays])
-        if classes != self.last[0]:
-            self.last = classes, self.parts(classes)
-        return self.last[1].run(arrays)
+        classes, last = tuple([a.__class__ for a in arrays]), self.last
+        if classes != last[0]:
+            last = self.last = classes, self.parts(classes)
+        return last[1].run(arrays)
 
 
 class Sized:

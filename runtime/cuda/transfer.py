@@ -55,7 +55,7 @@ def upload(made: DeviceArray, plain: np.ndarray, wait: bool = True):
                           "(pin_memory()), and without waiting (non_blocking=True); or make the tensor before the capture")
     stream.context.driver.cuMemcpyHtoDAsync_v2(used(made, stream.handle), plain.ctypes.data, plain.nbytes, stream.handle)
     if wait:
-        stream.synchronize()
+        streams.wait_for_copy(stream)
     elif piece is not None:
         piece.used_in(stream)
 
@@ -71,7 +71,7 @@ def to_host(x: DeviceArray, wait: bool = True) -> np.ndarray:
     stream = streams.current(x.device)
     stream.context.driver.cuMemcpyDtoHAsync_v2(out.ctypes.data, used(plain, stream.handle), out.nbytes, stream.handle)
     if wait:
-        stream.synchronize()
+        streams.wait_for_copy(stream)
         checks.verify(x.device, stream.handle)
     else:
         PINNED.piece_of(out).used_in(stream)

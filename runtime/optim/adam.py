@@ -1,8 +1,9 @@
 """Adam and its relatives."""
 
 from ..api.register import FUNCTIONS
+from ..tensor import Tensor
 from . import fused
-from .optimizer import Optimizer, check, count, put, zeros_like
+from .optimizer import Optimizer, check, count, counts_there, put, zeros_like
 from .powers import number_in, power, root
 
 
@@ -58,8 +59,8 @@ class Adam(Optimizer):
         names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
         swept: dict = {}            # what the same numbers move, by how many steps were made
         for p, g, state in rows:
-            t = count(state)
-            if fused.takes(group, p, g):
+            t = count(state, p, group)
+            if not isinstance(t, Tensor) and fused.takes(group, p, g):
                 for name in names:
                     if name not in state:
                         state[name] = zeros_like(p)
@@ -114,7 +115,7 @@ class NAdam(Optimizer):
                                   "differentiable": differentiable})
 
     def _update(self, p, g, state, group):
-        t = count(state)
+        t = count(state, p, group)
         beta1, beta2 = group["betas"]
         lr, decay = group["lr"], group["momentum_decay"]
         g = decayed(p, g, group, group["decoupled_weight_decay"])
@@ -122,7 +123,8 @@ class NAdam(Optimizer):
         following = beta1 * (1 - 0.5 * power(0.96, (t + 1) * decay))
         product = state.get("mu_product")
         if product is None:
-            product = state["mu_product"] = FUNCTIONS["ones"]((), dtype=p.dtype)
+            there = p.device if counts_there(p, group) else None
+            product = state["mu_product"] = FUNCTIONS["ones"]((), dtype=p.dtype, device=there)
         so_far = number_in(product) * now
         put(product, product * 0 + so_far)
         mean = moment(state, "exp_avg", p, g, beta1)
@@ -143,7 +145,7 @@ class RAdam(Optimizer):
                                   "capturable": capturable, "differentiable": differentiable})
 
     def _update(self, p, g, state, group):
-        t = count(state)
+        t = count(state, p, group)
         beta1, beta2 = group["betas"]
         g = decayed(p, g, group, group["decoupled_weight_decay"])
         mean = moment(state, "exp_avg", p, g, beta1) / (1 - power(beta1, t))
@@ -152,9 +154,15 @@ class RAdam(Optimizer):
         correction = 1 - decay
         limit = 2 / (1 - beta2) - 1
         length = limit - 2 * t * decay / correction
-        if length > 5:
+
+        def rectified():
             rectify = root((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length))
-            mean = mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * (root(correction) * rectify)
+            return mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * (root(correction) * rectify)
+
+        if counts_there(p, group):
+            mean = FUNCTIONS["where"](length > 5, rectified(), mean)
+        elif length > 5:
+            mean = rectified()
         put(p, p - mean * group["lr"])
 
 
@@ -168,7 +176,7 @@ class Adamax(Optimizer):
                                   "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
     def _update(self, p, g, state, group):
-        t = count(state)
+        t = count(state, p, group)
         beta1, beta2 = group["betas"]
         g = decayed(p, g, group, False)
         mean = moment(state, "exp_avg", p, g, beta1)

@@ -5,7 +5,7 @@ import numpy as np
 from ...ir.errors import ArgumentError, AutogradError
 from ..api.register import FUNCTIONS
 from .adam import decayed, moment, second_moment
-from .optimizer import Optimizer, check, count, put, zeros_like
+from .optimizer import Optimizer, check, count, counts_there, put, zeros_like
 from .powers import fitted, power
 from .sparse_rows import group_number, put_rows, rows_of
 
@@ -22,7 +22,7 @@ class Adadelta(Optimizer):
                                   "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
 
     def _update(self, p, g, state, group):
-        count(state)
+        count(state, p, group)
         rho, eps = group["rho"], group["eps"]
         g = decayed(p, g, group, False)
         square = second_moment(state, "square_avg", p, g, rho)
@@ -53,7 +53,7 @@ class Adagrad(Optimizer):
             state["sum"].share_memory_()
 
     def _update(self, p, g, state, group):
-        t = count(state)
+        t = count(state, p, group)
         g = decayed(p, g, group, False)
         if "sum" not in state:
             state["sum"] = zeros_like(p) + group["initial_accumulator_value"]
@@ -64,7 +64,7 @@ class Adagrad(Optimizer):
     def _update_rows(self, p, g, state, group):
         if group["weight_decay"]:
             raise AutogradError("Adagrad: weight_decay does not go with sparse gradients; set it to 0")
-        t = count(state)
+        t = count(state, p, group)
         if "sum" not in state:
             state["sum"] = zeros_like(p) + group["initial_accumulator_value"]
         at, values = rows_of(g)
@@ -85,7 +85,7 @@ class RMSprop(Optimizer):
                                   "maximize": maximize, "differentiable": differentiable})
 
     def _update(self, p, g, state, group):
-        count(state)
+        count(state, p, group)
         g = decayed(p, g, group, False)
         square = second_moment(state, "square_avg", p, g, group["alpha"])
         if group["centered"]:
@@ -111,7 +111,7 @@ class Rprop(Optimizer):
                                   "differentiable": differentiable, "capturable": capturable})
 
     def _update(self, p, g, state, group):
-        count(state)
+        count(state, p, group)
         if "prev" not in state:
             state["prev"] = zeros_like(p)
             state["step_size"] = zeros_like(p) + group["lr"]
@@ -138,9 +138,9 @@ class ASGD(Optimizer):
 
     def _update(self, p, g, state, group):
         if "ax" not in state:
-            one = FUNCTIONS["ones"]((), dtype=p.dtype)
+            one = FUNCTIONS["ones"]((), dtype=p.dtype, device=p.device if counts_there(p, group) else None)
             state |= {"ax": zeros_like(p), "eta": fitted(group["lr"], one) * one, "mu": one}
-        t = count(state)
+        t = count(state, p, group)
         g = decayed(p, g, group, False)
         eta, mu, average = state["eta"], state["mu"], state["ax"]
         put(p, p * (1 - eta * group["lambd"]) - g * eta)

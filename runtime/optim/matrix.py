@@ -26,7 +26,7 @@ class Adafactor(Optimizer):
                                   "foreach": foreach, "maximize": maximize})
 
     def _update(self, p, g, state, group):
-        t = count(state)
+        t = count(state, p, group)
         lr, norm = group["lr"], FUNCTIONS["norm"]
         least, relative = group["eps"]
         least = FUNCTIONS["finfo"](p.dtype).eps if least is None else least

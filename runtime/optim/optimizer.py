@@ -12,7 +12,7 @@ from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
 from ...ir.lazy import lazy
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
-from ..device_array import zeros_beside
+from ..device_array import DeviceArray, zeros_beside
 from ..nn.hooks import add_hook
 from ..state import tls
 from ..structure import HookTable, Structure
@@ -57,11 +57,23 @@ def check(**bounds):
             raise ArgumentError(f"{name} must be at least 0, got {value}")
 
 
-def count(state: dict):
-    """Counts a step. A Python float, or (while a recorder watches, so that no number is baked in) a 0-d tensor."""
-    step = state.get("step")
+def counts_there(p: Tensor, group) -> bool:
+    """Whether steps of a parameter are counted on its device, for CUDA graphs that are captured by hand to count them."""
+    return p._a.__class__ is DeviceArray and bool(group.get("capturable"))
+
+
+def count(state: dict, p: Tensor, group):
+    """Counts a step of a parameter. A Python float; a 0-d tensor while a recorder watches, so that no number is baked in, and
+    where steps are counted on a device."""
+    step, there = state.get("step"), counts_there(p, group)
+    if not there and p._a.__class__ is DeviceArray and getattr(p._a.backend, "is_capturing", bool)():
+        remedy = "make it with capturable=True, or " if "capturable" in group else ""
+        raise AutogradError("this optimizer counts its steps on the host, and replays of the graph being captured would not: "
+                            f"{remedy}have jit.trace make a graph of the step")
     if step is None:
-        step = state["step"] = wrap(np.zeros((), np.float32))
+        step = state["step"] = wrap(zeros_beside(p._a, (), np.dtype(np.float32)) if there else np.zeros((), np.float32))
+    if there:
+        return put(step, step + 1).to(dt.float64)
     if tls.m.special or tls.m.grad:
         put(step, step + 1)
     else:
@@ -314,10 +326,13 @@ class Optimizer:
                 raise ArgumentError(f"a loaded parameter group has {len(theirs['params'])} parameters, the optimizer's has "
                                     f"{len(mine['params'])}")
         by_number = {n: p for mine, theirs in zip(self.param_groups, saved) for n, p in zip(theirs["params"], mine["params"])}
+        groups = {p: theirs for mine, theirs in zip(self.param_groups, saved) for p in mine["params"]}
         self.state = defaultdict(State)
         for key, value in state_dict["state"].items():
             p = by_number.get(key)
             fitted = _fitted(value, p)
+            if p is not None and isinstance(fitted, dict) and isinstance(fitted.get("step"), Tensor):
+                fitted["step"] = fitted["step"].to(p.device if counts_there(p, groups[p]) else "cpu")
             self.state[key if p is None else p] = State(fitted) if isinstance(fitted, dict) else fitted
         Structure.version += 1
         self.param_groups = [{**copy.deepcopy({k: v for k, v in theirs.items() if k != "params"}), "params": mine["params"]}
@@ -341,8 +356,8 @@ class Optimizer:
 
 
 def _fitted(value, p, key=None):
-    """A copy of a state value. Tensors go to the parameter's device (numbers stay where they are: the host steers by them), and
-    those of floating point take its dtype (step counts keep theirs)."""
+    """A copy of a state value. Tensors go to the parameter's device (numbers stay where they are, and step counts keep their
+    dtype), and those of floating point take its dtype."""
     if isinstance(value, Tensor):
         value = value.detach()
         if p is not None and key != "step":

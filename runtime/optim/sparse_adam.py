@@ -25,7 +25,7 @@ class SparseAdam(Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
 
     def _update(self, p, g, state, group):
-        t = count(state)
+        t = count(state, p, group)
         beta1, beta2 = group["betas"]
         touched = g != 0
         if g.ndim > 1:
@@ -36,7 +36,7 @@ class SparseAdam(Optimizer):
         put(p, FUNCTIONS["where"](touched, moved, p.detach()))
 
     def _update_rows(self, p, g, state, group):
-        t = count(state)
+        t = count(state, p, group)
         at, values = rows_of(g)
         for name in ("exp_avg", "exp_avg_sq"):
             if name not in state:

@@ -59,7 +59,7 @@ def extreme(dtype: dt.DType, sign: str) -> Source:
     step = [f"take = {joins}", "best = tl.where(take, v_x, best)", "last = tl.where(take, t, last).to(INDEX)",
             f"tl.store(out + place, best.to({TYPE[memory(dtype)]}), there)",
             "tl.store(places + place, last.to(tl.int64), there)"]
-    before = [f"best = tl.zeros([BLOCK], {TYPE[_work(dtype)]})", "last = tl.full([BLOCK], -1, INDEX)"]
+    before = [f"best = tl.zeros([BLOCK], {TYPE[_work(dtype)]})", "last = at * 0 - 1"]
     name = "running_max" if sign == ">" else "running_min"
     return _source(name, dtype, ("x",), (("out", memory(dtype)), ("places", dt.int64)), before, step)
 

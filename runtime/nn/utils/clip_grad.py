@@ -10,6 +10,7 @@ from ....ir.substitute import as_float
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...dispatch import kernel_of
+from ...placement import beside
 from ...state import tls
 from ...sweeps import KINDS, sweep_each
 from ...tensor import Tensor, wrap
@@ -54,8 +55,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         return FUNCTIONS["tensor"](0.0)
     norm_type = float(norm_type)
     if math.isinf(norm_type):
-        norms = [t.abs().max() for t in tensors]
-        total = FUNCTIONS["stack"](norms).max()
+        total = _together([t.abs().max() for t in tensors]).max()
     else:
         total = FUNCTIONS["norm"](_norms(tensors, norm_type), norm_type)
     if error_if_nonfinite and not FUNCTIONS["isfinite"](total):
@@ -64,11 +64,16 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     return total
 
 
+def _together(norms):
+    """Numbers in one tensor, on the device of the first."""
+    return FUNCTIONS["stack"]([beside(n, norms[0]) for n in norms])
+
+
 def _norms(tensors, order):
     """The norm of each tensor, in one."""
     m, kinds = tls.m, {t._a.dtype for t in tensors}
     if order != 2 or len(kinds) > 1 or not kinds <= KINDS.keys() or not all(is_plain(t, m) for t in tensors):
-        return FUNCTIONS["stack"]([FUNCTIONS["norm"](t, order) for t in tensors])
+        return _together([FUNCTIONS["norm"](t, order) for t in tensors])
     kind, = kinds
     norm, found = kernel_of(vector_norm), np.empty(len(tensors), kind)
     for i, t in enumerate(tensors):
@@ -90,7 +95,8 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     else:
         others = [*swept, *others]
     for g in others:
-        g.mul_(scale if g.dtype is scale.dtype else scale.to(g.dtype))
+        scale_there = beside(scale, g)
+        g.mul_(scale_there if g.dtype is scale.dtype else scale_there.to(g.dtype))
 
 
 @no_grad()
