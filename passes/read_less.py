@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 from ..ir.graph import Value
 from ..ir.op import Scalar
-from .fuse import Group, size_of
+from .fuse import MOST_AGAIN, Group, size_of
+from .fuse_epilogue import DEAREST as DEAREST_BEHIND
 from .kernel_body import Body, Unfit, node_cost, source_of
 from .lower import Loops
 
-DEAREST = 64         # cost of an element up to which it is made again
+DEAREST = 64         # cost of an element up to which it is made again; more where many bytes are saved:
+A_BYTE = 20          # instructions that a chip does while two bytes travel: half of them beside other bytes of the kernel
 FACTOR = 4           # the same where products compute the result in their tiles, again for each tile
 SMALL = 8            # how many times fewer bytes a value has that counts as one for each row
 LEAST = 1 << 16      # bytes from which a value is worth it
@@ -60,7 +62,7 @@ class _Search:
 
     def groups(self) -> list:
         """The groups, in order."""
-        for g in self.order:
+        for g in reversed(self.order):          # late readers first: what they take to has one reader more for the earlier ones
             if g.is_kernel and size_of(g.shape) >= LEAST // 4:
                 self._lighten(g)
         if all(self.now[g] is g for g in self.order):
@@ -70,15 +72,21 @@ class _Search:
         return [g for g in kept if g is not None]
 
     def _lighten(self, g):
-        """Makes in `g` what it fetches of each other kernel, all at once where that pays, else what pays by itself."""
-        found: dict = {}
-        for v in _fetched(g):
-            if _bytes(v) >= LEAST and v in self.maker and self.maker[v].is_kernel:
-                found.setdefault(self.maker[v], []).append(v)
-        for f, values in found.items():
-            for wanted in [values, *[[v] for v in values if len(values) > 1]]:
-                if self._made_again(g, f, wanted):
-                    break
+        """Makes in `g` what it fetches of each other kernel, all at once where that pays, else what pays by itself; then what
+        that is made of, in turn."""
+        tried: set = set()
+        while True:
+            found: dict = {}
+            for v in _fetched(self.now[g]):
+                if _bytes(v) >= LEAST and v not in tried and v in self.maker and self.maker[v].is_kernel:
+                    found.setdefault(self.maker[v], []).append(v)
+                    tried.add(v)
+            if not found:
+                return
+            for f, values in found.items():
+                for wanted in [values, *[[v] for v in values if len(values) > 1]]:
+                    if self._made_again(g, f, wanted):
+                        break
 
     def _made_again(self, g, f, wanted) -> bool:
         """Whether `g` now makes values of `f` itself."""
@@ -92,18 +100,22 @@ class _Search:
             return False
         self.now[g] = replace(current, nodes=nodes, body=body, is_simple=False)
         self.added.setdefault(f, {}).update(dict.fromkeys([v for v in way.leaves if v in self.maker and self.maker[v] is f]))
+        for v in way.leaves:
+            readers = self.readers.setdefault(v, [])
+            if g not in readers:
+                readers.append(g)
         return True
 
     def _way(self, current, g, f, wanted) -> _Way | None:
         """How values of `f` are made in `g`; None where that cannot be."""
-        least, inside = min(map(_bytes, wanted)), set(f.nodes)
-        there = set(_fetched(current)) - set(wanted)
+        inside, there = set(f.nodes), set(_fetched(current)) - set(wanted)
+        beginnings = self._beginnings(f, there, wanted)
         nodes: dict = {}
         leaves: dict = {}
         cost, stack = 0, list(wanted)
         while stack:
             v = stack.pop()
-            if v not in wanted and (v.node not in inside or v in there or SMALL * _bytes(v) <= least or self._begins(v, f)):
+            if v not in wanted and beginnings(v) == {v}:
                 leaves[v] = None
             elif v.node not in nodes:
                 if type(v.node.op.lower) is not Scalar or not _sources(v.node):
@@ -111,17 +123,61 @@ class _Search:
                 nodes[v.node] = None
                 cost += node_cost(v.node)
                 stack += _sources(v.node)
-        if cost > (FACTOR if self._is_factor(g) else DEAREST) or any(not self._is_there(v, f) for v in leaves):
-            return None
-        saved = sum(_bytes(v) * (1 + self._share(v)) for v in wanted)
+        saved = sum(_bytes(v) * (1 + self._share(v)) for v in wanted) + self._spared(f, leaves, wanted)
         spent = sum(_bytes(v) * ((v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
+        dearest = FACTOR if self._is_factor(g) else max(DEAREST, A_BYTE * (saved - spent) / size_of(wanted[0].shape))
+        if cost > dearest or any(not self._is_there(v, f) for v in leaves):
+            return None
         return _Way(tuple(nodes), tuple(leaves), saved - spent)
 
-    def _begins(self, v, f) -> bool:
+    def _beginnings(self, f, there, wanted):
+        """What in memory a value is had from with the fewest bytes, as a function: from itself, where it is there anyway, or
+        from what `f` makes it of. What is wanted is made."""
+        inside, least = set(f.nodes), min(map(_bytes, wanted))
+        known: dict = {v: frozenset((v,)) for v in there}
+
+        def beginnings(v) -> frozenset:
+            if v not in known:
+                known[v] = frozenset((v,))
+                is_small = SMALL * _bytes(v) <= least and self._is_there(v, f)
+                if v in wanted or (v.node in inside and type(v.node.op.lower) is Scalar and not is_small
+                                   and not self._begins(v, f, wanted)):
+                    others = frozenset().union(*map(beginnings, _sources(v.node)))
+                    if v in wanted or v not in f.body.results or spent(others) < _bytes(v):
+                        known[v] = others
+            return known[v]
+
+        def spent(values) -> int:
+            return sum(_bytes(v) for v in values if v not in there)
+
+        return beginnings
+
+    def _begins(self, v, f, wanted) -> bool:
         """Whether a value is the first that `f`, which a product takes in, makes of the product: the product itself will not be
-        in memory."""
-        return not f.body.reduced and any(s.node is not None and s.node.op in self.products and set(self.readers[s]) == {f}
-                                          for s in _sources(v.node))
+        in memory. One that has much to do beside what is wanted had better stay a kernel: tiles would wait for it."""
+        if f.body.reduced or not any(s.node is not None and s.node.op in self.products and set(self.readers[s]) == {f}
+                                     for s in _sources(v.node)):
+            return False
+        return self._rest(f, frozenset(wanted)) <= A_BYTE * v.dtype.itemsize
+
+    def _spared(self, f, leaves, wanted) -> int:
+        """Bytes of products that get no memory once `f` has so little to do that they take it in."""
+        if self._rest(f, frozenset()) <= DEAREST_BEHIND:
+            return 0
+        begun = {s for v in leaves if v.node in f.nodes and self._begins(v, f, wanted) for s in _sources(v.node)
+                 if s.node is not None and s.node.op in self.products}
+        return sum(2 * _bytes(s) for s in begun)
+
+    def _rest(self, f, wanted) -> int:
+        """What an element costs in `f` without the values that are wanted elsewhere."""
+        nodes: dict = {}
+        stack = [v for v in f.body.results if v not in wanted]
+        while stack:
+            v = stack.pop()
+            if v.node in f.nodes and v.node not in nodes:
+                nodes[v.node] = node_cost(v.node)
+                stack += _sources(v.node)
+        return sum(nodes.values())
 
     def _is_there(self, v, f) -> bool:
         """Whether a value is in memory, or can be stored by the kernel that makes it."""
@@ -165,8 +221,9 @@ def _fitting(nodes, group) -> Body | None:
             Loops(body)
     except Unfit:
         return None
-    twice = any(count > size_of(n.output.shape) for n, count in body.counts.items() if type(n.op.lower) is Scalar)
-    return None if twice or len(body.loads) + len(body.results) > MOST_BUFFERS else body
+    twice = sum(node_cost(n) * max(0, size_of((count,)) - size_of(n.output.shape)) for n, count in body.counts.items()
+                if type(n.op.lower) is Scalar)
+    return None if twice > MOST_AGAIN * size_of(body.shape) or len(body.loads) + len(body.results) > MOST_BUFFERS else body
 
 
 def _fetched(group) -> list:
