@@ -47,3 +47,9 @@ def fill(array: DeviceArray, value):
         driver.cuMemsetD32Async(array.pointer, int(word), array.nbytes // 4, stream.handle)
     else:
         array.backend.write(array, pattern[0].item())
+
+
+def window(a: DeviceArray, cuts) -> DeviceArray:
+    """A window into an array: (start, size, step) for each dim."""
+    offset = sum(start * s for (start, _, _), s in zip(cuts, a.strides))
+    return a.look([n for _, n, _ in cuts], [s * step for s, (_, _, step) in zip(a.strides, cuts)], offset)

@@ -8,6 +8,8 @@ from ...ir.errors import DeviceError
 from ...passes import pipeline
 from ...passes.even_columns import even_columns
 from ...passes.join_pads import join_pads
+from ...passes.laid_out import laid_out
+from ...passes.zero_signs import zero_signs
 from ..device_array import DeviceArray
 from . import (
     attentions,
@@ -37,12 +39,14 @@ from .traced import Sized, Traced
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, integers, scans,
                 sliding):
     eager.OWN.update(_module.OPERATORS)
+for _module in (attentions, moves):
+    eager.INTO.update(_module.INTO)
 count = contexts.count
 why_not = library.why_not
 current = contexts.current
 set_current = contexts.set_current
 run = eager.run
-PASSES = (*eager.PASSES, join_pads, even_columns, *pipeline.SIMPLER)
+PASSES = (*eager.PASSES, join_pads, zero_signs, *pipeline.SIMPLER, laid_out, even_columns, *pipeline.SIMPLER)
 traced = Traced
 sized = Sized
 contiguous = eager.contiguous

@@ -12,7 +12,7 @@ from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Ste
 from ...passes.kernel_body import is_free
 from ..device_array import DeviceArray
 from . import streams
-from .arrays import KIND, empty, fill, filled, used
+from .arrays import KIND, empty, fill, filled, used, window
 from .kernels import Prepared, as_number
 from .products import Beside, Computed, multiply
 from .windows import convolve, transpose
@@ -28,7 +28,7 @@ class DeviceGraph:
     """A graph, ready to run on arrays of one device.
 
     graph    what is computed, after all graph passes; or its steps
-    call     runs one operator on arrays: call(op, inputs, params, device)
+    call     runs one operator on arrays: call(op, inputs, params, device, into=arrays for its results, where they have a place)
     owned    positions of results that get memory of their own
     numbers  inputs that are no device arrays, but one number each
     targets  {position of a result: number of the input that it replaces}; `in_place` are those that the run writes there
@@ -63,6 +63,19 @@ class DeviceGraph:
             else:
                 step.run(env, device, places)
         return [self.value(v, env, device) for v in self.graph.outputs]
+
+    def place(self, v: Value, env: dict, device: int):
+        """The array that a value is written into, if it is a part of a join, which gets its memory with the first of them."""
+        part = self.plan.parts.get(v)
+        if part is None:
+            return None
+        join = part.join
+        if join not in env:
+            env[join] = empty(device, join.shape, join.dtype.np, streams.current(device).handle)
+        found = window(env[join], part.cuts)
+        for op, params in part.views:
+            found = found.viewed(op, params)
+        return found
 
     def value(self, v: Value, env: dict, device: int):
         """The array of a value; views and fills are made when they are asked for."""
@@ -179,8 +192,10 @@ class Called:
         """Computes; results go into `env`."""
         node, graph = self.node, self.graph
         inputs = [graph.value(x, env, device) if type(x) is Value else x for x in node.inputs]
+        into = tuple([env[v] if v in env else graph.place(v, env, device) for v in node.outputs])
+        more = {"into": into} if any(a is not None for a in into) else {}
         try:
-            result = graph.call(node.op, inputs, node.params, device)
+            result = graph.call(node.op, inputs, node.params, device, **more)
         except IngotError:
             raise
         except Exception as e:

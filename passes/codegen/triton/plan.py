@@ -19,7 +19,7 @@ from ...kernel_body import source_of
 from ...lower import Lowered, lower
 from ...read_less import read_less
 from ...strided import row_major
-from . import conv_last
+from . import conv_last, placement
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
@@ -105,11 +105,16 @@ class ProductStep:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What to do, in order, the graph that says what it means, and {value: the input in whose memory it is written}."""
+    """What to do, in order, and the graph that says what it means.
+
+    in_place   {value: the input in whose memory it is written}
+    parts      {value: the `Part` of a join where it is written}
+    """
 
     graph: Graph
     steps: tuple
     in_place: dict = field(default_factory=dict)
+    parts: dict = field(default_factory=dict)
 
 
 def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
@@ -128,7 +133,7 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
             last[v] = i
     for i, s in enumerate(steps):
         s.dead = tuple([v for v in dict.fromkeys([*s.reads, *s.writes]) if v not in forever and last[v] == i])
-    return Steps(graph, tuple(steps), _in_place(graph, steps, targets, last))
+    return Steps(graph, tuple(steps), _in_place(graph, steps, targets, last), placement.parts(graph))
 
 
 def _step(group):

@@ -1,0 +1,136 @@
+"""Gradients of parts of one projection are written where they are joined, and attention writes in the order that is read:
+steps of a traced graph copy nothing, and give what eager mode and the CPU give.
+"""
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+import mock_cuda_triton
+from ingot import jit, nn
+from ingot.ir import config
+from ingot.nn import functional as F
+from ingot.runtime.cuda import transfer
+
+COPIED: list = []          # bytes of strided copies
+
+
+def noted(read, written):
+    COPIED.append(written)
+
+
+mock_cuda_triton.relabelled(noted)     # (traces do not watch installed packages)
+
+
+@pytest.fixture(autouse=True)
+def cuda(monkeypatch):
+    monkeypatch.setattr(transfer, "OBSERVERS", [noted])
+    with mock_cuda.installed() as mock, config.override(cuda_graphs=False):
+        yield mock
+
+
+def heads(x, count):
+    """(batch, length, width) as (batch, heads, length, width of a head)."""
+    return x.view(*x.shape[:2], count, -1).transpose(1, 2)
+
+
+def rope(x):
+    """Vectors turned by an angle that grows with their place."""
+    angle = ingot.arange(x.shape[-2], device=x.device).float().view(-1, 1) * 0.1
+    a, b = x.chunk(2, dim=-1)
+    return x * angle.cos() + ingot.cat([-b, a], dim=-1) * angle.sin()
+
+
+def by_slices(p):
+    n = p.shape[-1] // 3
+    return [heads(p[..., i * n:(i + 1) * n], 2) for i in range(3)]
+
+
+UNPACKED = {
+    "unbind": lambda p: p.view(*p.shape[:2], 3, 2, -1).permute(2, 0, 3, 1, 4).unbind(0),
+    "chunk": lambda p: [heads(x, 2) for x in p.chunk(3, dim=-1)],
+    "slices": by_slices,
+    "heads first": lambda p: [x.transpose(1, 2) for x in p.view(*p.shape[:2], 2, -1).chunk(3, dim=-1)],
+    "groups": lambda p: [heads(x, n) for x, n in zip(p.split([p.shape[-1] // 2, p.shape[-1] // 4, p.shape[-1] // 4], -1),
+                                                     (4, 2, 2))],
+    "rope": lambda p: [f(heads(x, 2)) for x, f in zip(p.chunk(3, dim=-1), (rope, rope, lambda x: x))],
+}
+
+
+class Layer(nn.Module):
+    def __init__(self, width, unpack):
+        super().__init__()
+        self.unpack = unpack
+        self.into = nn.Linear(width, 3 * width if unpack != "groups" else 4 * width)
+        self.out = nn.Linear(width if unpack != "groups" else 2 * width, width)
+
+    def forward(self, x):
+        q, k, v = UNPACKED[self.unpack](self.into(x))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        return self.out(y.transpose(1, 2).reshape(*x.shape[:2], -1))
+
+
+class Cross(nn.Module):
+    """Keys and values of one projection of another sequence, queries of their own, and a mask."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.query, self.into, self.out = nn.Linear(width, width), nn.Linear(width, 2 * width), nn.Linear(width, width)
+
+    def forward(self, x):
+        k, v = (heads(t, 2) for t in self.into(x.tanh()[:, x.shape[1] % 2:]).chunk(2, dim=-1))
+        mask = ingot.arange(k.shape[2], device=x.device) > 1
+        y = F.scaled_dot_product_attention(heads(self.query(x), 2), k, v, attn_mask=mask)
+        return self.out(y.transpose(1, 2).reshape(x.shape))
+
+
+def grads(make, x, device, traced=False, dtype=None):
+    """(the gradients of the parameters and of x, the bytes of strided copies in the last call)"""
+    ingot.manual_seed(5)
+    net, there = make().to(device), x.to(device)
+
+    def step(x):
+        net.zero_grad()
+        leaf = x.detach().requires_grad_()
+        with ingot.amp.autocast(ingot.device(device).type, dtype=dtype or ingot.bfloat16, enabled=dtype is not None):
+            y = net(leaf)
+        (y.float() ** 2).sum().backward()
+        return leaf.grad
+
+    run = jit.trace(step) if traced else step
+    for _ in range(3 if traced else 1):
+        COPIED.clear()
+        found = run(there)
+    copied = sum(COPIED)
+    return [found.cpu().numpy(), *[p.grad.cpu().numpy() for p in net.parameters()]], copied
+
+
+MAKERS = {name: lambda width, name=name: Layer(width, name) for name in UNPACKED} | {"cross": Cross}
+
+
+@pytest.mark.parametrize("length", [7, 128], ids=["odd", "whole"])
+@pytest.mark.parametrize("name", MAKERS)
+def test_gradients_of_one_projection(name, length):
+    """For lengths that fill every tile, and for others, of which kernels of gradients take queries in one piece."""
+    ingot.manual_seed(1)
+    x, make = ingot.randn(2 if length < 100 else 1, length, 16), lambda: MAKERS[name](16)
+    want, _ = grads(make, x, "cpu")
+    eager, _ = grads(make, x, "cuda")
+    got, copied = grads(make, x, "cuda", traced=True)
+    for w, e, g in zip(want, eager, got, strict=True):
+        np.testing.assert_allclose(e, w, rtol=2e-4, atol=2e-4 * np.abs(w).max())
+        np.testing.assert_allclose(g, e, rtol=1e-5, atol=1e-5 * np.abs(w).max())
+    if name != "rope" and length == 128:
+        assert copied == 0, f"{copied} bytes are copied"
+
+
+@pytest.mark.parametrize("name", ["unbind", "groups"])
+def test_under_autocast(name):
+    ingot.manual_seed(1)
+    x, make = ingot.randn(1, 128, 64), lambda: MAKERS[name](64)
+    want, _ = grads(make, x, "cpu")
+    got, copied = grads(make, x, "cuda", traced=True, dtype=ingot.bfloat16)
+    assert copied == 0
+    for w, g in zip(want, got, strict=True):
+        assert np.abs(g - w).max() < 5e-2 * np.abs(w).max()
