@@ -9,6 +9,7 @@ from ...passes import pipeline
 from ...passes.even_columns import even_columns
 from ...passes.join_pads import join_pads
 from ...passes.laid_out import laid_out
+from ...passes.pads_as_joins import pads_as_joins
 from ...passes.zero_signs import zero_signs
 from ..device_array import DeviceArray
 from . import (
@@ -46,7 +47,7 @@ why_not = library.why_not
 current = contexts.current
 set_current = contexts.set_current
 run = eager.run
-PASSES = (*eager.PASSES, join_pads, zero_signs, *pipeline.SIMPLER, laid_out, even_columns, *pipeline.SIMPLER)
+PASSES = (*eager.PASSES, join_pads, zero_signs, *pipeline.SIMPLER, laid_out, even_columns, *pipeline.SIMPLER, pads_as_joins)
 traced = Traced
 sized = Sized
 contiguous = eager.contiguous

@@ -49,7 +49,7 @@ class DeviceGraph:
             return Called(step, self)
         if type(step) is ProductStep:
             return Multiplied(step, self)
-        return Launched(step, self.numbers, self.plan.in_place)
+        return Launched(step, self)
 
     def run(self, inputs, places=None) -> list:
         """The results, as arrays, in order. `places` are arrays that some results of kernels are written into, by value."""
@@ -93,10 +93,13 @@ class DeviceGraph:
 class Launched:
     """A fused kernel with its arrays."""
 
-    def __init__(self, step: KernelStep, numbers, in_place):
-        lowered = step.lowered
+    def __init__(self, step: KernelStep, graph: DeviceGraph):
+        lowered, numbers, in_place = step.lowered, graph.numbers, graph.plan.in_place
+        self.graph = graph
+        self.parts = [v for v in dict.fromkeys(step.writes) if v in graph.plan.parts]
         self.operands = [(v, v in numbers) for v, _, _ in lowered.operands]
-        self.writes = [(v, v.shape, v.dtype.np) for v in dict.fromkeys(step.writes) if v not in in_place]
+        there = {*in_place, *self.parts}
+        self.writes = [(v, v.shape, v.dtype.np) for v in dict.fromkeys(step.writes) if v not in there]
         self.over = [(v, in_place[v]) for v in dict.fromkeys(step.writes) if v in in_place]
         self.dead = step.dead
         offsets = [offset * v.dtype.itemsize for v, offset, _ in lowered.operands]
@@ -111,6 +114,8 @@ class Launched:
             env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
         for v, target in self.over:
             env[v] = env[target]
+        for v in self.parts:
+            env[v] = self.graph.place(v, env, device)
         given = [as_number(v.dtype, env[v]) if number else used(env[v], stream) for v, number in self.operands]
         self.kernel(device, stream, given)
         for v in self.dead:

@@ -1,14 +1,17 @@
-"""Which parts of a join are written where they will lie: those of operators whose kernels write by strides, and that nothing
-but the join reads.
+"""Which parts of a join are written where they will lie: those that nothing but the join reads, of fused kernels and of
+operators whose kernels write by strides.
 """
 
+from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 
 from ....ir.graph import Graph, Value
 from ....ir.ops.shape import cat
-from ...kernel_body import is_free, source_of
+from ...kernel_body import Unfit, source_of
 from ...laid_out import STRIDED, TURNS, inverse
-from ...strided import row_major, through
+from ...lower import Loops
+from ...strided import Pattern, row_major, through
 
 
 @dataclass(frozen=True)
@@ -29,52 +32,69 @@ class Part:
         """(start, size, step) of the part in each dim of the join."""
         return [(self.start, self.size, 1) if d == self.dim else (0, n, 1) for d, n in enumerate(self.join.shape)]
 
+    def pattern(self) -> Pattern | None:
+        """The elements of the value, counted from the first one on; None where strides cannot say where they are."""
+        shape = list(self.join.shape)
+        shape[self.dim] = self.size
+        return _through(Pattern(tuple(shape), row_major(self.join.shape).strides), self.views)
 
-def parts(graph: Graph) -> dict:
-    """{value: its Part}"""
+
+def parts(graph: Graph, nodes, bodies: dict, readers: Counter) -> dict:
+    """{value: its Part}, given the nodes that are called, {value: the body of the kernel that stores it}, and how often steps
+    read each value."""
     found: dict = {}
-    for node in graph.nodes:
-        if node.op is not cat:
-            continue
-        start, dim = 0, node.params["dim"]
-        for x in node.inputs:
-            source = source_of(x)
-            if source is not None and source.node is not None and source.node.op in STRIDED and source not in found:
-                views = _views_back(x, source) if _is_alone(graph, x, source) else None
-                if views is not None and _fits(node.output, x, views):
-                    found[source] = Part(node.output, dim, start, x.shape[dim], views)
+    left = {source_of(v) for v in graph.outputs}
+    for node in nodes:
+        start, dim = 0, node.params["dim"] if node.op is cat else None
+        for x in node.inputs if node.op is cat else ():
+            source: Any = source_of(x)
+            views = _views_back(x, source) if source not in left and readers[source] == 1 else None
+            if views is not None:
+                part = Part(node.output, dim, start, x.shape[dim], views)
+                if part.pattern() is not None and _is_written(source, part, bodies):
+                    found[source] = part
             start += x.shape[dim]
     return found
 
 
-def _is_alone(graph, value, source) -> bool:
-    """Whether a value is read by one node, through the views from it to a value."""
-    while True:
-        times = sum(x is value for n in graph.uses[value] for x in n.inputs)
-        if times != 1 or value in graph.results:
-            return False
-        if value is source:
-            return True
-        value = value.node.inputs[0]
+def patterns(body, found: dict) -> dict:
+    """{value: the pattern over the shape of a kernel in which it is written} of those that are parts of joins."""
+    return {v: _over(body, v, found[v]) for v in body.results if v in found}
+
+
+def _is_written(value, part, bodies) -> bool:
+    """Whether the kernel that makes a value can write it as a part of a join."""
+    if value in bodies:
+        return _over(bodies[value], value, part) is not None
+    return value.node is not None and value.node.op in STRIDED
+
+
+def _over(body, value, part) -> Pattern | None:
+    """The pattern in which a kernel writes a value there, None if it cannot."""
+    try:
+        seen = _through(part.pattern(), body.way_to(value))
+        if seen is not None and body.reduced:
+            Loops(body, {value: seen.plain})
+    except Unfit:
+        return None
+    return seen and seen.plain
+
+
+def _through(pattern, views) -> Pattern | None:
+    for op, params in views:
+        if pattern is None:
+            return None
+        pattern = through(pattern, op, params)
+    return pattern
 
 
 def _views_back(value, source) -> tuple | None:
-    """The views from a value back to its source, if each shows every element once."""
+    """The views from a value back to its source, if there is one and each shows every element once."""
     views, shapes = [], []
     while value is not source:
-        if not is_free(value) or value.node.op not in TURNS:
+        if source is None or value.node.op not in TURNS:
             return None
         value, view = value.node.inputs[0], (value.node.op, value.node.params)
         views.insert(0, view)
         shapes.insert(0, value.shape)
     return tuple(inverse(views, shapes))
-
-
-def _fits(join, part, views) -> bool:
-    """Whether strides can say where a source's elements are in a join."""
-    seen = row_major(join.shape)._replace(shape=tuple(part.shape))
-    for op, params in views:
-        seen = through(seen, op, params)
-        if seen is None:
-            return False
-    return True

@@ -3,6 +3,7 @@
 Memory is the allocator's business: work in one stream is in order, so what is freed after a step may be taken by the next.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -133,7 +134,21 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
             last[v] = i
     for i, s in enumerate(steps):
         s.dead = tuple([v for v in dict.fromkeys([*s.reads, *s.writes]) if v not in forever and last[v] == i])
-    return Steps(graph, tuple(steps), _in_place(graph, steps, targets, last), placement.parts(graph))
+    parts = _parts(graph, steps)
+    return Steps(graph, tuple(steps), _in_place(graph, steps, targets, last), parts)
+
+
+def _parts(graph, steps) -> dict:
+    """The values that are written as parts of joins; their kernels are lowered for that."""
+    kernels = [s for s in steps if type(s) is KernelStep]
+    bodies = {v: s.group.body for s in kernels for v in s.writes}
+    readers = Counter(v for s in steps for v in s.reads)
+    found = placement.parts(graph, [s.node for s in steps if type(s) is CallStep], bodies, readers)
+    for s in kernels:
+        placed = placement.patterns(s.group.body, found)
+        if placed:
+            s.lowered = lower(s.group.body, placed)
+    return found
 
 
 def _step(group):
