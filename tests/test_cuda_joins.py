@@ -8,10 +8,14 @@ import pytest
 import ingot
 import mock_cuda
 import mock_cuda_triton
+from graphs import graph_of
 from ingot import jit, nn
 from ingot.ir import config
+from ingot.ir.interp import interpret
 from ingot.nn import functional as F
-from ingot.runtime.cuda import transfer
+from ingot.passes.codegen.triton import plan as plans
+from ingot.runtime.cuda import backend, eager, transfer
+from ingot.runtime.cuda.program import DeviceGraph
 
 COPIED: list = []          # bytes of strided copies
 
@@ -134,3 +138,53 @@ def test_under_autocast(name):
     assert copied == 0
     for w, g in zip(want, got, strict=True):
         assert np.abs(g - w).max() < 5e-2 * np.abs(w).max()
+
+
+def random_parts(rng):
+    """A function that joins some things along a dim: what kernels make, turned or not, what is read elsewhere, too, what comes
+    twice, what comes in."""
+    dim, turned = int(rng.integers(2)), rng.random(8) < 0.5
+    kinds = [int(k) for k in rng.integers(0, 6, size=int(rng.integers(1, 5)))]
+
+    def join(x, y):
+        made = [(x * 2).exp, lambda: y.softmax(0), lambda: x.t().tanh().t(), lambda: x - y, lambda: x, lambda: y.cumsum(1) + 1]
+        found = [made[k]() for k in kinds]
+        found += found[:1] if turned[0] else []
+        pieces = [p.t() if turned[1] else p for p in found]
+        whole = ingot.cat(pieces, dim=dim)
+        whole = whole.t() * 3 if turned[2] else whole
+        more = found[0].sum(1) if turned[3] else x
+        return F.pad(whole @ whole.t(), (0, 2) if turned[4] else (0, 0, 1, 0), value=0.5), more
+
+    return join
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_is_joined(seed):
+    ingot.manual_seed(seed)
+    join, x, y = random_parts(np.random.default_rng([5, seed])), ingot.randn(5, 6), ingot.randn(5, 6)
+    traced, want = jit.trace(join), join(x, y)
+    for _ in range(3):
+        for w, g in zip(want, traced(x.cuda(), y.cuda()), strict=True):
+            np.testing.assert_allclose(g.cpu().numpy(), w.numpy(), rtol=1e-4, atol=1e-4)
+
+
+def test_kernels_write_their_parts():
+    """Of a join nothing is left to do but what no kernel makes."""
+    steps = plans.plan(graph_of("""
+        graph g(%x: f32[8,5], %y: f32[5,3], %w: f32[12,4]) {
+          %0: f32[5,8] = permute(%x, dims=(1, 0))
+          %1: f32[5,8] = exp(%0)
+          %2: f32[5,1] = sum(%y, dim=(1,), keepdim=True)
+          %3: f32[5,3] = expand(%2, shape=(5, 3))
+          %4: f32[5,3] = div(%y, %3)
+          %5: f32[5,12] = cat(%1, %2, %4, dim=1)
+          %6: f32[5,4] = matmul(%5, %w)
+          return %6
+        }"""))
+    parts = {v.node.op.name: (p.start, p.size) for v, p in steps.parts.items()}
+    assert parts == {"exp": (0, 8), "sum": (8, 1), "div": (9, 3)}
+    arrays = [np.random.default_rng(0).random(v.shape).astype(np.float32) for v in steps.graph.inputs]
+    got, = DeviceGraph(steps, eager.run_into).run([backend.to_device(a) for a in arrays])
+    want, = interpret(steps.graph, arrays).outputs
+    np.testing.assert_allclose(backend.to_host(got), want, rtol=1e-5)
