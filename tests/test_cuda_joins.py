@@ -169,21 +169,26 @@ def test_whatever_is_joined(seed):
             np.testing.assert_allclose(g.cpu().numpy(), w.numpy(), rtol=1e-4, atol=1e-4)
 
 
-def test_kernels_write_their_parts():
-    """Of a join nothing is left to do but what no kernel makes."""
-    steps = plans.plan(graph_of("""
-        graph g(%x: f32[8,5], %y: f32[5,3], %w: f32[12,4]) {
-          %0: f32[5,8] = permute(%x, dims=(1, 0))
-          %1: f32[5,8] = exp(%0)
-          %2: f32[5,1] = sum(%y, dim=(1,), keepdim=True)
-          %3: f32[5,3] = expand(%2, shape=(5, 3))
-          %4: f32[5,3] = div(%y, %3)
-          %5: f32[5,12] = cat(%1, %2, %4, dim=1)
-          %6: f32[5,4] = matmul(%5, %w)
-          return %6
-        }"""))
-    parts = {v.node.op.name: (p.start, p.size) for v, p in steps.parts.items()}
-    assert parts == {"exp": (0, 8), "sum": (8, 1), "div": (9, 3)}
+JOINED = """
+    graph g(%x: f32[8,5], %y: f32[5,3], %w: f32[12,8]) {
+      %0: f32[5,8] = permute(%x, dims=(1, 0))
+      %1: f32[5,8] = exp(%0)
+      %2: f32[5,1] = sum(%y, dim=(1,), keepdim=True)
+      %3: f32[5,3] = expand(%2, shape=(5, 3))
+      %4: f32[5,3] = div(%y, %3)
+      %5: f32[5,12] = cat(%1, %2, %4, dim=1)
+      %6: f32[5,8] = matmul(%5, %w)
+      %7: f32[5,8] = OTHER
+      return %7
+    }"""
+
+
+@pytest.mark.parametrize("other, parts", [("exp(%6)", {"exp": (0, 8), "sum": (8, 1), "div": (9, 3)}),
+                                          ("mul(%6, %1)", {"sum": (8, 1), "div": (9, 3)})], ids=["alone", "read elsewhere"])
+def test_kernels_write_their_parts(other, parts):
+    """Of a join nothing is left to do but what no kernel makes for it alone."""
+    steps = plans.plan(graph_of(JOINED.replace("OTHER", other)))
+    assert {v.node.op.name: (p.start, p.size) for v, p in steps.parts.items()} == parts
     arrays = [np.random.default_rng(0).random(v.shape).astype(np.float32) for v in steps.graph.inputs]
     got, = DeviceGraph(steps, eager.run_into).run([backend.to_device(a) for a in arrays])
     want, = interpret(steps.graph, arrays).outputs
