@@ -55,7 +55,7 @@ class _Search:
         self.maker = {v: g for g in groups for n in g.nodes for v in n.outputs}
         self.readers: dict = {}
         for g in groups:
-            for v in _fetched(g):
+            for v in fetched(g):
                 self.readers.setdefault(v, []).append(g)
         self.added: dict = {}
         self.now = {g: g for g in groups}        # the group as it has become
@@ -67,8 +67,8 @@ class _Search:
                 self._lighten(g)
         if all(self.now[g] is g for g in self.order):
             return self.order
-        fetched = {v for g in self.now.values() for v in _fetched(g)}
-        kept = [self._stored(self.now[g], self.added.get(g, ()), fetched) for g in self.order]
+        needed = {v for g in self.now.values() for v in fetched(g)}
+        kept = [self._stored(self.now[g], self.added.get(g, ()), needed) for g in self.order]
         return [g for g in kept if g is not None]
 
     def _lighten(self, g):
@@ -77,8 +77,8 @@ class _Search:
         tried: set = set()
         while True:
             found: dict = {}
-            for v in _fetched(self.now[g]):
-                if _bytes(v) >= LEAST and v not in tried and v in self.maker and self.maker[v].is_kernel:
+            for v in fetched(self.now[g]):
+                if bytes_of(v) >= LEAST and v not in tried and v in self.maker and self.maker[v].is_kernel:
                     found.setdefault(self.maker[v], []).append(v)
                     tried.add(v)
             if not found:
@@ -108,7 +108,7 @@ class _Search:
 
     def _way(self, current, g, f, wanted) -> _Way | None:
         """How values of `f` are made in `g`; None where that cannot be."""
-        inside, there = set(f.nodes), set(_fetched(current)) - set(wanted)
+        inside, there = set(f.nodes), set(fetched(current)) - set(wanted)
         beginnings = self._beginnings(f, there, wanted)
         nodes: dict = {}
         leaves: dict = {}
@@ -123,8 +123,8 @@ class _Search:
                 nodes[v.node] = None
                 cost += node_cost(v.node)
                 stack += _sources(v.node)
-        saved = sum(_bytes(v) * (1 + self._share(v)) for v in wanted) + self._spared(f, leaves, wanted)
-        spent = sum(_bytes(v) * ((v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
+        saved = sum(bytes_of(v) * (1 + self._share(v)) for v in wanted) + self._spared(f, leaves, wanted)
+        spent = sum(bytes_of(v) * ((v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
         dearest = FACTOR if self._is_factor(g) else max(DEAREST, A_BYTE * (saved - spent) / size_of(wanted[0].shape))
         if cost > dearest or any(not self._is_there(v, f) for v in leaves):
             return None
@@ -133,22 +133,22 @@ class _Search:
     def _beginnings(self, f, there, wanted):
         """What in memory a value is had from with the fewest bytes, as a function: from itself, where it is there anyway, or
         from what `f` makes it of. What is wanted is made."""
-        inside, least = set(f.nodes), min(map(_bytes, wanted))
+        inside, least = set(f.nodes), min(map(bytes_of, wanted))
         known: dict = {v: frozenset((v,)) for v in there}
 
         def beginnings(v) -> frozenset:
             if v not in known:
                 known[v] = frozenset((v,))
-                is_small = SMALL * _bytes(v) <= least and self._is_there(v, f)
+                is_small = SMALL * bytes_of(v) <= least and self._is_there(v, f)
                 if v in wanted or (v.node in inside and type(v.node.op.lower) is Scalar and not is_small
                                    and not self._begins(v, f, wanted)):
                     others = frozenset().union(*map(beginnings, _sources(v.node)))
-                    if v in wanted or v not in f.body.results or spent(others) < _bytes(v):
+                    if v in wanted or v not in f.body.results or spent(others) < bytes_of(v):
                         known[v] = others
             return known[v]
 
         def spent(values) -> int:
-            return sum(_bytes(v) for v in values if v not in there)
+            return sum(bytes_of(v) for v in values if v not in there)
 
         return beginnings
 
@@ -166,7 +166,7 @@ class _Search:
             return 0
         begun = {s for v in leaves if v.node in f.nodes and self._begins(v, f, wanted) for s in _sources(v.node)
                  if s.node is not None and s.node.op in self.products}
-        return sum(2 * _bytes(s) for s in begun)
+        return sum(2 * bytes_of(s) for s in begun)
 
     def _rest(self, f, wanted) -> int:
         """What an element costs in `f` without the values that are wanted elsewhere."""
@@ -201,11 +201,11 @@ class _Search:
         return (len(results) == 1 and not g.body.reduced and bool(readers)
                 and all(not r.is_kernel and r.nodes[0].op in self.products for r in readers))
 
-    def _stored(self, g, added, fetched) -> Group | None:
+    def _stored(self, g, added, needed) -> Group | None:
         """A kernel that stores what is needed of it; None if nothing is."""
         if not g.is_kernel:
             return g
-        stores = tuple([v for v in dict.fromkeys([*g.body.results, *added]) if v in self.escaping or v in fetched])
+        stores = tuple([v for v in dict.fromkeys([*g.body.results, *added]) if v in self.escaping or v in needed])
         if stores == tuple(g.body.results):
             return g
         return replace(g, body=Body(g.nodes, g.shape, g.reduced, stores)) if stores else None
@@ -226,7 +226,7 @@ def _fitting(nodes, group) -> Body | None:
     return None if twice > MOST_AGAIN * size_of(body.shape) or len(body.loads) + len(body.results) > MOST_BUFFERS else body
 
 
-def _fetched(group) -> list:
+def fetched(group) -> list:
     """The values in memory that a group reads."""
     if group.is_kernel:
         return list(dict.fromkeys([v for v, _ in group.body.loads]))
@@ -238,5 +238,6 @@ def _sources(node) -> list:
     return [v for v in dict.fromkeys(found) if v is not None]
 
 
-def _bytes(value) -> int:
+def bytes_of(value) -> int:
+    """The bytes of a value in memory; where sizes are symbolic, now."""
     return size_of(value.shape) * value.dtype.itemsize

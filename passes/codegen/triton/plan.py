@@ -13,9 +13,10 @@ from ....ir.graph import Graph, Node, Value
 from ....ir.ops.conv import conv, conv_input_grad
 from ....ir.ops.linalg import matmul
 from ....ir.ops.scaled import matmul8
-from ...fuse import fuse, own_results
+from ...fuse import fuse, own_results, waits_for
 from ...fuse_epilogue import Epilogue, Road, fuse_epilogues
 from ...fuse_prologue import fuse_prologues
+from ...join_sums import join_sums
 from ...kernel_body import source_of
 from ...lower import Lowered, lower
 from ...read_less import read_less
@@ -125,8 +126,8 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
     replacing = frozenset([graph.outputs[i] for i in targets])
     escaping = {source_of(v) for v in graph.outputs} | set(graph.outputs)
     groups = read_less(fuse(graph, replacing, launches=True), escaping, ROAD.starts)
-    groups = fuse_epilogues(groups, {source_of(v) for v in graph.outputs}, replacing, ROAD)
-    steps = [_step(g) for g in fuse_prologues(groups, escaping, _has_prologue)]
+    groups = fuse_epilogues(join_sums(groups), {source_of(v) for v in graph.outputs}, replacing, ROAD)
+    steps = _early([_step(g) for g in fuse_prologues(groups, escaping, _has_prologue)], graph, targets)
     forever = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs)
     last = {}
     for i, s in enumerate(steps):
@@ -136,6 +137,32 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
         s.dead = tuple([v for v in dict.fromkeys([*s.reads, *s.writes]) if v not in forever and last[v] == i])
     parts = _parts(graph, steps)
     return Steps(graph, tuple(steps), _in_place(graph, steps, targets, last), parts)
+
+
+def _early(steps, graph, targets) -> list:
+    """The steps with those that only update inputs as early as can be: when what they read was made, and all others have read
+    what they write over. What they read is in a cache then, and its memory is free soon."""
+    over = {graph.outputs[position]: graph.inputs[number] for position, number in targets.items()}
+    read = {v for s in steps for v in s.reads}
+    updates = [s for s in steps if type(s) is not CallStep and any(v in over for v in s.writes) and read.isdisjoint(s.writes)
+               and not any(waits_for(n) for n in (s.group.nodes if s.group is not None else ()))]
+    held = Counter(v for s in updates for v in set(s.reads))
+    updates = [s for s in updates if all(held[over[v]] == (over[v] in s.reads) for v in s.writes if v in over)]
+    moving = set(updates)
+    made: dict = {}
+    last: dict = {}
+    for i, s in enumerate(steps):
+        if s not in moving:
+            made.update(dict.fromkeys(s.writes, i))
+            last.update(dict.fromkeys(s.reads, i))
+    after: dict = {}
+    for s in updates:
+        needed = [made.get(v, -1) for v in s.reads] + [last.get(over[v], -1) for v in s.writes if v in over]
+        after.setdefault(max(needed), []).append(s)
+    found = list(after.get(-1, ()))
+    for i, s in enumerate(steps):
+        found += [*([] if s in moving else [s]), *after.get(i, ())]
+    return found
 
 
 def _parts(graph, steps) -> dict:
