@@ -8,6 +8,7 @@ Gradients of a norm's weight and bias come so. `fuse` joins such neighbours by w
 
 from dataclasses import replace
 
+from ..ir.params import param_key
 from .fuse import Group
 from .kernel_body import Body, Unfit
 from .lower import Loops
@@ -24,7 +25,7 @@ def join_sums(groups: list) -> list:
         now[g] = g
         if not (g.is_kernel and g.reduced) or any(v in read for v in g.body.results):
             continue
-        known = found.setdefault((g.shape, g.reduced), {})
+        known = found.setdefault(param_key((g.shape, g.reduced)), {})
         large = [v for v in fetched(g) if bytes_of(v) >= LEAST]
         for before in dict.fromkeys([known[v] for v in large if v in known]):
             joined = _joined(now[before], now[g])

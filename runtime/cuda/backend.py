@@ -10,6 +10,7 @@ from ...passes.even_columns import even_columns
 from ...passes.join_pads import join_pads
 from ...passes.laid_out import laid_out
 from ...passes.pads_as_joins import pads_as_joins
+from ...passes.sunk_joins import sunk_joins
 from ...passes.zero_signs import zero_signs
 from ..device_array import DeviceArray
 from . import (
@@ -47,7 +48,9 @@ why_not = library.why_not
 current = contexts.current
 set_current = contexts.set_current
 run = eager.run
-PASSES = (*eager.PASSES, join_pads, zero_signs, *pipeline.SIMPLER, laid_out, even_columns, *pipeline.SIMPLER, pads_as_joins)
+_JOINS = (laid_out, sunk_joins)       # twice: what is turned behind a join may be done to its parts
+PASSES = (*eager.PASSES, join_pads, zero_signs, *pipeline.SIMPLER, *_JOINS, *_JOINS, even_columns, *pipeline.SIMPLER,
+          pads_as_joins)
 traced = Traced
 sized = Sized
 contiguous = eager.contiguous

@@ -273,7 +273,7 @@ def _of_kernel(step) -> tuple:
     for buffer, (value, _) in zip(kernel.buffers, step.operands):
         elements = prod([number(d.extent) for d, s in zip(kernel.dims, buffer.strides) if number(s)])
         table = moved[buffer.written]
-        table[value] = max(table.get(value, 0), min(elements * buffer.dtype.itemsize, _bytes(value)))
+        table[value] = min(table.get(value, 0) + elements * buffer.dtype.itemsize, _bytes(value))
     return sum(moved[0].values()), sum(moved[1].values())
 
 

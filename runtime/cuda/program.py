@@ -73,7 +73,7 @@ class DeviceGraph:
         if join not in env:
             env[join] = empty(device, join.shape, join.dtype.np, streams.current(device).handle)
         found = window(env[join], part.cuts)
-        for op, params in part.views:
+        for op, params in part.operators:
             found = found.viewed(op, params)
         return found
 

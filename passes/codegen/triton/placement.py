@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ....ir.graph import Graph, Value
+from ....ir.op import OPS
 from ....ir.ops.shape import cat
 from ...kernel_body import Unfit, source_of
 from ...laid_out import STRIDED, TURNS, inverse
@@ -18,7 +19,7 @@ from ...strided import Pattern, row_major, through
 class Part:
     """Where a value lies: in a join, from a start along a dim on, seen through views.
 
-    views   ((op, parameters), ...) from the part of the join to the value
+    views   ((name of an operator, parameters), ...) from the part of the join to the value
     """
 
     join: Value
@@ -36,7 +37,12 @@ class Part:
         """The elements of the value, counted from the first one on; None where strides cannot say where they are."""
         shape = list(self.join.shape)
         shape[self.dim] = self.size
-        return _through(Pattern(tuple(shape), row_major(self.join.shape).strides), self.views)
+        return _through(Pattern(tuple(shape), row_major(self.join.shape).strides), self.operators)
+
+    @property
+    def operators(self) -> list:
+        """(operator, parameters) of the views."""
+        return [(OPS[name], params) for name, params in self.views]
 
 
 def parts(graph: Graph, nodes, bodies: dict, readers: Counter) -> dict:
@@ -97,4 +103,4 @@ def _views_back(value, source) -> tuple | None:
         value, view = value.node.inputs[0], (value.node.op, value.node.params)
         views.insert(0, view)
         shapes.insert(0, value.shape)
-    return tuple(inverse(views, shapes))
+    return tuple([(op.name, params) for op, params in inverse(views, shapes)])
