@@ -38,6 +38,7 @@ def join_sums(groups: list) -> list:
 
 def _joined(a: Group, b: Group) -> Group | None:
     """One kernel of two, if they make one."""
+    assert a.body is not None and b.body is not None
     nodes = list(dict.fromkeys([*a.nodes, *b.nodes]))
     results = tuple(dict.fromkeys([*a.body.results, *b.body.results]))
     if len(nodes) > MOST_NODES:

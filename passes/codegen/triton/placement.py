@@ -51,7 +51,7 @@ def parts(graph: Graph, nodes, bodies: dict, readers: Counter) -> dict:
     found: dict = {}
     left = {source_of(v) for v in graph.outputs}
     for node in nodes:
-        start, dim = 0, node.params["dim"] if node.op is cat else None
+        start, dim = 0, node.params.get("dim", 0)
         for x in node.inputs if node.op is cat else ():
             source: Any = source_of(x)
             views = _views_back(x, source) if source not in left and readers[source] == 1 else None
