@@ -102,11 +102,10 @@ ATTENTION = ((attention.FORWARD, attention.forward, ("q", "k", "v", "out")),
              (attention.KEYS, attention.key_grad, ("q", "k", "v", "g", "gk", "gv")))
 
 
-@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("arch, full", [(80, False), (90, True), pytest.param(90, False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind, size", [(dt.bfloat16, 64), pytest.param(dt.bfloat16, 128, marks=pytest.mark.slow),
                                         pytest.param(dt.float32, 64, marks=pytest.mark.slow)], ids=str)
-@pytest.mark.parametrize("full", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["full", "edges"])
-def test_attention(full, kind, size, arch):
+def test_attention(kind, size, arch, full):
     """Lengths that fill their tiles, with operands and results that have strides; others, with those that take them then."""
     how = attention.Kind(kind, attention.NO_MASK, True, even=True, full=full, late=True)
     for part, write, names in ATTENTION:

@@ -34,11 +34,11 @@ class Shapes:
         self.mask, self.strides = self._mask(mask, lead)
         how = text.NO_MASK if mask is None else text.BOOLS if mask.dtype.kind == "b" else text.ADDED
         even = all(n >= 16 and n & (n - 1) == 0 for n in (self.e, self.width))
-        full = self.length % text.LARGEST == self.keys % text.LARGEST == 0
+        self.arch = contexts.context(self.device).arch
+        full = self.arch >= text.HOPPER and self.length % text.LARGEST == self.keys % text.LARGEST == 0
         self.scale = float(params["scale"])
         late = how != text.ADDED and self.scale >= text.LEAST_SCALE
         self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], precision.of_products(), even, full, late)
-        self.arch = contexts.context(self.device).arch
         self.arrays: dict = {}
         self.backward = backward
         self.read(q=q, k=k, v=v)

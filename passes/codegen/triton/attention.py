@@ -51,7 +51,7 @@ class Kind:
     causal: bool
     precision: str = "ieee"
     even: bool = False         # vectors fill their tiles
-    full: bool = False         # so do lengths, whatever the tile
+    full: bool = False         # so do lengths, whatever the tile (said on Hopper alone: before, this costs registers)
     late: bool = False         # scores are scaled when they are read, which their order allows
     strided: tuple = ()        # names of operands and results that have strides: those of rows are compiled in
     road: str = LOADS
