@@ -13,7 +13,8 @@ from ....ir.graph import Graph, Node, Value
 from ....ir.ops.conv import conv, conv_input_grad
 from ....ir.ops.linalg import matmul
 from ....ir.ops.scaled import matmul8
-from ...fuse import fuse, own_results, waits_for
+from ....ir.symbolic import hint
+from ...fuse import fuse, own_results, size_of, waits_for
 from ...fuse_epilogue import Epilogue, Road, fuse_epilogues
 from ...fuse_prologue import fuse_prologues
 from ...join_sums import join_sums
@@ -22,6 +23,7 @@ from ...lower import Lowered, lower
 from ...read_less import read_less
 from ...strided import row_major
 from . import conv_last, placement
+from .matmul import is_cut
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
@@ -187,7 +189,7 @@ def _step(group):
 def _has_epilogue(product, result) -> bool:
     """Whether a product's tiles can take in what follows it."""
     operands = [x for x in product.node.inputs if x is not None]
-    if not _reaches_all(product.node):
+    if not _reaches_all(product.node) or _is_cut(product.node):
         return False
     return (product.dtype in FLOATS and _are_factors(product.node, operands)
             and product.aval.size == result.aval.size > 0 and 2 <= product.ndim <= MOST_DIMS.get(product.node.op, product.ndim))
@@ -199,6 +201,14 @@ def _are_factors(node, operands) -> bool:
     return all(type(x) is Value and x.dtype in kinds and x.aval.size > 0 for x in operands)
 
 
+def _is_cut(node) -> bool:
+    """Whether a product is deep and has few tiles: its depth is cut then, if its tiles do nothing else."""
+    shape, x = node.output.shape, node.inputs[0]
+    if node.op is not matmul or len(shape) < 2 or size_of(shape[:-2]) != 1 or node.output.dtype not in FLOATS:
+        return False
+    return is_cut(node.output.dtype, hint(shape[-2]), hint(shape[-1]), hint(x.shape[-1]))
+
+
 def _has_prologue(node, position) -> bool:
     """Whether a product can compute a factor in its tiles; a convolution can do so with its images."""
     if node.op is conv:
@@ -207,7 +217,7 @@ def _has_prologue(node, position) -> bool:
         turns = w.dtype.itemsize == 2 and conv_last.suits(w.shape, groups)       # (its kernels take images from memory)
         fits = position == 0 and x.ndim <= MOST_DIMS[conv] and not (w.shape[1] == 1 and groups > 1) and not turns
     else:
-        fits = node.op is matmul
+        fits = node.op is matmul and not _is_cut(node)
     operands = [x for x in node.inputs if x is not None]
     return fits and node.output.dtype in FLOATS and node.output.aval.size > 0 and _are_factors(node, operands)
 
