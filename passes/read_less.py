@@ -19,7 +19,7 @@ from .kernel_body import Body, Unfit, node_cost, source_of
 from .lower import Loops
 
 DEAREST = 64         # cost of an element up to which it is made again; more where many bytes are saved:
-A_BYTE = 20          # instructions that a chip does while two bytes travel: half of them beside other bytes of the kernel
+A_BYTE = 20          # instructions that a byte is worth: large chips do 10 in its time, half of them beside other bytes
 FACTOR = 4           # the same where products compute the result in their tiles, again for each tile
 SMALL = 8            # how many times fewer bytes a value has that counts as one for each row
 LEAST = 1 << 16      # bytes from which a value is worth it
