@@ -179,7 +179,9 @@ class Body:
             value = value.node.inputs[0]
         key = value, self.pattern_of(value, chain)
         if key not in self._known:
-            self._known[key] = self._make(value, chain, key[1])
+            # (Views that undo each other are none, or strides might not say what lies behind the first of them.)
+            unchanged = is_same(value.shape, self.shape) and is_same(tuple(key[1]), tuple(self.pattern))
+            self._known[key] = self._make(value, () if unchanged else chain, key[1])
         return self._known[key]
 
     def _make(self, value, chain, pattern):

@@ -37,9 +37,9 @@ class Lowered:
     flops: int = 0
 
 
-def lower(body: Body) -> Lowered:
-    """The kernel of a body."""
-    loops = Loops(body)
+def lower(body: Body, placed: dict | None = None) -> Lowered:
+    """The kernel of a body. `placed` has the patterns, over its shape, of results that are not written in row-major order."""
+    loops = Loops(body, placed)
     stages = Writer(body, loops).stages()
     kernel = _shared(body, Kernel("kernel", loops.dims, loops.buffers, tuple(stages)))
     points = 1
@@ -72,11 +72,12 @@ def _name(body, digest):
 class Loops:
     """The dims of a kernel and the strides of its buffers."""
 
-    def __init__(self, body: Body):
+    def __init__(self, body: Body, placed: dict | None = None):
         self.body = body
         self.stored = list(body.results)
         patterns = [p for _, p in body.loads]
-        patterns += [body.row_pattern if v in body.rows else body.pattern for v in body.results]
+        usual = {v: body.row_pattern if v in body.rows else body.pattern for v in body.results} | (placed or {})
+        patterns += [usual[v] for v in body.results]
         strides = [p.strides for p in (*patterns, *body.counted)]
         parallel, reduce = self._runs(strides)
         parallel = _for_lanes(parallel)

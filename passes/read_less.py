@@ -13,11 +13,13 @@ from typing import NamedTuple
 
 from ..ir.graph import Value
 from ..ir.op import Scalar
-from .fuse import Group, size_of
+from .fuse import MOST_AGAIN, Group, size_of
+from .fuse_epilogue import DEAREST as DEAREST_BEHIND
 from .kernel_body import Body, Unfit, node_cost, source_of
 from .lower import Loops
 
-DEAREST = 64         # cost of an element up to which it is made again
+DEAREST = 64         # cost of an element up to which it is made again; more where many bytes are saved:
+A_BYTE = 20          # instructions that a byte is worth: large chips do 10 in its time, half of them beside other bytes
 FACTOR = 4           # the same where products compute the result in their tiles, again for each tile
 SMALL = 8            # how many times fewer bytes a value has that counts as one for each row
 LEAST = 1 << 16      # bytes from which a value is worth it
@@ -53,32 +55,38 @@ class _Search:
         self.maker = {v: g for g in groups for n in g.nodes for v in n.outputs}
         self.readers: dict = {}
         for g in groups:
-            for v in _fetched(g):
+            for v in fetched(g):
                 self.readers.setdefault(v, []).append(g)
         self.added: dict = {}
         self.now = {g: g for g in groups}        # the group as it has become
 
     def groups(self) -> list:
         """The groups, in order."""
-        for g in self.order:
+        for g in reversed(self.order):          # late readers first: what they take to has one reader more for the earlier ones
             if g.is_kernel and size_of(g.shape) >= LEAST // 4:
                 self._lighten(g)
         if all(self.now[g] is g for g in self.order):
             return self.order
-        fetched = {v for g in self.now.values() for v in _fetched(g)}
-        kept = [self._stored(self.now[g], self.added.get(g, ()), fetched) for g in self.order]
+        needed = {v for g in self.now.values() for v in fetched(g)}
+        kept = [self._stored(self.now[g], self.added.get(g, ()), needed) for g in self.order]
         return [g for g in kept if g is not None]
 
     def _lighten(self, g):
-        """Makes in `g` what it fetches of each other kernel, all at once where that pays, else what pays by itself."""
-        found: dict = {}
-        for v in _fetched(g):
-            if _bytes(v) >= LEAST and v in self.maker and self.maker[v].is_kernel:
-                found.setdefault(self.maker[v], []).append(v)
-        for f, values in found.items():
-            for wanted in [values, *[[v] for v in values if len(values) > 1]]:
-                if self._made_again(g, f, wanted):
-                    break
+        """Makes in `g` what it fetches of each other kernel, all at once where that pays, else what pays by itself; then what
+        that is made of, in turn."""
+        tried: set = set()
+        while True:
+            found: dict = {}
+            for v in fetched(self.now[g]):
+                if bytes_of(v) >= LEAST and v not in tried and v in self.maker and self.maker[v].is_kernel:
+                    found.setdefault(self.maker[v], []).append(v)
+                    tried.add(v)
+            if not found:
+                return
+            for f, values in found.items():
+                for wanted in [values, *[[v] for v in values if len(values) > 1]]:
+                    if self._made_again(g, f, wanted):
+                        break
 
     def _made_again(self, g, f, wanted) -> bool:
         """Whether `g` now makes values of `f` itself."""
@@ -92,18 +100,22 @@ class _Search:
             return False
         self.now[g] = replace(current, nodes=nodes, body=body, is_simple=False)
         self.added.setdefault(f, {}).update(dict.fromkeys([v for v in way.leaves if v in self.maker and self.maker[v] is f]))
+        for v in way.leaves:
+            readers = self.readers.setdefault(v, [])
+            if g not in readers:
+                readers.append(g)
         return True
 
     def _way(self, current, g, f, wanted) -> _Way | None:
         """How values of `f` are made in `g`; None where that cannot be."""
-        least, inside = min(map(_bytes, wanted)), set(f.nodes)
-        there = set(_fetched(current)) - set(wanted)
+        inside, there = set(f.nodes), set(fetched(current)) - set(wanted)
+        beginnings = self._beginnings(f, there, wanted)
         nodes: dict = {}
         leaves: dict = {}
         cost, stack = 0, list(wanted)
         while stack:
             v = stack.pop()
-            if v not in wanted and (v.node not in inside or v in there or SMALL * _bytes(v) <= least or self._begins(v, f)):
+            if v not in wanted and beginnings(v) == {v}:
                 leaves[v] = None
             elif v.node not in nodes:
                 if type(v.node.op.lower) is not Scalar or not _sources(v.node):
@@ -111,17 +123,61 @@ class _Search:
                 nodes[v.node] = None
                 cost += node_cost(v.node)
                 stack += _sources(v.node)
-        if cost > (FACTOR if self._is_factor(g) else DEAREST) or any(not self._is_there(v, f) for v in leaves):
+        saved = sum(bytes_of(v) * (1 + self._share(v)) for v in wanted) + self._spared(f, leaves, wanted)
+        spent = sum(bytes_of(v) * ((v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
+        dearest = FACTOR if self._is_factor(g) else max(DEAREST, A_BYTE * (saved - spent) / size_of(wanted[0].shape))
+        if cost > dearest or any(not self._is_there(v, f) for v in leaves):
             return None
-        saved = sum(_bytes(v) * (1 + self._share(v)) for v in wanted)
-        spent = sum(_bytes(v) * ((v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
         return _Way(tuple(nodes), tuple(leaves), saved - spent)
 
-    def _begins(self, v, f) -> bool:
+    def _beginnings(self, f, there, wanted):
+        """What in memory a value is had from with the fewest bytes, as a function: from itself, where it is there anyway, or
+        from what `f` makes it of. What is wanted is made."""
+        inside, least = set(f.nodes), min(map(bytes_of, wanted))
+        known: dict = {v: frozenset((v,)) for v in there}
+
+        def beginnings(v) -> frozenset:
+            if v not in known:
+                known[v] = frozenset((v,))
+                is_small = SMALL * bytes_of(v) <= least and self._is_there(v, f)
+                if v in wanted or (v.node in inside and type(v.node.op.lower) is Scalar and not is_small
+                                   and not self._begins(v, f, wanted)):
+                    others = frozenset().union(*map(beginnings, _sources(v.node)))
+                    if v in wanted or v not in f.body.results or spent(others) < bytes_of(v):
+                        known[v] = others
+            return known[v]
+
+        def spent(values) -> int:
+            return sum(bytes_of(v) for v in values if v not in there)
+
+        return beginnings
+
+    def _begins(self, v, f, wanted) -> bool:
         """Whether a value is the first that `f`, which a product takes in, makes of the product: the product itself will not be
-        in memory."""
-        return not f.body.reduced and any(s.node is not None and s.node.op in self.products and set(self.readers[s]) == {f}
-                                          for s in _sources(v.node))
+        in memory. One that has much to do beside what is wanted had better stay a kernel: tiles would wait for it."""
+        if f.body.reduced or not any(s.node is not None and s.node.op in self.products and set(self.readers[s]) == {f}
+                                     for s in _sources(v.node)):
+            return False
+        return self._rest(f, frozenset(wanted)) <= A_BYTE * v.dtype.itemsize
+
+    def _spared(self, f, leaves, wanted) -> int:
+        """Bytes of products that get no memory once `f` has so little to do that they take it in."""
+        if self._rest(f, frozenset()) <= DEAREST_BEHIND:
+            return 0
+        begun = {s for v in leaves if v.node in f.nodes and self._begins(v, f, wanted) for s in _sources(v.node)
+                 if s.node is not None and s.node.op in self.products}
+        return sum(2 * bytes_of(s) for s in begun)
+
+    def _rest(self, f, wanted) -> int:
+        """What an element costs in `f` without the values that are wanted elsewhere."""
+        nodes: dict = {}
+        stack = [v for v in f.body.results if v not in wanted]
+        while stack:
+            v = stack.pop()
+            if v.node in f.nodes and v.node not in nodes:
+                nodes[v.node] = node_cost(v.node)
+                stack += _sources(v.node)
+        return sum(nodes.values())
 
     def _is_there(self, v, f) -> bool:
         """Whether a value is in memory, or can be stored by the kernel that makes it."""
@@ -145,11 +201,11 @@ class _Search:
         return (len(results) == 1 and not g.body.reduced and bool(readers)
                 and all(not r.is_kernel and r.nodes[0].op in self.products for r in readers))
 
-    def _stored(self, g, added, fetched) -> Group | None:
+    def _stored(self, g, added, needed) -> Group | None:
         """A kernel that stores what is needed of it; None if nothing is."""
         if not g.is_kernel:
             return g
-        stores = tuple([v for v in dict.fromkeys([*g.body.results, *added]) if v in self.escaping or v in fetched])
+        stores = tuple([v for v in dict.fromkeys([*g.body.results, *added]) if v in self.escaping or v in needed])
         if stores == tuple(g.body.results):
             return g
         return replace(g, body=Body(g.nodes, g.shape, g.reduced, stores)) if stores else None
@@ -165,11 +221,12 @@ def _fitting(nodes, group) -> Body | None:
             Loops(body)
     except Unfit:
         return None
-    twice = any(count > size_of(n.output.shape) for n, count in body.counts.items() if type(n.op.lower) is Scalar)
-    return None if twice or len(body.loads) + len(body.results) > MOST_BUFFERS else body
+    twice = sum(node_cost(n) * max(0, size_of((count,)) - size_of(n.output.shape)) for n, count in body.counts.items()
+                if type(n.op.lower) is Scalar)
+    return None if twice > MOST_AGAIN * size_of(body.shape) or len(body.loads) + len(body.results) > MOST_BUFFERS else body
 
 
-def _fetched(group) -> list:
+def fetched(group) -> list:
     """The values in memory that a group reads."""
     if group.is_kernel:
         return list(dict.fromkeys([v for v, _ in group.body.loads]))
@@ -181,5 +238,6 @@ def _sources(node) -> list:
     return [v for v in dict.fromkeys(found) if v is not None]
 
 
-def _bytes(value) -> int:
+def bytes_of(value) -> int:
+    """The bytes of a value in memory; where sizes are symbolic, now."""
     return size_of(value.shape) * value.dtype.itemsize

@@ -72,3 +72,15 @@ def test_a_step_of_adam_uploads_a_few_numbers(ledger):
     assert sum(ledger.uploads) <= 256
     update = max((r for r in ledger.rows if r.kind == "fused"), key=lambda r: r.written)
     assert update.written <= 4 * 4 * 2048 ** 2 + 65536, "the weight, two states and the gradient"
+
+
+def test_copies_beside_a_kernel_count_with_it(ledger):
+    """A factor of which strides do not say where its matrices lie is copied; the sum behind a join is a step of its own."""
+    n = 64
+    row, = [r for r in rows_of(ledger, lambda x, y: x.permute(1, 0, 2, 3) @ y, (n, 2, n, n), (2, n, n, n)) if r.flops]
+    assert len(row.kernels) == 2 and row.read == 3 * 4 * 2 * n ** 3 and row.written == 2 * 4 * 2 * n ** 3
+
+
+def test_a_step_of_copies_is_what_these_move(ledger):
+    row, = rows_of(ledger, lambda x: x.roll(1, 0), (256, 256))
+    assert row.kind == "roll" and row.read == row.written == 4 * 256 * 256

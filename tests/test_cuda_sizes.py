@@ -63,6 +63,14 @@ def attend(x):
     return F.scaled_dot_product_attention(q, q * 2, q, is_causal=True)
 
 
+def projected(x, w):
+    """The gradient of a projection whose parts attention takes."""
+    leaf = w.detach().requires_grad_()
+    q, k, v = (x @ leaf).view(*x.shape[:2], 3, 2, 4).permute(2, 0, 3, 1, 4).unbind(0)
+    y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape[0], x.shape[1], 8)
+    return ingot.autograd.grad((y * x).sum(), leaf)[0]
+
+
 FUNCTIONS = {
     "elementwise": (lambda x: (x.tanh() * 2 + x.shape[0]).relu(), lambda n: (draw(n, 5),)),
     "rows": (lambda x: F.layer_norm(x, (40,)).softmax(-1), lambda n: (draw(n, 40),)),
@@ -74,6 +82,8 @@ FUNCTIONS = {
     "pixels": (lambda x, w: F.conv2d(x, w, stride=2), lambda n: (draw(1, 2, n, n), draw(3, 2, 3, 3))),
     "attention": (attend, lambda n: (draw(2, n, 16),)),
     "gathers": (lambda x: x[x[:, 0].argsort()].cumsum(0), lambda n: (draw(n, 3),)),
+    "parts of a projection": (projected, lambda n: (draw(2, n, 8), draw(8, 24))),
+    "halves": (lambda x, w: x * 3 + ingot.cat([-x[..., 4:], x[..., :4]], -1) * w, lambda n: (draw(n, 8), draw(8))),
     "joins": (lambda x: ingot.cat([x, x * 2], 0).reshape(-1), lambda n: (draw(n, 2),)),
 }
 

@@ -32,6 +32,14 @@ JOINED = {
           %3: f32[5,4] = add(%1, %2)
           return %3
         }""", ["exp add"]),
+    "behind views that undo each other": ("""
+        graph g(%x: f32[4,5,6]) {
+          %0: f32[5,4,6] = permute(%x, dims=(1, 0, 2))
+          %1: f32[5,4,6] = contiguous(%0)
+          %2: f32[20,6] = reshape(%1, shape=(20, 6))
+          %3: f32[20,6] = exp(%2)
+          return %3
+        }""", ["contiguous exp"]),
     "a reduction with its neighbours": ("""
         graph g(%x: f32[4,5]) {
           %0: f32[4,5] = exp(%x)

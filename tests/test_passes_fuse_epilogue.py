@@ -98,13 +98,14 @@ def split(m, n, shape):
         }}""")
 
 
-def test_columns_that_become_several_dims():
-    g = split(5, 24, (2, 5, 4, 6))
+@pytest.mark.parametrize("rows, columns, shape", [(5, 24, (2, 5, 4, 6)), (4, 18, (2, 6, 12))], ids=["split", "other rows"])
+def test_columns_that_become_several_dims(rows, columns, shape):
+    """Or other rows altogether: what is added lies in the order of the product's own."""
+    g = split(rows, columns, shape)
     assert [type(s) for s in plan(g).steps] == [Product]
     x, w, c, r = (np.random.default_rng(1).standard_normal(v.shape).astype(np.float32) for v in g.inputs)
     got, = CompiledGraph(g, kernel_of, frozenset([0])).run([x, w, c, r])
     assert (got == np.maximum((gemm.matmul(x, w) + c).reshape(r.shape) + r, 0)).all()
-    assert len(plan(split(4, 18, (2, 6, 12))).steps) == 2
 
 
 def test_products_that_stay_alone():

@@ -56,6 +56,53 @@ def test_a_wide_value_is_made_again_of_a_narrow_one():
     assert last[0] == ["in0", "matmul.f32", "sum.f32"] and "sub.f32" not in last[1]
 
 
+def test_the_slope_of_a_dear_function_is_made_again_of_the_product():
+    """A bias that is cast for its kernel is cast again; the product stays in memory for both."""
+    text = """
+        graph g(%x: bf16[64,256], %w: bf16[256,256], %b: f32[256]) {
+          %0: bf16[64,256] = matmul(%x, %w)
+          %1: bf16[256] = cast(%b, dtype=bf16)
+          %2: bf16[64,256] = expand(%1, shape=(64, 256))
+          %3: bf16[64,256] = add(%0, %2)
+          %4: bf16[64,256] = gelu(%3)
+          %5: bf16[64,256] = matmul(%4, %w)
+          %6: f32[64,256] = cast(%3, dtype=f32)
+          %7: f32[64,256] = erf(%6)
+          %8: f32[64,256] = exp(%6)
+          %9: f32[64,256] = mul(%7, %8)
+          %10: bf16[64,1] = sum(%5, dim=(1,), keepdim=True)
+          %11: bf16[64,256] = expand(%10, shape=(64, 256))
+          %12: f32[64,256] = cast(%11, dtype=f32)
+          %13: f32[64,256] = mul(%12, %9)
+          return %13
+        }"""
+    steps = moved(text)
+    assert (["in2", "matmul.bf16"], ["gelu.bf16"]) in steps
+    assert steps[-1][0][0] == "in2" and "matmul.bf16" in steps[-1][0] and not any("mul.f32" in r for r, _ in steps)
+
+
+def test_of_a_norm_behind_a_sum_the_sum_is_read_which_is_there_anyway():
+    """Two kernels need the normalised rows: both make them of the sum and of what there is one of for each row, though what
+    went in would be narrower."""
+    steps = moved("""
+        graph g(%x: f32[64,256], %y: bf16[64,256], %w: bf16[256,256]) {
+          %0: f32[64,256] = cast(%y, dtype=f32)
+          %1: f32[64,256] = add(%x, %0)
+          %2: f32[64,1] = amax(%1, dim=(1,), keepdim=True)
+          %3: f32[64,256] = expand(%2, shape=(64, 256))
+          %4: f32[64,256] = sub(%1, %3)
+          %5: bf16[64,256] = cast(%4, dtype=bf16)
+          %6: bf16[64,256] = matmul(%5, %w)
+          %7: f32[64,256] = cast(%6, dtype=f32)
+          %8: f32[64,256] = mul(%7, %4)
+          %9: f32[64,1] = sum(%8, dim=(1,), keepdim=True)
+          %10: f32[256] = sum(%8, dim=(0,), keepdim=False)
+          return %1, %9, %10
+        }""")
+    assert steps[0] == (["in0", "in1"], ["add.f32", "amax.f32", "cast.bf16"])
+    assert steps[2:] == [(["add.f32", "amax.f32", "matmul.bf16"], ["sum.f32"])] * 2
+
+
 @pytest.mark.parametrize("cheap, again", [("tanh(%1)", True), ("lgamma(%1)", False)], ids=["few", "many"])
 def test_what_takes_many_instructions_is_read(cheap, again):
     steps = moved(f"""

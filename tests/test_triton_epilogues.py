@@ -23,7 +23,7 @@ from ingot.nn import functional as F
 from ingot.passes import pipeline
 from ingot.passes.codegen.triton import configs, conv, conv_depthwise, matmul, matmul_hopper
 from ingot.passes.codegen.triton.nest import SIZE
-from ingot.passes.codegen.triton.plan import ProductStep, plan
+from ingot.passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, plan
 from ingot.runtime.cuda import compile as compiler
 from test_cuda_steps import Block
 from test_triton_compile import ARCHS, built, caches, variant  # noqa: F401 (a fixture)
@@ -262,3 +262,18 @@ def test_bulk_copies_compile(road, briefly):
             assert not binary.spills and binary.shared <= 232448 and binary.scratch and binary.clusters == 1
             assert "cp.async.bulk.tensor" in ptx and "wgmma" in ptx
             assert ("setmaxnreg" in ptx) == (road == matmul_hopper.SPECIAL) and binary.threads >= 32 * chosen.warps
+
+
+DEEP = {"deep, few tiles": (768, 768, 8192), "many tiles": (768, 8192, 768), "soon done": (16, 768, 3072),
+        "large": (8192, 768, 8192)}
+
+
+@pytest.mark.parametrize("name", DEEP)
+def test_deep_products_of_few_tiles_do_nothing_else(name):
+    """Their depth is cut, so that all multiprocessors have something to do; what follows them is a kernel."""
+    (m, n, k), alone = DEEP[name], name == "deep, few tiles"
+    b = Builder("product")
+    x, y = b.input("x", Aval((m, k), dt.bfloat16)), b.input("y", Aval((k, n), dt.bfloat16))
+    steps = plan(b.finish([ew.cast(matmul_op(x, y), dtype=dt.float32)])).steps
+    assert [type(s) for s in steps] == ([CallStep, KernelStep] if alone else [ProductStep])
+    assert matmul.is_cut(dt.bfloat16, m, n, k) == alone

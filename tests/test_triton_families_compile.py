@@ -108,20 +108,32 @@ def test_keys(kind):
     compiled(sorting.keys(kind, True), (("BLOCK", sorting.BLOCK),), 4, 90)
 
 
-@pytest.mark.parametrize("arch", ARCHS)
+ATTENTION = ((attention.FORWARD, attention.forward, ("q", "k", "v", "out")),
+             (attention.QUERIES, lambda how: attention.query_grad(how, False), ("q", "k", "v", "g", "gq")),
+             (attention.KEYS, attention.key_grad, ("q", "k", "v", "g", "gk", "gv")))
+
+
+@pytest.mark.parametrize("arch, full", [(80, False), (90, True), pytest.param(90, False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind, size", [(dt.bfloat16, 64), pytest.param(dt.bfloat16, 128, marks=pytest.mark.slow),
                                         pytest.param(dt.float32, 64, marks=pytest.mark.slow)], ids=str)
-def test_attention(kind, size, arch):
-    how = attention.Kind(kind, attention.NO_MASK, True, even=True, late=True)
-    parts = ((attention.FORWARD, attention.forward(how)), (attention.QUERIES, attention.query_grad(how, False)),
-             (attention.KEYS, attention.key_grad(how)))
-    if size <= 64 or arch == 90:
-        parts += ((attention.FORWARD, attention.forward(replace(how, strided=True))),)
-    for part, source in parts:
+def test_attention(kind, size, arch, full):
+    """Lengths that fill their tiles, with operands and results that have strides; others, with those that take them then."""
+    how = attention.Kind(kind, attention.NO_MASK, True, even=True, full=full, late=True)
+    for part, write, names in ATTENTION:
+        names = [n for n in names if full or part == attention.FORWARD or attention.takes_strides(how, n, size, size, arch)]
+        source = write(replace(how, strided=tuple(names)))
         constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
-        _, ptx = compiled(source, constants, warps, arch, stages)
+        rows = tuple([(attention.strides_of(n)[2], 768 if n in ("g", "out") else 2304) for n in names])
+        _, ptx = compiled(source, (*constants, *rows), warps, arch, stages)
         if kind.itemsize == 2:
-            assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+            assert ("wgmma" if arch == 90 else "mma.sync") in ptx and "cp.async" in ptx
+
+
+@pytest.mark.parametrize("mask", [attention.BOOLS, attention.ADDED])
+def test_masked_attention(mask):
+    how = attention.Kind(dt.bfloat16, mask, False, even=True, late=mask == attention.BOOLS)
+    constants, warps, stages = attention.tiles(how, 64, 64, 0.125, attention.FORWARD, 90)
+    compiled(attention.forward(how), constants, warps, 90, stages)
 
 
 SPILLS = {(attention.KEYS, 128): 256, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out

@@ -27,7 +27,7 @@ def graph_for(model: Model, sizes: dict) -> tuple:
     if graph.symbols:
         graph = bind.bind_graph(graph, {name: sizes[name] for name in graph.names})
     graph = pipeline.run(graph, backend.PASSES)
-    return DeviceGraph(graph, eager.run, frozenset(range(len(graph.outputs)))), variant.weights
+    return DeviceGraph(graph, eager.run_into, frozenset(range(len(graph.outputs)))), variant.weights
 
 
 class Cubins:

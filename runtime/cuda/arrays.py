@@ -71,3 +71,9 @@ def _set(ask, pointer, value, count, stream):
     ask(pointer, value, count, stream)
     if noting.notes is not None:
         noting.notes.filled(ask, pointer, value, count)
+
+
+def window(a: DeviceArray, cuts) -> DeviceArray:
+    """A window into an array: (start, size, step) for each dim."""
+    offset = sum(start * s for (start, _, _), s in zip(cuts, a.strides))
+    return a.look([n for _, n, _ in cuts], [s * step for s, (_, _, step) in zip(a.strides, cuts)], offset)

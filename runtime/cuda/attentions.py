@@ -19,28 +19,41 @@ from .program import empty
 
 _NARROW = 1 << 31      # bytes of arrays that bulk copies find their way in
 _NEAR = 1 << 31        # bytes from the first element of an operand with strides to its last one
+_VECTOR = 16           # bytes of a whole load
 _WIDEST = 256          # longest vectors of a query or value that a block holds
 
 
 class Shapes:
-    """The sizes of one call, and its mask as the kernels see it."""
+    """The sizes of one call, its mask as the kernels see it, and `arrays`: operands and results by their names in the text."""
 
-    def __init__(self, q, k, v, mask, params):
-        given = dict(zip(text.OPERANDS, (q, k, v)))
-        narrow = max(q.shape[-1], v.shape[-1]) <= 64 or contexts.context(q.device).arch >= text.HOPPER
-        strided = narrow and not all(a.is_contiguous for a in given.values()) and all(_has_rows(a) for a in given.values())
-        given = given if strided else {n: contiguous(a) for n, a in given.items()}
-        self.q, self.k, self.v = q, k, v = list(given.values())
-        self.steps = {n: _steps(a) for n, a in given.items()} if strided else {}
+    def __init__(self, q, k, v, mask, params, backward=False):
+        self.device = q.device
         *lead, self.heads, self.length, self.e = q.shape
         self.key_heads, self.keys, self.width = k.shape[-3], k.shape[-2], v.shape[-1]
         self.batch = prod(lead)
         self.mask, self.strides = self._mask(mask, lead)
         how = text.NO_MASK if mask is None else text.BOOLS if mask.dtype.kind == "b" else text.ADDED
         even = all(n >= 16 and n & (n - 1) == 0 for n in (self.e, self.width))
+        self.arch = contexts.context(self.device).arch
+        full = self.arch >= text.HOPPER and self.length % text.LARGEST == self.keys % text.LARGEST == 0
         self.scale = float(params["scale"])
         late = how != text.ADDED and self.scale >= text.LEAST_SCALE
-        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], precision.of_products(), even, late, strided)
+        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], precision.of_products(), even, full, late)
+        self.arrays: dict = {}
+        self.backward = backward
+        self.read(q=q, k=k, v=v)
+
+    def read(self, **arrays):
+        """Takes operands, copied where kernels had better not read them as they lie."""
+        for name, a in arrays.items():
+            strided = _has_rows(a) and (not self.backward or text.takes_strides(self.kind, name, self.e, self.width, self.arch))
+            self.arrays[name] = a if strided else contiguous(a)
+
+    def result(self, name, shape, into=None) -> DeviceArray:
+        """An array for a result: the given one if kernels can write there."""
+        fits = into is not None and (into.is_contiguous or _has_rows(into))
+        found = self.arrays[name] = into if fits else empty(self.device, shape, self.kind.dtype.np)
+        return found
 
     def _mask(self, mask, lead):
         """(the mask, elements between its batches, heads, queries and keys)."""
@@ -53,38 +66,36 @@ class Shapes:
         steps = [s // mask.itemsize for s in seen.strides]
         return seen, (steps[len(lead) - 1] if lead else 0, *steps[-3:])
 
-    @property
-    def sizes(self) -> dict:
-        """The size parameters."""
-        group = self.heads // self.key_heads
-        named = dict(zip(("m_b", "m_h", "m_q", "m_k"), self.strides))
-        for name, each in self.steps.items():
-            named |= zip(text.strides_of(name), each)
-        return {"L": self.length, "S": self.keys, "H": self.heads, "G": group} | named
-
-    def run(self, write, reads, writes, blocks, groups, part):
-        """Launches a kernel, which `write(kind)` gives; `blocks` is the number of programs for each group by the tile's
-        constants."""
-        device, masks = self.q.device, () if self.mask is None else (self.mask,)
-        arrays = (*reads, *masks, *writes)
+    def run(self, write, part, reads, writes, blocks, groups):
+        """Launches the kernel of a part, which `write(kind)` gives; `blocks` is the number of programs for each group by the
+        tile's constants."""
+        named = {n: self.arrays[n] for n in (*reads, *writes)}
+        steps = {n: _steps(a) for n, a in named.items() if n in text.HEADS + text.KEY_HEADS and not a.is_contiguous}
+        kind = replace(self.kind, strided=tuple(steps))
+        masks = () if self.mask is None else (self.mask,)
+        arrays = (*[named[n] for n in reads], *masks, *[named[n] for n in writes])
+        rows = tuple([(text.strides_of(n)[2], each[2]) for n, each in steps.items()])
+        sizes = {"L": self.length, "S": self.keys, "H": self.heads, "G": self.heads // self.key_heads}
+        sizes |= dict(zip(("m_b", "m_h", "m_q", "m_k"), self.strides))
+        sizes |= {name: n for each, steps_ in steps.items() for name, n in zip(text.strides_of(each)[:2], steps_)}
 
         def how(tile):
-            rows, columns, warps, stages, *road = tile
-            constants = text.constants(self.e, self.width, self.scale, rows, columns)
-            source = write(replace(self.kind, road=road[0]) if road else self.kind)
-            return device, source, arrays, self.sizes, (constants, warps, (blocks(dict(constants)) * groups, 1, 1)), stages
+            rows_, columns, warps, stages, *road = tile
+            constants = text.constants(self.e, self.width, self.scale, rows_, columns)
+            source = write(replace(kind, road=road[0]) if road else kind)
+            grid = (blocks(dict(constants)) * groups, 1, 1)
+            return self.device, source, arrays, sizes, ((*constants, *rows), warps, grid), stages
 
         def prepare(tile):
             made = how(tile)
             return templates.variant(*made), lambda: templates.launch(*made)
 
-        arch = contexts.context(device).arch
-        found: list = text.candidates(self.kind, self.e, self.width, part, arch)
+        found: list = text.candidates(kind, self.e, self.width, part, self.arch)
         if config.current().cuda_tune and max(a.nbytes for a in arrays) < _NARROW:
-            apart = [n * self.q.itemsize for each in self.steps.values() for n in each]
-            found = found + text.roads(self.kind, self.e, self.width, part, arch, [*[a.pointer for a in reads], *apart])
-        key = write(self.kind).name, self.e, self.width, groups, *self.sizes.items()
-        templates.launch(*how(tuning.best(key, found, prepare, device)))
+            apart = [n * kind.dtype.itemsize for each in steps.values() for n in each]
+            found = found + text.roads(kind, self.e, self.width, part, self.arch, [*[a.pointer for a in arrays], *apart])
+        key = write(kind).name, self.e, self.width, groups, *sizes.items(), *rows
+        templates.launch(*how(tuning.best(key, found, prepare, self.device)))
 
     def over_queries(self, tile):
         """Blocks of queries."""
@@ -101,9 +112,11 @@ def _spread_strides(a, shape):
 
 
 def _has_rows(a) -> bool:
-    """Whether an operand is read where it lies: its vectors in one piece, one dim of batches at most, nothing far away."""
-    return (a.ndim <= 4 and a.strides[-1] == a.itemsize and not any(s % a.itemsize or s < 0 for s in a.strides)
-            and sum((n - 1) * s for n, s in zip(a.shape, a.strides)) < _NEAR)
+    """Whether kernels read or write an array where it lies: its vectors in one piece that begins on as whole a word as it is,
+    one dim of batches at most, nothing far away."""
+    strides, unit = a.strides[:-1], _VECTOR if a.shape[-1] * a.itemsize % _VECTOR == 0 else a.itemsize
+    whole = a.strides[-1] == a.itemsize and a.pointer % unit == 0 and not any(s % unit or s < 0 for s in strides)
+    return whole and a.ndim <= 4 and sum((n - 1) * s for n, s in zip(a.shape, a.strides)) < _NEAR
 
 
 def _steps(a) -> tuple:
@@ -122,8 +135,8 @@ def _in_tiles(q, v) -> bool:
     return max(q.shape[-1], v.shape[-1]) <= _WIDEST and q.dtype != np.float64
 
 
-def attention(inputs, params, device):
-    """softmax(q k' * scale + mask) v, and the logsumexp of each row."""
+def attention(inputs, params, device, into=(None, None)):
+    """softmax(q k' * scale + mask) v, and the logsumexp of each row; written `into` arrays that are given, if kernels can."""
     q, k, v, mask = inputs
     if not _fits(inputs):
         return NotImplemented
@@ -132,14 +145,14 @@ def attention(inputs, params, device):
     if not _in_tiles(q, v):
         return composed(steps.attention, inputs, params, device) if q.size and v.size else NotImplemented
     s = Shapes(q, k, v, mask, params)
-    out, lse = empty(device, (*q.shape[:-1], s.width), q.dtype), empty(device, q.shape[:-1], q.dtype)
+    out, lse = s.result("out", (*q.shape[:-1], s.width), into[0]), s.result("lse", q.shape[:-1])
     if lse.size:
-        s.run(text.forward, (s.q, s.k, s.v), (out, lse), s.over_queries, s.batch * s.heads, text.FORWARD)
+        s.run(text.forward, text.FORWARD, ("q", "k", "v"), ("out", "lse"), s.over_queries, s.batch * s.heads)
     return out, lse
 
 
-def attention_grad(inputs, params, device):
-    """The gradients of queries, keys, values and (if asked) the mask."""
+def attention_grad(inputs, params, device, into=(None, None, None, None)):
+    """The gradients of queries, keys, values and (if asked) the mask; written `into` arrays that are given, if kernels can."""
     g, q, k, v, mask, lse, delta = inputs
     if not (_fits((q, k, v, mask)) and all(isinstance(x, DeviceArray) for x in (g, lse, delta))):
         return NotImplemented
@@ -148,15 +161,16 @@ def attention_grad(inputs, params, device):
     if not _in_tiles(q, v):
         *found, gm = composed(steps.attention_grad, inputs, params, device)
         return *found, empty(device, (0,) * q.ndim, q.dtype) if gm is None else gm
-    s = Shapes(contiguous(q), contiguous(k), contiguous(v), mask, params)
-    reads = (contiguous(g), s.q, s.k, s.v, contiguous(lse), contiguous(delta))
-    gq, gk, gv = (empty(device, a.shape, a.dtype) for a in (s.q, s.k, s.v))
+    s = Shapes(q, k, v, mask, params, backward=True)
+    s.read(g=g)
+    s.arrays |= {"lse": contiguous(lse), "delta": contiguous(delta)}
+    reads = "g", "q", "k", "v", "lse", "delta"
+    gq, gk, gv = (s.result(name, a.shape, given) for name, a, given in zip(("gq", "gk", "gv"), (q, k, v), into))
     wanted = params["mask_grad"]
-    scores = (*q.shape[:-1], s.keys)
-    ds = empty(device, scores, q.dtype) if wanted else empty(device, (0,) * len(scores), q.dtype)
-    writes = (gq, ds) if wanted else (gq,)
-    s.run(lambda kind: text.query_grad(kind, wanted), reads, writes, s.over_queries, s.batch * s.heads, text.QUERIES)
-    s.run(text.key_grad, reads, (gk, gv), s.over_keys, s.batch * s.key_heads, text.KEYS)
+    ds = s.result("ds_out", (*q.shape[:-1], s.keys) if wanted else (0,) * q.ndim)
+    s.run(lambda kind: text.query_grad(kind, wanted), text.QUERIES, reads, ("gq", "ds_out") if wanted else ("gq",),
+          s.over_queries, s.batch * s.heads)
+    s.run(text.key_grad, text.KEYS, reads, ("gk", "gv"), s.over_keys, s.batch * s.key_heads)
     return gq, gk, gv, _narrowed(ds, mask.shape, device) if wanted else ds
 
 
@@ -170,3 +184,4 @@ def _narrowed(x, shape, device):
 
 
 OPERATORS = {at.attention: attention, at.attention_grad: attention_grad}
+INTO = OPERATORS       # those that write into arrays that are given

@@ -8,6 +8,10 @@ from ...ir.errors import DeviceError
 from ...passes import pipeline
 from ...passes.even_columns import even_columns
 from ...passes.join_pads import join_pads
+from ...passes.laid_out import laid_out
+from ...passes.pads_as_joins import pads_as_joins
+from ...passes.sunk_joins import sunk_joins
+from ...passes.zero_signs import zero_signs
 from ..device_array import DeviceArray
 from . import (
     attentions,
@@ -38,13 +42,17 @@ from .traced import Sized, Traced
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, integers, scans,
                 sliding):
     eager.OWN.update(_module.OPERATORS)
+for _module in (attentions, moves):
+    eager.INTO.update(_module.INTO)
 _DEVICE_ORDINAL = 9          # a number of CUpointer_attribute
 count = contexts.count
 why_not = library.why_not
 current = contexts.current
 set_current = contexts.set_current
 run = eager.run
-PASSES = (*eager.PASSES, join_pads, even_columns, *pipeline.SIMPLER)
+_JOINS = (laid_out, sunk_joins)       # twice: what is turned behind a join may be done to its parts
+PASSES = (*eager.PASSES, join_pads, zero_signs, *pipeline.SIMPLER, *_JOINS, *_JOINS, even_columns, *pipeline.SIMPLER,
+          pads_as_joins)
 traced = Traced
 sized = Sized
 contiguous = eager.contiguous

@@ -44,6 +44,7 @@ _plans: dict = {}
 _MOST_PLANS = 8192
 _ON_HOST, _IN_ORDER = object(), object()     # plans: computed by the CPU; computed of contiguous copies
 _lock = threading.RLock()
+INTO: dict = {}         # those that write into arrays: (inputs, params, device, into) -> the same
 OWN: dict = {}          # operators with device code of their own: (inputs, params, device) -> result, or NotImplemented
 
 
@@ -83,6 +84,22 @@ def _worked_out(op: Op, inputs, params, device):
         return tuple(results) if many else results[0]
     results = graph.run([as_stored(inputs[i]) for i in taken])
     return tuple(results) if many else results[0]
+
+
+def run_into(op: Op, inputs, params, device, into=None):
+    """The same; results with an array in `into` are written there, by the operator's own kernels if they can."""
+    if into is None:
+        return run(op, inputs, params, device)
+    own = INTO.get(op)
+    result = own(inputs, params, device, into) if own is not None else NotImplemented
+    if result is NotImplemented:
+        result = run(op, inputs, params, device)
+    found = result if type(result) is tuple else (result,)
+    for made, target in zip(found, into):
+        if target is not None and made is not target:
+            transfer.write(target, made)
+    found = tuple([made if target is None else target for made, target in zip(found, into)])
+    return found if type(result) is tuple else found[0]
 
 
 def common_device(op, inputs) -> int:
@@ -194,7 +211,7 @@ def _planned(op, inputs, params, over=None):
     if any(n.op is op and not can_fuse(n) for n in graph.nodes):
         return _ON_HOST
     targets = {} if over is None else {0: taken.index(over)}
-    made = DeviceGraph(graph, run, frozenset(range(len(outs))), frozenset(numbers), targets)
+    made = DeviceGraph(graph, run_into, frozenset(range(len(outs))), frozenset(numbers), targets)
     if any(type(s) is CallStep and s.node.op is op for s in made.plan.steps):       # which would come here again
         strided = any(isinstance(x, DeviceArray) and not x.is_contiguous for x in inputs)
         return _IN_ORDER if strided else _ON_HOST
@@ -210,7 +227,7 @@ def composed(body, inputs, params, device) -> tuple:
         operands = [None if x is None else stored(b, f"x{i}", x) for i, x in enumerate(inputs)]
         outs = body(*operands, **params)
         graph = pipeline.run(b.finish([v for v in outs if v is not None]), PASSES)
-        made = DeviceGraph(graph, run, frozenset(range(len(graph.outputs))))
+        made = DeviceGraph(graph, run_into, frozenset(range(len(graph.outputs))))
         plan = _remember(key, (made, tuple([v is not None for v in outs])))
     graph, there = plan
     results = iter(graph.run([as_stored(x) for x in inputs if x is not None]))

@@ -7,11 +7,12 @@ It is found on a driver that does nothing, so no GPU is needed, nothing is compu
         step(x, y)
     print(ledger.table())
 
-Each input counts once, and so does each result; what is read again because a cache is too small does not count.
+Each input counts once, and so does each result; what is read again because a cache is too small does not count. Copies and
+fills that a step makes beside its own kernels count with it.
 """
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
@@ -21,7 +22,7 @@ from ...ir.ops import conv as cv
 from ...ir.ops.linalg import matmul
 from ...ir.ops.scaled import matmul8
 from . import compile as compiler
-from . import launch, precision, program
+from . import launch, precision, program, transfer
 from .planning import Planner
 
 _PAGE = 1 << 21
@@ -65,6 +66,22 @@ class Row:
         return max([prod(grid) for _, grid in self.kernels], default=0)
 
 
+@dataclass
+class _Noted:
+    """What a step has asked for: its kernels, how many of them are copies and fills, and the bytes that these move."""
+
+    kernels: list = field(default_factory=list)
+    copies: int = 0
+    read: int = 0
+    written: int = 0
+
+    def copied(self, read, written):
+        """A copy or a fill."""
+        self.copies += 1
+        self.read += read
+        self.written += written
+
+
 class Ledger(Planner):
     """A driver that notes what it is asked. Compiling is left out, unless `compiled`."""
 
@@ -73,30 +90,37 @@ class Ledger(Planner):
         self.rows: list[Row] = []
         self.uploads: list[int] = []        # bytes of each copy from the host
         self.compiled = compiled
-        self._kernels: Any = None           # those of the step that runs
+        self._noted: Any = None             # of the step that runs
         self._named: dict = {}
         self._top = 1 << 40
 
     def __enter__(self):
         program.OBSERVERS.append(self._observe)
+        transfer.OBSERVERS.append(self._observe_copy)
         if not self.compiled:
             compiler.stand_in(_stand_in)
         return super().__enter__()
 
     def __exit__(self, *exc):
         program.OBSERVERS.remove(self._observe)
+        transfer.OBSERVERS.remove(self._observe_copy)
         compiler.stand_in(None)
         super().__exit__(*exc)
 
     def _observe(self, step, run):
         """Runs a step, and notes it if it launches anything itself."""
-        outside, self._kernels = self._kernels, []
+        outside, self._noted = self._noted, _Noted()
         try:
             run()
-            if self._kernels:
-                self.rows.append(_row(step, tuple(self._kernels)))
+            if self._noted.kernels:
+                self.rows.append(_row(step, self._noted))
         finally:
-            self._kernels = outside
+            self._noted = outside
+
+    def _observe_copy(self, read, written):
+        """A strided copy, whose launch follows."""
+        if self._noted is not None:
+            self._noted.copied(read, written)
 
     def clear(self):
         """Forgets what was noted."""
@@ -128,15 +152,15 @@ class Ledger(Planner):
 
     def cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
         """A copy; one outside of steps is a step of its own."""
-        return self._noted("copy", (1, 1, 1), size, size)
+        return self._moved("copy", size, size)
 
     def cuMemsetD8Async(self, to, value, count, stream):
         """A fill of bytes."""
-        return self._noted("fill", (1, 1, 1), 0, count)
+        return self._moved("fill", 0, count)
 
     def cuMemsetD32Async(self, to, value, count, stream):
         """A fill of words."""
-        return self._noted("fill", (1, 1, 1), 0, 4 * count)
+        return self._moved("fill", 0, 4 * count)
 
     def cuStreamIsCapturing(self, stream, out):
         """Nothing is captured."""
@@ -147,13 +171,18 @@ class Ledger(Planner):
         """A launch."""
         if function not in self._named:
             self._named[function] = next(b for b in compiler.made().values() if b.code == self.modules[function])
-        return self._noted(self._named[function].name, tuple(launch.grid_of(config)), 0, 0)
+        return self._launched(self._named[function].name, tuple(launch.grid_of(config)), 0, 0)
 
-    def _noted(self, name, grid, read, written):
-        if self._kernels is None:
+    def _moved(self, name, read, written):
+        if self._noted is not None:
+            self._noted.copied(read, written)
+        return self._launched(name, (1, 1, 1), read, written)
+
+    def _launched(self, name, grid, read, written):
+        if self._noted is None:
             self.rows.append(Row(name, ((name, grid),), read, written))
         else:
-            self._kernels.append((name, grid))
+            self._noted.kernels.append((name, grid))
         return 0
 
     # Reports.
@@ -208,7 +237,8 @@ def _stand_in(variant) -> compiler.Binary:
 # What steps move.
 
 
-def _row(step, kernels) -> Row:
+def _row(step, noted) -> Row:
+    kernels = tuple(noted.kernels)
     if type(step) is program.Launched:
         return Row("fused", kernels, *_of_kernel(step))
     node = step.node
@@ -227,7 +257,9 @@ def _row(step, kernels) -> Row:
     how = precision.of_convolutions() if node.op in _CONVOLUTIONS else precision.of_products()
     kind = how if kind == "float32" and how != "ieee" else kind
     shapes = " x ".join("x".join(map(str, x.shape)) for x in values[:2])
-    return Row(node.op.name, kernels, sum(read.values()), written, flops, kind, shapes)
+    if noted.copies == len(kernels):
+        return Row(node.op.name, kernels, noted.read, noted.written, flops, kind, shapes)
+    return Row(node.op.name, kernels, sum(read.values()) + noted.read, written + noted.written, flops, kind, shapes)
 
 
 def _of_kernel(step) -> tuple:
@@ -241,7 +273,7 @@ def _of_kernel(step) -> tuple:
     for buffer, (value, _) in zip(kernel.buffers, step.operands):
         elements = prod([number(d.extent) for d, s in zip(kernel.dims, buffer.strides) if number(s)])
         table = moved[buffer.written]
-        table[value] = max(table.get(value, 0), min(elements * buffer.dtype.itemsize, _bytes(value)))
+        table[value] = min(table.get(value, 0) + elements * buffer.dtype.itemsize, _bytes(value))
     return sum(moved[0].values()), sum(moved[1].values())
 
 

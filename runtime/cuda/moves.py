@@ -13,6 +13,7 @@ from ...passes.codegen.triton import positions as text
 from ...passes.codegen.triton.configs import power_of_two
 from ..device_array import DeviceArray
 from . import streams, transfer
+from .arrays import window
 from .eager import contiguous
 from .kernels import Prepared
 from .program import empty, fill, used
@@ -23,26 +24,20 @@ _MOST_JOINED = 16     # arrays of one launch
 _BLOCK = 1024
 
 
-def part(a: DeviceArray, cuts) -> DeviceArray:
-    """A window into an array: (start, size, step) for each dim."""
-    offset = sum(start * s for (start, _, _), s in zip(cuts, a.strides))
-    return a.look([n for _, n, _ in cuts], [s * step for s, (_, _, step) in zip(a.strides, cuts)], offset)
-
-
 def _whole(shape) -> list:
     return [(0, n, 1) for n in shape]
 
 
-def cat(inputs, params, device):
-    """One after the other along a dim: several arrays in one launch."""
+def cat(inputs, params, device, into=(None,)):
+    """One after the other along a dim, several arrays in one launch; into a given array, where some may lie already."""
     if not all(isinstance(x, DeviceArray) for x in inputs):
         return NotImplemented
     first, dim = inputs[0], params["dim"]
     total = sum(x.shape[dim] for x in inputs)
-    out = empty(device, (*first.shape[:dim], total, *first.shape[dim + 1:]), first.dtype)
+    out = into[0] if into[0] is not None else empty(device, (*first.shape[:dim], total, *first.shape[dim + 1:]), first.dtype)
     pieces, at = [], 0
     for x in inputs:
-        if x.size:
+        if x.size and not (x.memory is out.memory and x.pointer == out.pointer + at * out.strides[dim]):
             pieces.append((x, at))
         at += x.shape[dim]
     for start in range(0, len(pieces), _MOST_JOINED):
@@ -56,7 +51,7 @@ def _join(out, pieces, dim, device):
         for x, at in pieces:
             cuts = _whole(x.shape)
             cuts[dim] = (at, x.shape[dim], 1)
-            transfer.write(part(out, cuts), x)
+            transfer.write(window(out, cuts), x)
         return
     inner, kind = prod(out.shape[dim + 1:]), text.BITS[out.itemsize].np
     sizes = {}
@@ -82,7 +77,7 @@ def pad(inputs, params, device):
         source.append((first, count, 1))
         target.append((lo + first * step, count, step))
     if all(n for _, n, _ in target):
-        transfer.write(part(out, target), part(x, source))
+        transfer.write(window(out, target), window(x, source))
     return out
 
 
@@ -104,7 +99,7 @@ def flip(inputs, params, device):
         return x.copy()
     cuts = [(n - 1, n, -1) if d in params["dims"] else (0, n, 1) for d, n in enumerate(x.shape)]
     out = empty(device, x.shape, x.dtype)
-    transfer.write(out, part(x, cuts))
+    transfer.write(out, window(x, cuts))
     return out
 
 
@@ -121,7 +116,7 @@ def roll(inputs, params, device):
             if count:
                 taken, put = _whole(x.shape), _whole(x.shape)
                 taken[dim], put[dim] = (start, count, 1), (to, count, 1)
-                transfer.write(part(out, put), part(x, taken))
+                transfer.write(window(out, put), window(x, taken))
         x = out
     return x if x is not inputs[0] else x.copy()
 
@@ -176,5 +171,6 @@ def _prepared(kind, dtype, outer, length, inner):
     return Prepared(k.build(), {"outer": outer, "inner": inner, "length": length, "both": length * inner})
 
 
+INTO = {sh.cat: cat}
 OPERATORS = {sh.cat: cat, sh.pad: pad, sh.flip: flip, sh.roll: roll, assign.assign_view: assign_view,
              sc.cumsum: running("sum"), sc.cumprod: running("prod")}

@@ -12,7 +12,7 @@ from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Ste
 from ...passes.kernel_body import is_free
 from ..device_array import DeviceArray
 from . import streams
-from .arrays import KIND, empty, fill, filled, used
+from .arrays import KIND, empty, fill, filled, used, window
 from .kernels import Prepared, as_number
 from .products import Beside, Computed, multiply
 from .windows import convolve, transpose
@@ -28,7 +28,7 @@ class DeviceGraph:
     """A graph, ready to run on arrays of one device.
 
     graph    what is computed, after all graph passes; or its steps
-    call     runs one operator on arrays: call(op, inputs, params, device)
+    call     runs one operator on arrays: call(op, inputs, params, device, into=arrays for its results, where they have a place)
     owned    positions of results that get memory of their own
     numbers  inputs that are no device arrays, but one number each
     targets  {position of a result: number of the input that it replaces}; `in_place` are those that the run writes there
@@ -49,7 +49,7 @@ class DeviceGraph:
             return Called(step, self)
         if type(step) is ProductStep:
             return Multiplied(step, self)
-        return Launched(step, self.numbers, self.plan.in_place)
+        return Launched(step, self)
 
     def run(self, inputs, places=None) -> list:
         """The results, as arrays, in order. `places` are arrays that some results of kernels are written into, by value."""
@@ -63,6 +63,19 @@ class DeviceGraph:
             else:
                 step.run(env, device, places)
         return [self.value(v, env, device) for v in self.graph.outputs]
+
+    def place(self, v: Value, env: dict, device: int):
+        """The array that a value is written into, if it is a part of a join, which gets its memory with the first of them."""
+        part = self.plan.parts.get(v)
+        if part is None:
+            return None
+        join = part.join
+        if join not in env:
+            env[join] = empty(device, join.shape, join.dtype.np, streams.current(device).handle)
+        found = window(env[join], part.cuts)
+        for op, params in part.operators:
+            found = found.viewed(op, params)
+        return found
 
     def value(self, v: Value, env: dict, device: int):
         """The array of a value; views and fills are made when they are asked for."""
@@ -80,10 +93,13 @@ class DeviceGraph:
 class Launched:
     """A fused kernel with its arrays."""
 
-    def __init__(self, step: KernelStep, numbers, in_place):
-        lowered = step.lowered
+    def __init__(self, step: KernelStep, graph: DeviceGraph):
+        lowered, numbers, in_place = step.lowered, graph.numbers, graph.plan.in_place
+        self.graph = graph
+        self.parts = [v for v in dict.fromkeys(step.writes) if v in graph.plan.parts]
         self.operands = [(v, v in numbers) for v, _, _ in lowered.operands]
-        self.writes = [(v, v.shape, v.dtype.np) for v in dict.fromkeys(step.writes) if v not in in_place]
+        there = {*in_place, *self.parts}
+        self.writes = [(v, v.shape, v.dtype.np) for v in dict.fromkeys(step.writes) if v not in there]
         self.over = [(v, in_place[v]) for v in dict.fromkeys(step.writes) if v in in_place]
         self.dead = step.dead
         offsets = [offset * v.dtype.itemsize for v, offset, _ in lowered.operands]
@@ -98,6 +114,8 @@ class Launched:
             env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
         for v, target in self.over:
             env[v] = env[target]
+        for v in self.parts:
+            env[v] = self.graph.place(v, env, device)
         given = [as_number(v.dtype, env[v]) if number else used(env[v], stream) for v, number in self.operands]
         self.kernel(device, stream, given)
         for v in self.dead:
@@ -179,8 +197,10 @@ class Called:
         """Computes; results go into `env`."""
         node, graph = self.node, self.graph
         inputs = [graph.value(x, env, device) if type(x) is Value else x for x in node.inputs]
+        into = tuple([env[v] if v in env else graph.place(v, env, device) for v in node.outputs])
+        more = {"into": into} if any(a is not None for a in into) else {}
         try:
-            result = graph.call(node.op, inputs, node.params, device)
+            result = graph.call(node.op, inputs, node.params, device, **more)
         except IngotError:
             raise
         except Exception as e:

@@ -19,7 +19,7 @@ from ...passes import pipeline
 from ...passes.kernel_body import LOW
 from ..device_array import DeviceArray
 from . import transfer
-from .eager import contiguous, run
+from .eager import contiguous, run, run_into
 from .program import DeviceGraph, empty
 
 
@@ -90,7 +90,7 @@ def _graph(make, avals, params) -> DeviceGraph:
     """The graph of `make(*values, **params)`, ready to run; None among the avals stands for nothing."""
     b = Builder(make.__name__.strip("_"))
     values = [a if a is None else b.input(f"x{i}", a) for i, a in enumerate(avals)]
-    return DeviceGraph(pipeline.run(b.finish(make(*values, **dict(params))), pipeline.PIPELINE), run)
+    return DeviceGraph(pipeline.run(b.finish(make(*values, **dict(params))), pipeline.PIPELINE), run_into)
 
 
 def _computed(make, arrays, params=(), places=()) -> list:

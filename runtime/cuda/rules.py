@@ -74,7 +74,7 @@ def _graph(call, inputs, params) -> DeviceGraph | None:
         return None
     graph = pipeline.run(b.finish(outs), eager.PASSES)
     numbers = frozenset([n for n, x in enumerate(inputs) if x.__class__ in _NUMBERS])
-    return DeviceGraph(graph, eager.run, frozenset(range(len(outs))), numbers)
+    return DeviceGraph(graph, eager.run_into, frozenset(range(len(outs))), numbers)
 
 
 def _operand(b, name, x, kind):

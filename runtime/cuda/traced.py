@@ -134,7 +134,7 @@ class Repeated:
 
     def __init__(self, steps, targets):
         self.targets = targets
-        self.graph = DeviceGraph(steps, eager.run)
+        self.graph = DeviceGraph(steps, eager.run_into)
         self.runs = 0
         self.places: tuple = ()            # where inputs were in the run before
         self.captured: Captured | None = None

@@ -2,9 +2,9 @@
 
 One program has a block of queries (or of keys and values) and walks over blocks of the others; the statistics of the softmax
 are kept in float32 (float64 in float64). Each result is written by one program, in one order, so runs agree bit for bit.
-Operands are q (batches, heads, L, E), k and v (batches, key heads, S, E and V), contiguous, or in the forward pass with a
-stride for each of batch, head and row (`Kind.strided`: parts of one projection are read where they lie; the gradient of keys
-has no registers left for that); the mask has one for each of batch, head, query and key. Results are contiguous.
+Operands are q (batches, heads, L, E), k and v (batches, key heads, S, E and V), results have the same shapes. Each is
+contiguous or has a stride for each of batch, head and row (`Kind.strided`): parts of one projection are read where they lie,
+and their gradients written where they are to be joined. The mask has strides for batch, head, query and key.
 
 Scores are in units of log2(e), so that the exponential is one instruction; a positive scale is applied with the subtraction of
 the largest (`Kind.late`), which leaves one instruction more for each score. Blocks of which every element is seen come
@@ -32,7 +32,8 @@ LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 UNITS = f"(SCALE * {LOG2E})"
 LEAST_SCALE = 2.0 ** -100      # from which a score that is -inf is so when it is scaled
 _MASK_STRIDES = ("m_b", "m_h", "m_q", "m_k")
-OPERANDS = "qkv"               # what may have strides
+LARGEST = 128                  # rows of the largest tile
+HEADS, KEY_HEADS = ("q", "g", "out", "gq"), ("k", "v", "gk", "gv")      # what may have strides, by how many heads it has
 CONSTANTS = ("INDEX", "E", "V", "BE", "BV", "BM", "BN", "SCALE")
 
 
@@ -50,8 +51,9 @@ class Kind:
     causal: bool
     precision: str = "ieee"
     even: bool = False         # vectors fill their tiles
+    full: bool = False         # so do lengths, whatever the tile (said on Hopper alone: before, this costs registers)
     late: bool = False         # scores are scaled when they are read, which their order allows
-    strided: bool = False      # operands have strides, as parameters
+    strided: tuple = ()        # names of operands and results that have strides: those of rows are compiled in
     road: str = LOADS
 
     @property
@@ -61,16 +63,20 @@ class Kind:
 
     def name(self, what: str) -> str:
         """A kernel's name."""
-        marks = [what, self.dtype.short, *([] if self.mask == NO_MASK else [self.mask]), *(["causal"] if self.causal else []),
-                 *([] if self.precision == "ieee" else [self.precision]), *(["even"] if self.even else []),
-                 *(["late"] if self.late else []), *(["strided"] if self.strided else []),
-                 *([self.road] if self.road else [])]
-        return "_".join(marks)
+        said = {self.mask: self.mask != NO_MASK, "causal": self.causal, self.precision: self.precision != "ieee",
+                "even": self.even, "full": self.full, "late": self.late, "strided": bool(self.strided)}
+        marks = [what, self.dtype.short, *[mark for mark, is_so in said.items() if is_so], *self.strided]
+        return "_".join([*marks, *([self.road] if self.road else [])])
 
     def dot(self, a, b, total) -> str:
         """total + a b."""
         stated = stated_dot(self.dtype, self.precision)
         return f"tl.dot({a}, {b}, {total}{stated})"
+
+    @property
+    def constants(self) -> tuple:
+        """Names of what a kernel is compiled for."""
+        return (*CONSTANTS, *[strides_of(name)[2] for name in self.strided])
 
     def parameters(self, reads, writes) -> list:
         """Parameters: pointers by name, then sizes. Row statistics are float32 in low precision, too."""
@@ -79,17 +85,17 @@ class Kind:
             pointers.append(Parameter("mask", POINTER, dt.uint8 if self.mask == BOOLS else self.dtype))
         pointers += [Parameter(n, POINTER, self.dtype) for n in writes]
         strides = [*(_MASK_STRIDES if self.mask != NO_MASK else ()),
-                   *[x for n in reads if n in OPERANDS and self.strided for x in strides_of(n)]]
+                   *[x for name in self.strided for x in strides_of(name)[:2]]]
         return [*pointers, *[Parameter(n, SIZE) for n in ("L", "S", "H", "G", *strides)]]
 
     def scores(self, query, key, masked=True) -> list:
         """Lines: `s` of a block [BM, BN] in units of log2(e) (or not scaled yet), -inf where nothing is to be seen."""
         lines = [f"s = {self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})')}{'' if self.late else f' * {UNITS}'}"]
-        if not masked:
+        if not masked or (self.full and not self.causal and self.mask == NO_MASK):
             return lines
-        lines.append(f"seen = {'' if self.road == SPECIAL else '(i < L)[:, None] & '}(j < S)[None, :]")
-        if self.causal:
-            lines.append("seen = seen & (i[:, None] >= j[None, :])")
+        edges = [] if self.full else ["(j < S)[None, :]"] if self.road == SPECIAL else ["(i < L)[:, None]", "(j < S)[None, :]"]
+        orders = ["(i[:, None] >= j[None, :])"] if self.causal else []
+        lines.append(f"seen = {' & '.join([*edges, *orders]) or 'tl.full([BM, BN], 1, tl.int1)'}")
         if self.mask != NO_MASK:
             lines.append("at_mask = mask + (batch * m_b + head * m_h + i[:, None] * m_q + j[None, :] * m_k)")
             if self.mask == BOOLS:
@@ -114,14 +120,26 @@ class Kind:
 
     def start(self, name, base, size) -> str:
         """Where the first row of a head is, `base` being its number if rows follow each other."""
-        if not self.strided:
+        if name not in self.strided:
             return f"{base} * {size}"
         batch, head, _ = strides_of(name)
-        return f"(batch * {batch} + {'head' if name == 'q' else 'key_head'} * {head})"
+        return f"(batch * {batch} + {'head' if name in HEADS else 'key_head'} * {head})"
 
     def step(self, name, size) -> str:
         """Elements from row to row."""
-        return strides_of(name)[2] if self.strided else size
+        return strides_of(name)[2] if name in self.strided else size
+
+    def put(self, name, base, index, count, size, value) -> str:
+        """A store of rows."""
+        column = "e" if size == "E" else "f"
+        at = f"{self.start(name, base, size)} + {index}[:, None] * {self.step(name, size)} + {column}[None, :]"
+        inside = self.inside(f"({index} < {count})[:, None]", f"({column} < {size})[None, :]")
+        return f"tl.store({name} + ({at}), {value}.to({TYPE[self.dtype]}){inside})"
+
+    def inside(self, row, column, masked=True) -> str:
+        """The mask of a load or a store from what it asks of rows and of columns, where these have edges; ", " before it."""
+        masks = [*([row] if masked and not self.full else []), *([] if self.even else [column])]
+        return f", {' & '.join(masks)}" if masks else ""
 
     def loop(self, first, last, step) -> str:
         """The head of a loop over blocks."""
@@ -138,12 +156,14 @@ class Kind:
         a, b = ("[None, :]", "[:, None]") if across else ("[:, None]", "[None, :]")
         column = "e" if size == "E" else "f"
         at = f"{self.start(name, base, size)} + {index}{a} * {self.step(name, size)} + {column}{b}"
-        masks = ([f"({index} < {count}){a}"] if masked else []) + ([] if self.even else [f"({column} < {size}){b}"])
-        return f"tl.load({name} + ({at}){''.join([', ' + ' & '.join(masks), ', 0.0'] if masks else [])})"
+        inside = self.inside(f"({index} < {count}){a}", f"({column} < {size}){b}", masked)
+        return f"tl.load({name} + ({at}){inside}{', 0.0' if inside else ''})"
 
     def over_keys(self, body) -> list:
         """Lines: `body(masked)` for the blocks of keys of a block of queries, from the first to the last."""
         last = "tl.minimum(S, (block + 1) * BM)" if self.causal else "S"
+        if self.full and not self.causal and self.mask == NO_MASK:
+            return [self.loop("0", "S", "BN"), *_indent(body(False))]
         if self.mask != NO_MASK or self.road == SPECIAL:
             return [f"last = {last}", self.loop("0", "last", "BN"), *_indent(body(True))]
         whole = "tl.minimum(S, block * BM)" if self.causal else "S"
@@ -155,6 +175,10 @@ class Kind:
         first = "block * BN // BM * BM" if self.causal else "0"
         if self.mask != NO_MASK:
             return [self.loop(first, "L", "BM"), *_indent(body(True))]
+        if self.full:
+            edges = ["crossed = tl.minimum(tl.cdiv((block + 1) * BN, BM) * BM, L)", self.loop(first, "crossed", "BM"),
+                     *_indent(body(True))] if self.causal else []
+            return [*edges, self.loop("crossed" if self.causal else "0", "L", "BM"), *_indent(body(False))]
         seen = "tl.cdiv((block + 1) * BN, BM) * BM" if self.causal else "0"
         whole = "tl.where((block + 1) * BN <= S, L // BM * BM, 0)"
         return [f"crossed = tl.minimum({seen}, tl.cdiv(L, BM) * BM)", f"whole = tl.maximum(crossed, {whole})",
@@ -200,10 +224,9 @@ def forward(kind: Kind) -> Source:
              f"acc = tl.zeros([BM, BV], {kind.wide})", *kind.over_keys(body),
              "none = total == 0.0", "total = tl.where(none, 1.0, total)", "acc = acc / total[:, None]",
              f'sums = tl.where(none, float("inf"), top * {LN2} + tl.log(total))',
-             f"tl.store(out + ((group * L + i[:, None]) * V + f[None, :]), acc.to({TYPE[kind.dtype]}), "
-             "(i < L)[:, None] & (f < V)[None, :])",
+             kind.put("out", "group * L", "i", "L", "V", "acc"),
              f"tl.store(lse + (group * L + i), sums.to({TYPE[kind.dtype]}), i < L)"]
-    return made(kind.name("attention"), kind.parameters(("q", "k", "v"), ("out", "lse")), CONSTANTS, lines, True)
+    return made(kind.name("attention"), kind.parameters(("q", "k", "v"), ("out", "lse")), kind.constants, lines, True)
 
 
 def _slopes(kind, upstream, value) -> list:
@@ -213,8 +236,9 @@ def _slopes(kind, upstream, value) -> list:
 
 
 def _row_statistics(kind) -> list:
-    return [f'row_lse = tl.load(lse + (group * L + i), i < L, float("inf")).to({kind.wide}) * {LOG2E}',
-            f"row_delta = tl.load(delta + (group * L + i), i < L, 0.0).to({kind.wide})"]
+    lse, delta = ("", "") if kind.full else (', i < L, float("inf")', ", i < L, 0.0")
+    return [f"row_lse = tl.load(lse + (group * L + i){lse}).to({kind.wide}) * {LOG2E}",
+            f"row_delta = tl.load(delta + (group * L + i){delta}).to({kind.wide})"]
 
 
 @functools.lru_cache(64)
@@ -236,11 +260,10 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
     every = [kind.loop("0", "S", "BN"), *_indent(body(True))]
     lines = [*_own_queries(kind, True), *_row_statistics(kind), f"acc = tl.zeros([BM, BE], {kind.wide})",
              *(every if slopes else kind.over_keys(body)), "acc = acc * SCALE",
-             f"tl.store(gq + ((group * L + i[:, None]) * E + e[None, :]), acc.to({narrow}), "
-             "(i < L)[:, None] & (e < E)[None, :])"]
+             kind.put("gq", "group * L", "i", "L", "E", "acc")]
     writes = ("gq", "ds_out") if slopes else ("gq",)
     name = kind.name("attention_query_grad") + ("_slopes" if slopes else "")
-    return made(name, kind.parameters(("g", "q", "k", "v", "lse", "delta"), writes), CONSTANTS, lines, True)
+    return made(name, kind.parameters(("g", "q", "k", "v", "lse", "delta"), writes), kind.constants, lines, True)
 
 
 @functools.lru_cache(64)
@@ -257,24 +280,28 @@ def key_grad(kind: Kind) -> Source:
                 f"to_key = {kind.dot(f'tl.trans(ds.to({narrow}))', 'query', 'to_key')}"]
 
     lines = ["across = tl.cdiv(S, BN)", "program = tl.program_id(0)", "block = program % across",
-             "under = (program // across).to(INDEX)", "batch = under // (H // G)",
+             "under = (program // across).to(INDEX)", "batch = under // (H // G)", "key_head = under % (H // G)",
              "from_j = block * BN", "j = (from_j + tl.arange(0, BN)).to(INDEX)", *_COLUMNS,
              *kind.described(("k", "under * S", "S", "BN", "E"), ("v", "under * S", "S", "BN", "V")),
              f"key = {kind.rows('k', 'under * S', 'j', 'S', 'BE', 'E', True)}",
              f"value = {kind.rows('v', 'under * S', 'j', 'S', 'BV', 'V', True)}",
              f"to_key = tl.zeros([BN, BE], {kind.wide})", f"to_value = tl.zeros([BN, BV], {kind.wide})",
-             "for member in range(0, G):", "    head = under % (H // G) * G + member", "    group = batch * H + head",
+             "for member in range(0, G):", "    head = key_head * G + member", "    group = batch * H + head",
              *_indent(kind.described(("q", "group * L", "L", "BM", "E"), ("g", "group * L", "L", "BM", "V"))),
              *_indent(kind.over_queries(body)), "to_key = to_key * SCALE",
-             f"tl.store(gk + ((under * S + j[:, None]) * E + e[None, :]), to_key.to({narrow}), "
-             "(j < S)[:, None] & (e < E)[None, :])",
-             f"tl.store(gv + ((under * S + j[:, None]) * V + f[None, :]), to_value.to({narrow}), "
-             "(j < S)[:, None] & (f < V)[None, :])"]
-    return made(kind.name("attention_key_grad"), kind.parameters(("g", "q", "k", "v", "lse", "delta"), ("gk", "gv")), CONSTANTS,
-                lines, True)
+             kind.put("gk", "under * S", "j", "S", "E", "to_key"), kind.put("gv", "under * S", "j", "S", "V", "to_value")]
+    parameters = kind.parameters(("g", "q", "k", "v", "lse", "delta"), ("gk", "gv"))
+    return made(kind.name("attention_key_grad"), parameters, kind.constants, lines, True)
 
 
 FORWARD, QUERIES, KEYS = "forward", "queries", "keys"
+
+
+def takes_strides(kind: Kind, name: str, e: int, v: int, arch: int) -> bool:
+    """Whether the kernels of gradients have registers for an operand with strides: where blocks have edges, few are left."""
+    return kind.full or name not in ("q", "g") or arch < HOPPER or max(e, v) > 64
+
+
 HOPPER = 90
 
 
@@ -289,10 +316,11 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
     if kind.dtype.itemsize == 4 or wide > 128:
         return [(64, 32, 4 if part != FORWARD else 8, 2)]
     if part == FORWARD:
-        # (Four warps on Hopper: what PyTorch's table for that chip begins with, and 232 registers hold; not measured here.)
+        # (Four warps on Hopper: what PyTorch's table for that chip begins with, and 232 registers hold without a mask beside;
+        # not measured here.)
         found = [(128, 64, 8, 3), (128, 64, 4, 3), (128, 128, 4, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3),
                  (64, 128, 4, 3)]
-        return [found[1], found[0], *found[2:]] if arch >= HOPPER and wide <= 64 else found
+        return [found[1], found[0], *found[2:]] if arch >= HOPPER and wide <= 64 and kind.mask == NO_MASK else found
     if arch >= HOPPER and wide <= 64:
         return [(128, 64, 8, 2), (128, 64, 8, 3), (64, 64, 4, 2), (64, 64, 4, 3), (64, 32, 4, 2), (64, 128, 8, 2)]
     found = [(64, 32, 4, 2), (64, 64, 4, 2), (64, 32, 8, 2), (32, 64, 8, 2), (64, 64, 8, 2)]

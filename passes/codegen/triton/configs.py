@@ -91,7 +91,8 @@ def _warps(elements, per_thread=8):
 
 
 def by_columns(kernel: Kernel) -> bool:
-    """Whether memory is read along the last parallel dim rather than along the reduce dims."""
+    """Whether memory is read along the last parallel dim rather than along the reduce dims. What there is one of for each
+    element of a row, or for each row, comes a few times and counts for nothing."""
     along = across = 0
     last, inner = len(kernel.parallel) - 1, len(kernel.dims) - 1
     if last < 0:
@@ -99,11 +100,9 @@ def by_columns(kernel: Kernel) -> bool:
     for i in kernel.instructions():
         if i.op in ("load", "store"):
             strides = kernel.buffer(buffer_of(i)).strides
-            along += strides[inner] == 1
+            along += strides[inner] == 1 and strides[last] != 0
             across += strides[last] == 1 and strides[inner] != 0
     return across > along
-
-
 
 
 def _sweeps(kernel, parallel, reduce, numbers):

@@ -24,6 +24,7 @@ MOST_PARTS = 32     # of a product's depth
 LEAST_DEPTH = 512   # elements of a part
 # What a large chip (132 multiprocessors) does in a second: multiplications and additions on one multiprocessor by bytes of an
 # element, without tensor cores, bytes of its memory; and a launch in a graph. For choosing, not for telling.
+PROCESSORS, WORTH_A_LAUNCH = 132, 5
 RATES, EXACT_RATE, BANDWIDTH, LAUNCH = {1: 9e12, 2: 4.5e12, 4: 2.3e12, 8: 0.4e12}, 0.3e12, 2.5e12, 2e-6
 
 
@@ -166,6 +167,14 @@ def parts(tile: Tiles, itemsize: int, tensor_cores: bool, sizes: tuple, processo
             found, best = cut, time
         cut *= 2
     return found
+
+
+def is_cut(dtype, m: int, n: int, k: int) -> bool:
+    """Whether a large chip had better add up a product in parts, even if what its tiles would do beside takes a launch more."""
+    on_cores = dtype.itemsize <= 4
+    tile = tiles(dtype, m, n, k, on_cores, HOPPER_SHARED)
+    alone = 2 * tile.m * tile.n * k / (RATES[dtype.itemsize] if on_cores else EXACT_RATE)
+    return alone > WORTH_A_LAUNCH * LAUNCH and parts(tile, dtype.itemsize, on_cores, (m, n, k), PROCESSORS) > 1
 
 
 def _deep(dtype) -> int:

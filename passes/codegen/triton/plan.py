@@ -3,6 +3,7 @@
 Memory is the allocator's business: work in one stream is in order, so what is freed after a step may be taken by the next.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from typing import Any
@@ -12,14 +13,17 @@ from ....ir.graph import Graph, Node, Value
 from ....ir.ops.conv import conv, conv_input_grad
 from ....ir.ops.linalg import matmul
 from ....ir.ops.scaled import matmul8
-from ...fuse import fuse, own_results
+from ....ir.symbolic import hint
+from ...fuse import fuse, own_results, size_of, waits_for
 from ...fuse_epilogue import Epilogue, Road, fuse_epilogues
 from ...fuse_prologue import fuse_prologues
+from ...join_sums import join_sums
 from ...kernel_body import source_of
 from ...lower import Lowered, lower
 from ...read_less import read_less
 from ...strided import row_major
-from . import conv_last
+from . import conv_last, placement
+from .matmul import is_cut
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
@@ -105,11 +109,16 @@ class ProductStep:
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """What to do, in order, the graph that says what it means, and {value: the input in whose memory it is written}."""
+    """What to do, in order, and the graph that says what it means.
+
+    in_place   {value: the input in whose memory it is written}
+    parts      {value: the `Part` of a join where it is written}
+    """
 
     graph: Graph
     steps: tuple
     in_place: dict = field(default_factory=dict)
+    parts: dict = field(default_factory=dict)
 
 
 def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
@@ -119,8 +128,8 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
     replacing = frozenset([graph.outputs[i] for i in targets])
     escaping = {source_of(v) for v in graph.outputs} | set(graph.outputs)
     groups = read_less(fuse(graph, replacing, launches=True), escaping, ROAD.starts)
-    groups = fuse_epilogues(groups, {source_of(v) for v in graph.outputs}, replacing, ROAD)
-    steps = [_step(g) for g in fuse_prologues(groups, escaping, _has_prologue)]
+    groups = fuse_epilogues(join_sums(groups), {source_of(v) for v in graph.outputs}, replacing, ROAD)
+    steps = _early([_step(g) for g in fuse_prologues(groups, escaping, _has_prologue)], graph, targets)
     forever = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs)
     last = {}
     for i, s in enumerate(steps):
@@ -128,7 +137,47 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
             last[v] = i
     for i, s in enumerate(steps):
         s.dead = tuple([v for v in dict.fromkeys([*s.reads, *s.writes]) if v not in forever and last[v] == i])
-    return Steps(graph, tuple(steps), _in_place(graph, steps, targets, last))
+    parts = _parts(graph, steps)
+    return Steps(graph, tuple(steps), _in_place(graph, steps, targets, last), parts)
+
+
+def _early(steps, graph, targets) -> list:
+    """The steps with those that only update inputs as early as can be: when what they read was made, and all others have read
+    what they write over. What they read is in a cache then, and its memory is free soon."""
+    over = {graph.outputs[position]: graph.inputs[number] for position, number in targets.items()}
+    read = {v for s in steps for v in s.reads}
+    updates = [s for s in steps if type(s) is not CallStep and any(v in over for v in s.writes) and read.isdisjoint(s.writes)
+               and not any(waits_for(n) for n in (s.group.nodes if s.group is not None else ()))]
+    held = Counter(v for s in updates for v in set(s.reads))
+    updates = [s for s in updates if all(held[over[v]] == (over[v] in s.reads) for v in s.writes if v in over)]
+    moving = set(updates)
+    made: dict = {}
+    last: dict = {}
+    for i, s in enumerate(steps):
+        if s not in moving:
+            made.update(dict.fromkeys(s.writes, i))
+            last.update(dict.fromkeys(s.reads, i))
+    after: dict = {}
+    for s in updates:
+        needed = [made.get(v, -1) for v in s.reads] + [last.get(over[v], -1) for v in s.writes if v in over]
+        after.setdefault(max(needed), []).append(s)
+    found = list(after.get(-1, ()))
+    for i, s in enumerate(steps):
+        found += [*([] if s in moving else [s]), *after.get(i, ())]
+    return found
+
+
+def _parts(graph, steps) -> dict:
+    """The values that are written as parts of joins; their kernels are lowered for that."""
+    kernels = [s for s in steps if type(s) is KernelStep]
+    bodies = {v: s.group.body for s in kernels for v in s.writes}
+    readers = Counter(v for s in steps for v in s.reads)
+    found = placement.parts(graph, [s.node for s in steps if type(s) is CallStep], bodies, readers)
+    for s in kernels:
+        placed = placement.patterns(s.group.body, found)
+        if placed:
+            s.lowered = lower(s.group.body, placed)
+    return found
 
 
 def _step(group):
@@ -140,7 +189,7 @@ def _step(group):
 def _has_epilogue(product, result) -> bool:
     """Whether a product's tiles can take in what follows it."""
     operands = [x for x in product.node.inputs if x is not None]
-    if not _reaches_all(product.node):
+    if not _reaches_all(product.node) or _is_cut(product.node):
         return False
     return (product.dtype in FLOATS and _are_factors(product.node, operands)
             and product.aval.size == result.aval.size > 0 and 2 <= product.ndim <= MOST_DIMS.get(product.node.op, product.ndim))
@@ -152,6 +201,14 @@ def _are_factors(node, operands) -> bool:
     return all(type(x) is Value and x.dtype in kinds and x.aval.size > 0 for x in operands)
 
 
+def _is_cut(node) -> bool:
+    """Whether a product is deep and has few tiles: its depth is cut then, if its tiles do nothing else."""
+    shape, x = node.output.shape, node.inputs[0]
+    if node.op is not matmul or len(shape) < 2 or size_of(shape[:-2]) != 1 or node.output.dtype not in FLOATS:
+        return False
+    return is_cut(node.output.dtype, hint(shape[-2]), hint(shape[-1]), hint(x.shape[-1]))
+
+
 def _has_prologue(node, position) -> bool:
     """Whether a product can compute a factor in its tiles; a convolution can do so with its images."""
     if node.op is conv:
@@ -160,7 +217,7 @@ def _has_prologue(node, position) -> bool:
         turns = w.dtype.itemsize == 2 and conv_last.suits(w.shape, groups)       # (its kernels take images from memory)
         fits = position == 0 and x.ndim <= MOST_DIMS[conv] and not (w.shape[1] == 1 and groups > 1) and not turns
     else:
-        fits = node.op is matmul
+        fits = node.op is matmul and not _is_cut(node)
     operands = [x for x in node.inputs if x is not None]
     return fits and node.output.dtype in FLOATS and node.output.aval.size > 0 and _are_factors(node, operands)
 
