@@ -206,7 +206,10 @@ def after_failure(op, kernel, arrays, params, error):
     if m.recorder is not None and refusal(op, arrays, params) is None:
         m.recorder.failed(op)       # for other values it might not
     if isinstance(error, IngotError):
-        raise error
+        try:
+            raise error
+        finally:
+            del error           # or it would hold this frame, which holds it: operands would live until the collector comes
     if isinstance(error, MemoryError):
         raise OutOfMemoryError(f"{op.name}: {error}; make the tensors smaller, or free some with del") from error
     raise explain(op, arrays, params, error) from error
@@ -228,7 +231,7 @@ def refusal(op, arrays, params) -> IngotError | None:
             avals = [a.with_shape(shape) if isinstance(a, Aval) else a for a in avals]
         op.infer(*avals, **params)
     except IngotError as e:
-        return e
+        return e.with_traceback(None)       # whose frames would hold the error
     return None
 
 

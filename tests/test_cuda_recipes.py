@@ -1,5 +1,9 @@
 """Calls whose launches are repeated from a list: the same results as worked out anew, on any operands, whatever changed."""
 
+import contextlib
+import gc
+import weakref
+
 import pytest
 
 import ingot
@@ -266,3 +270,18 @@ def test_the_benchmark_of_the_hosts_time(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines] == ["x + y", "cross entropy"]
     assert all(0 < float(line.split()[-2]) < 1e5 for line in lines)
+
+
+@pytest.mark.parametrize("fails", [lambda x: x @ x[:3], lambda x: x + x[:3, :3], lambda x: F.linear(x, x[:, :2])])
+def test_operands_of_a_call_that_failed_are_free_at_once(fails, cuda):
+    gc.disable()
+    try:
+        for device in ("cpu", "cuda"):
+            x = ingot.zeros(8, 8, device=device)
+            seen = weakref.ref(x._a)
+            with contextlib.suppress(ingot.IngotError):
+                fails(x)
+            del x
+            assert seen() is None
+    finally:
+        gc.enable()
