@@ -7,25 +7,31 @@ It is found on a driver that does nothing, so no GPU is needed, nothing is compu
         step(x, y)
     print(ledger.table())
 
-Each input counts once, and so does each result; what is read again because a cache is too small does not count.
+Each input counts once, and so does each result. What a kernel goes over in several sweeps counts again where too much lies
+between for it to be still in the second-level cache; what an operator copies to lie in another order before its kernel reads it
+is read and written; and sums of parts are written before they are added up.
 """
 
 import ctypes
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 from ...ir.graph import Value
+from ...ir.kernel import LOAD, SWEEP, buffer_of
 from ...ir.ops import attention as at
 from ...ir.ops import conv as cv
 from ...ir.ops.linalg import matmul
 from ...ir.ops.scaled import matmul8
 from . import compile as compiler
+from . import kernels as loops
 from . import launch, precision, program
 from .planning import Planner
 
 _PAGE = 1 << 21
 _CONVOLUTIONS = (cv.conv, cv.conv_input_grad, cv.conv_weight_grad)
+_NEAR = 24 << 20        # bytes that are still in the second-level cache when they are read again: half of it
+_RESIDENT = 132 * 8     # programs that run at once
 _PTX = {"fp32": "f32", "fp64": "f64"}
 
 
@@ -65,6 +71,17 @@ class Row:
         return max([prod(grid) for _, grid in self.kernels], default=0)
 
 
+@dataclass
+class _Running:
+    """A step that runs: its kernels, and the bytes of copies in other orders; `parts` are what its kernel leaves to be added up."""
+
+    step: Any
+    kernels: list = field(default_factory=list)
+    read: int = 0
+    written: int = 0
+    parts: int = 0
+
+
 class Ledger(Planner):
     """A driver that notes what it is asked. Compiling is left out, unless `compiled`."""
 
@@ -73,30 +90,42 @@ class Ledger(Planner):
         self.rows: list[Row] = []
         self.uploads: list[int] = []        # bytes of each copy from the host
         self.compiled = compiled
-        self._kernels: Any = None           # those of the step that runs
+        self._running: _Running | None = None
         self._named: dict = {}
         self._top = 1 << 40
 
     def __enter__(self):
         program.OBSERVERS.append(self._observe)
+        loops.LISTENERS.append(self._heard)
         if not self.compiled:
             compiler.stand_in(_stand_in)
         return super().__enter__()
 
     def __exit__(self, *exc):
         program.OBSERVERS.remove(self._observe)
+        loops.LISTENERS.remove(self._heard)
         compiler.stand_in(None)
         super().__exit__(*exc)
 
     def _observe(self, step, run):
         """Runs a step, and notes it if it launches anything itself."""
-        outside, self._kernels = self._kernels, []
+        outside, self._running = self._running, _Running(step)
         try:
             run()
-            if self._kernels:
-                self.rows.append(_row(step, tuple(self._kernels)))
+            if self._running.kernels:
+                row = _row(self._running)
+                self.rows.append(row)
+                if outside is not None and outside.step.node.op is cv.conv_weight_grad:
+                    outside.parts = outside.parts or row.read
         finally:
-            self._kernels = outside
+            self._running = outside
+
+    def _heard(self, prepared):
+        """A kernel of loops runs. Steps that are nothing else are counted by their values, others have it copy operands."""
+        if self._running is not None and type(self._running.step) is not program.Launched:
+            for buffer, times, size in _moved(prepared):
+                self._running.read += times * size
+                self._running.written += size * buffer.written
 
     def clear(self):
         """Forgets what was noted."""
@@ -150,10 +179,10 @@ class Ledger(Planner):
         return self._noted(self._named[function].name, tuple(launch.grid_of(config)), 0, 0)
 
     def _noted(self, name, grid, read, written):
-        if self._kernels is None:
+        if self._running is None:
             self.rows.append(Row(name, ((name, grid),), read, written))
         else:
-            self._kernels.append((name, grid))
+            self._running.kernels.append((name, grid))
         return 0
 
     # Reports.
@@ -208,7 +237,8 @@ def _stand_in(variant) -> compiler.Binary:
 # What steps move.
 
 
-def _row(step, kernels) -> Row:
+def _row(running) -> Row:
+    step, kernels = running.step, tuple(running.kernels)
     if type(step) is program.Launched:
         return Row("fused", kernels, *_of_kernel(step))
     node = step.node
@@ -227,22 +257,50 @@ def _row(step, kernels) -> Row:
     how = precision.of_convolutions() if node.op in _CONVOLUTIONS else precision.of_products()
     kind = how if kind == "float32" and how != "ieee" else kind
     shapes = " x ".join("x".join(map(str, x.shape)) for x in values[:2])
-    return Row(node.op.name, kernels, sum(read.values()), written, flops, kind, shapes)
+    read_in_all, written_in_all = sum(read.values()) + running.read, (running.parts or written) + running.written
+    return Row(node.op.name, kernels, read_in_all, written_in_all, flops, kind, shapes)
 
 
 def _of_kernel(step) -> tuple:
-    """(bytes that a fused kernel reads, that it writes)"""
-    kernel, sizes = step.kernel.kernel, step.kernel.sizes
+    """(bytes that a fused kernel reads, that it writes); a value that several buffers are is one."""
+    read: dict = {}
+    written: dict = {}
+    for (buffer, times, size), (value, _) in zip(_moved(step.kernel), step.operands):
+        size = min(size, _bytes(value))
+        read[value] = max(read.get(value, 0), times * size)
+        if buffer.written:
+            written[value] = size
+    return sum(read.values()), sum(written.values())
+
+
+def _moved(prepared) -> list:
+    """(buffer, how often a kernel reads it from memory, its bytes) of each buffer."""
+    kernel, sizes = prepared.kernel, prepared.sizes
 
     def number(n):
         return sizes[n] if isinstance(n, str) else n
 
-    moved: tuple[dict, dict] = ({}, {})
-    for buffer, (value, _) in zip(kernel.buffers, step.operands):
-        elements = prod([number(d.extent) for d, s in zip(kernel.dims, buffer.strides) if number(s)])
-        table = moved[buffer.written]
-        table[value] = max(table.get(value, 0), min(elements * buffer.dtype.itemsize, _bytes(value)))
-    return sum(moved[0].values()), sum(moved[1].values())
+    once = {b.name: b.dtype.itemsize * prod([number(d.extent) for d, s in zip(kernel.dims, b.strides) if number(s)])
+            for b in kernel.buffers}
+    swept = [{buffer_of(i) for i in stage.body if i.op == LOAD and not i.args} for stage in kernel.stages if stage.over == SWEEP]
+    far = [names for names in swept if _between(prepared, sum([once[n] for n in names])) > _NEAR]
+    times = {n: sum([n in names for names in far]) for n in once}
+    return [(b, times[b.name] if b.written else max(1, times[b.name]), once[b.name]) for b in kernel.buffers]
+
+
+def _between(prepared, swept: int) -> int:
+    """The bytes that are read before a kernel reads the same again, of a sweep that reads so many in all."""
+    first = prepared.launches[0]
+    if len(prepared.launches) > 1:
+        return swept                    # each sweep is a launch
+    if dict(first.launch.constants)["COLS"] >= prod(_extents(prepared)):
+        return 0                        # whole rows are held
+    return swept * min(_RESIDENT, first.launch.grid[0]) // first.launch.grid[0]
+
+
+def _extents(prepared) -> list:
+    """The extents of the reduced dims."""
+    return [prepared.sizes[d.extent] if isinstance(d.extent, str) else d.extent for d in prepared.kernel.reduce]
 
 
 def _bytes(value) -> int:
