@@ -19,6 +19,7 @@ from ..ir.symbolic import hint
 from .group_order import GroupOrder
 from .kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of
 from .lower import Loops
+from .one_sweep import one_sweep
 
 MOST_NODES = 96      # of a group
 MOST_BUFFERS = 40
@@ -246,7 +247,7 @@ class Fuser:
             return "too much would be computed again"
         if not self.launches and _is_dear_down(body):
             return "sums down columns would wait for dear functions"
-        return _serial(body, points)
+        return _serial(one_sweep(body) if self.launches else body, points)
 
     # Order.
 

@@ -73,7 +73,7 @@ class Row:
 
 @dataclass
 class _Running:
-    """A step that runs: its kernels, and the bytes of copies in other orders; `parts` are what its kernel leaves to be added up."""
+    """A step that runs: its kernels, bytes of copies in other orders, and of the parts that its kernel leaves to be summed."""
 
     step: Any
     kernels: list = field(default_factory=list)
@@ -280,8 +280,8 @@ def _moved(prepared) -> list:
     def number(n):
         return sizes[n] if isinstance(n, str) else n
 
-    once = {b.name: b.dtype.itemsize * prod([number(d.extent) for d, s in zip(kernel.dims, b.strides) if number(s)])
-            for b in kernel.buffers}
+    extents = [number(d.extent) for d in kernel.dims]
+    once = {b.name: b.dtype.itemsize * prod([n for n, s in zip(extents, b.strides) if number(s)]) for b in kernel.buffers}
     swept = [{buffer_of(i) for i in stage.body if i.op == LOAD and not i.args} for stage in kernel.stages if stage.over == SWEEP]
     far = [names for names in swept if _between(prepared, sum([once[n] for n in names])) > _NEAR]
     times = {n: sum([n in names for names in far]) for n in once}

@@ -17,6 +17,7 @@ from ...fuse_epilogue import Epilogue, Road, fuse_epilogues
 from ...fuse_prologue import fuse_prologues
 from ...kernel_body import source_of
 from ...lower import Lowered, lower
+from ...one_sweep import one_sweep
 from ...read_less import read_less
 from ...strided import row_major
 from . import conv_last
@@ -134,7 +135,9 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
 def _step(group):
     if type(group) is Epilogue:
         return ProductStep(group)
-    return KernelStep(lower(group.body), group) if group.is_kernel else CallStep(group.nodes[0], refused=tuple(group.refused))
+    if group.is_kernel:
+        return KernelStep(lower(one_sweep(group.body)), group)
+    return CallStep(group.nodes[0], refused=tuple(group.refused))
 
 
 def _has_epilogue(product, result) -> bool:

@@ -17,9 +17,10 @@ The tree of a reduction depends on COLS and the number of parts alone, which dep
 from collections.abc import Iterable
 
 from ....ir import dtype as dt
-from ....ir.kernel import SWEEP, Kernel, buffer_of
+from ....ir.kernel import SPREAD, SWEEP, Kernel, buffer_of
 from ..folds import Fold, folds_of
 from ..scalars import Val
+from . import spread
 from .nest import COLUMN_AXIS, POINTER, ROW_AXIS, SIZE, Nest, Parameter, Place, Source
 from .spelling import TYPE, Text, TritonBuilder, filled
 
@@ -141,7 +142,7 @@ class Sweeps(Nest):
             return self.at_once(stage, env, place, folds, count)
         held = [[self.text.let(filled("ROWS, COLS", d, n), "state") for d, n in zip(f.dtypes, f.start)] for _, f in folds]
         self.carries = self.start_scans(stage)
-        low, high = self.bounds(count)
+        low, high = self.low, self.high = self.bounds(count)
         with self.text.block(f"for from_k in range({low}, {high}, COLS):"):
             self.text.put("at_k = (from_k + tl.arange(0, COLS))[None, :].to(INDEX)")
             self.text.put(f"in_k = at_k < {high}")
@@ -149,8 +150,7 @@ class Sweeps(Nest):
             found = self.run(stage.body, inner, self.along(place, "at_k"))
             for names, (_, fold), (_, value) in zip(held, folds, found):
                 self.gather(names, fold, value)
-        return {i.name: self.folded(fold, [self.s.wrap(d, n) for d, n in zip(fold.dtypes, names)], i, place)
-                for names, (i, fold) in zip(held, folds)}
+        return {i.name: self.folded(fold, self.gathered(names, fold), i, place) for names, (i, fold) in zip(held, folds)}
 
     def bounds(self, count) -> tuple:
         """The range of a program's sweep."""
@@ -164,10 +164,19 @@ class Sweeps(Nest):
 
     def gather(self, names, fold, value):
         """Takes one tile into the held state."""
+        if fold.kind == SPREAD:
+            spread.gather(self, names, value)
+            return
         state = tuple(self.s.wrap(d, n) for d, n in zip(fold.dtypes, names))
         fresh = (value, self.s.wrap(dt.int64, self.text.let("at_k.to(tl.int64)"))) if fold.indexed else (value,)
         for name, old, new in zip(names, state, fold.combine(self.s, state, fresh)):
             self.text.put(f"{name} = tl.where(in_row & in_k, {new.ref}, {old.ref})")
+
+    def gathered(self, names, fold) -> tuple:
+        """The state of each row after a walk."""
+        if fold.kind == SPREAD:
+            return spread.of_lanes(self, names, fold)
+        return self.across(fold, [self.s.wrap(d, n) for d, n in zip(fold.dtypes, names)])
 
     def at_once(self, stage, env, place, folds, count) -> dict:
         """A sweep over whole rows: values stay for later sweeps."""
@@ -176,21 +185,25 @@ class Sweeps(Nest):
             self.text.put(f"in_k = at_k < {count}")
             self.known["k"] = self.along(place, "at_k")
         found = self.run(stage.body, dict(env), self.known["k"])
-        results = {}
+        results, sums = {}, {}          # (sums by the name of what they are of)
         for (i, fold), (_, value) in zip(folds, found):
+            if fold.kind == SPREAD:
+                results[i.name] = self.named(spread.of_row(self, fold, value, sums.get(value.ref), count), _ROW)
+                continue
             fresh = (value, self.s.wrap(dt.int64, self.text.let("at_k.to(tl.int64)"))) if fold.indexed else (value,)
             state = []
             for v, nothing in zip(fresh, fold.start):
                 name = self.text.let(f"tl.where(in_row & in_k, {v.ref}, {filled('ROWS, COLS', v.dtype, nothing)})")
                 state.append(self.s.wrap(v.dtype, name))
-            results[i.name] = self.folded(fold, state, i, place)
+            results[i.name] = self.folded(fold, self.across(fold, state), i, place)
+            if fold.kind == "sum":
+                sums[value.ref] = results[i.name]
         return results
 
     # Folding a tile to a value per row.
 
-    def folded(self, fold, state, i, place) -> Val:
-        """The result of a reduction from the tile of its states; in a part, it is left in memory."""
-        kept = self.across(fold, state)
+    def folded(self, fold, kept, i, place) -> Val:
+        """The result of a reduction from the states of rows; in a part, they are left in memory."""
         if self.part is not None:
             for m, v in enumerate(kept):
                 ref = f"{v.ref}.to(tl.uint8)" if v.dtype is dt.bool_ else v.ref
@@ -199,7 +212,9 @@ class Sweeps(Nest):
         return self.named(self.s.cast(fold.result(kept), i.dtype), _ROW)
 
     def across(self, fold, state) -> tuple:
-        """States of one column from those of all."""
+        """States of rows from those of all columns."""
+        if fold.kind == SPREAD:
+            return spread.of_parts(self, fold, state)
         if fold.kind == "sum" and fold.dtype is not dt.bool_:
             name = self.text.let(f"tl.sum({state[0].ref}, 1)[:, None]", "v")
             return (self.s.wrap(fold.dtype, self._back(fold.dtype, name)),)
