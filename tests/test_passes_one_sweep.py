@@ -90,7 +90,7 @@ def run(body, x, y):
     return y
 
 
-SMALLER = {"PART": 300, "PART_ACROSS": 300, "SWEPT_AGAIN": 1200, "WHOLE": 64, "WALK": 128}
+SMALLER = {"PART": 300, "PART_ACROSS": 300, "SWEPT_AGAIN": 1200, "WHOLE": 64, "WALK": 128, "FEW_PARTS": 2}
 DATA = {
     "far from zero": lambda rng, shape: 1e4 + 0.01 * rng.standard_normal(shape),
     "centred": lambda rng, shape: rng.standard_normal(shape),

@@ -300,6 +300,23 @@ def test_rows_that_several_sweeps_go_over_are_cut_in_parts(layout, length, monke
     np.testing.assert_allclose(arrays[-1], e / e.sum(1, keepdims=True), atol=1e-6)
 
 
+@pytest.mark.parametrize("length", [650, 1900])
+def test_many_parts_are_combined_once_for_all(length, monkeypatch):
+    """Between sweeps whose programs have many rows."""
+    for name, value in (("PART_ACROSS", 300), ("FEW_PARTS", 2), ("COMBINED", 8)):
+        monkeypatch.setattr(configs, name, value)
+    kernel = library.ROW_KERNELS["softmax"]("softmax", dt.float32, library.COLUMNS)
+    x = np.random.default_rng(6).standard_normal((2, length, 35)).astype(np.float32)
+    sizes = {"A": 2, "R": length, "B": 35, "RB": 35 * length}
+    made = configs.launches(kernel, sizes)
+    assert [one.source.name.rpartition("_")[2] for one in made] == ["part0", "join0", "part1", "join1", "part2"]
+    assert not any(p.name.startswith("state") for p in made[-1].source.parameters)
+    arrays = [x if b.name == "x" else np.zeros(x.shape, np.float32) for b in kernel.buffers]
+    run(kernel, arrays, **{s: sizes[s] for s in kernel.symbols})
+    e = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(arrays[-1], e / e.sum(1, keepdims=True), atol=1e-6)
+
+
 @pytest.mark.parametrize("layout", [library.ROWS, library.COLUMNS])
 @pytest.mark.parametrize("length", [1, 7, 130, 2500])
 def test_softmax_of_every_length(layout, length, monkeypatch):

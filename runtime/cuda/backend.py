@@ -6,6 +6,7 @@ import numpy as np
 
 from ...ir.errors import DeviceError
 from ...passes import pipeline
+from ...passes.channels_last import channels_last
 from ...passes.even_columns import even_columns
 from ...passes.join_pads import join_pads
 from ..device_array import DeviceArray
@@ -42,7 +43,7 @@ why_not = library.why_not
 current = contexts.current
 set_current = contexts.set_current
 run = eager.run
-PASSES = (*eager.PASSES, join_pads, even_columns, *pipeline.SIMPLER)
+PASSES = (*eager.PASSES, join_pads, channels_last, even_columns, *pipeline.SIMPLER)
 traced = Traced
 sized = Sized
 contiguous = eager.contiguous

@@ -21,6 +21,7 @@ from ...ir.graph import Value
 from ...ir.kernel import LOAD, SWEEP, buffer_of
 from ...ir.ops import attention as at
 from ...ir.ops import conv as cv
+from ...ir.ops import conv_last as last
 from ...ir.ops.linalg import matmul
 from ...ir.ops.scaled import matmul8
 from . import compile as compiler
@@ -29,7 +30,10 @@ from . import launch, precision, program
 from .planning import Planner
 
 _PAGE = 1 << 21
-_CONVOLUTIONS = (cv.conv, cv.conv_input_grad, cv.conv_weight_grad)
+_FORWARD = frozenset((cv.conv, last.conv_last))
+_BACK = frozenset((cv.conv_input_grad, last.conv_last_input_grad))
+_FILTERS = frozenset((cv.conv_weight_grad, last.conv_last_weight_grad))
+_CONVOLUTIONS = _FORWARD | _BACK | _FILTERS
 _NEAR = 24 << 20        # bytes that are still in the second-level cache when they are read again: half of it
 _RESIDENT = 132 * 8     # programs that run at once
 _PTX = {"fp32": "f32", "fp64": "f64"}
@@ -115,7 +119,7 @@ class Ledger(Planner):
             if self._running.kernels:
                 row = _row(self._running)
                 self.rows.append(row)
-                if outside is not None and outside.step.node.op is cv.conv_weight_grad:
+                if outside is not None and outside.step.node.op in _FILTERS:
                     outside.parts = outside.parts or row.read
         finally:
             self._running = outside
@@ -282,7 +286,8 @@ def _moved(prepared) -> list:
 
     extents = [number(d.extent) for d in kernel.dims]
     once = {b.name: b.dtype.itemsize * prod([n for n, s in zip(extents, b.strides) if number(s)]) for b in kernel.buffers}
-    swept = [{buffer_of(i) for i in stage.body if i.op == LOAD and not i.args} for stage in kernel.stages if stage.over == SWEEP]
+    stages = [s for s in kernel.stages if s.over == SWEEP]
+    swept = [{buffer_of(i) for i in s.body if i.op == LOAD and not i.args} for s in stages]
     far = [names for names in swept if _between(prepared, sum([once[n] for n in names])) > _NEAR]
     times = {n: sum([n in names for names in far]) for n in once}
     return [(b, times[b.name] if b.written else max(1, times[b.name]), once[b.name]) for b in kernel.buffers]
@@ -312,9 +317,9 @@ def _flops(node) -> int:
     shapes = [x.shape for x in node.inputs if type(x) is Value]
     if node.op in (matmul, matmul8):
         return 2 * prod(node.output.shape) * shapes[0][-1]
-    if node.op in (cv.conv, cv.conv_input_grad):
-        return 2 * prod(node.output.shape if node.op is cv.conv else shapes[0]) * prod(shapes[1][1:])
-    if node.op is cv.conv_weight_grad:
+    if node.op in _FORWARD | _BACK:
+        return 2 * prod(node.output.shape if node.op in _FORWARD else shapes[0]) * prod(shapes[1][1:])
+    if node.op in _FILTERS:
         return 2 * prod(shapes[1]) * prod(node.output.shape[1:])
     if node.op in (at.attention, at.attention_grad):
         first = node.op is at.attention_grad
