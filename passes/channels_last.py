@@ -32,9 +32,12 @@ _TURN = 2        # how often a turned image is gone over
 _MOVED = (cat, slice_, pad, later)
 
 
-def channels_last(graph: Graph) -> Graph:
-    """The graph with channels last wherever that pays."""
-    convs = {n: w for n in graph.nodes if n.op in _CONVOLUTIONS and (w := _window(n)) is not None}
+def channels_last(graph: Graph, tf32: bool = False) -> Graph:
+    """The graph with channels last wherever that pays: in networks of 16-bit floats, and of float32 that convolutions may round
+    to TF32."""
+    kinds = (*dt.NARROW, dt.float32) if tf32 else dt.NARROW
+    nodes = [n for n in graph.nodes if n.op in _CONVOLUTIONS and n.output.dtype in kinds]
+    convs = {n: w for n in nodes if (w := _window(n)) is not None}
     chosen = _Regions(graph, convs).chosen() if any(w.turns for w in convs.values()) else None
     return _Turner(graph, convs, chosen).run() if chosen else graph
 
@@ -267,7 +270,7 @@ class _Turner:
             x, g = [self.as_last(v) for v in node.inputs]
             made = conv_last_weight_grad(x, g, size=node.params["size"], **params)
             self.plain[node.output] = permute(made, dims=_to_plain(made.ndim))
-        elif window.point:
+        elif window.point and node.output.dtype in dt.NARROW:
             self._product(node)
         elif node.op is conv:
             x, w, bias = node.inputs
@@ -280,7 +283,7 @@ class _Turner:
         return True
 
     def _product(self, node):
-        """Windows of one pixel: a product of matrices of pixels and channels."""
+        """Windows of one pixel: a product of matrices of pixels and channels. (Those of float32 may round otherwise.)"""
         x, w = self.as_last(node.inputs[0]), self.as_plain(node.inputs[1])
         w = reshape(w, shape=w.shape[:2])
         y = matmul(reshape(x, shape=(prod(x.shape[:-1]), x.shape[-1])), permute(w, dims=(1, 0)) if node.op is conv else w)

@@ -144,13 +144,15 @@ def fresh(dtype, **how):
 @pytest.mark.parametrize("how", [
     {"dtype": ingot.bfloat16}, *[pytest.param(how, marks=pytest.mark.slow) for how in (
         {"dtype": ingot.float16, "bias": True}, {"dtype": ingot.bfloat16, "momentum": None, "stride": 1},
-        {"dtype": ingot.bfloat16, "train": False, "bias": True}, {"dtype": ingot.bfloat16, "order": ingot.channels_last})],
+        {"dtype": ingot.bfloat16, "train": False, "bias": True}, {"dtype": ingot.float32},
+        {"dtype": ingot.float32, "bias": True}, {"dtype": ingot.bfloat16, "order": ingot.channels_last})],
 ], ids=str)
 def test_training_is_as_on_the_host(how, monkeypatch):
     dtype, train, order = how["dtype"], how.get("train", True), how.get("order")
     more = {k: v for k, v in how.items() if k in ("bias", "momentum", "stride")}
     monkeypatch.setattr(text, "WIDE", 64)
     monkeypatch.setattr(conv_last, "DEPTH", 16)
+    monkeypatch.setattr(ingot.backends.cudnn, "allow_tf32", dtype is ingot.float32)
 
     def given():
         net, x = fresh(dtype, **more)
@@ -162,7 +164,7 @@ def test_training_is_as_on_the_host(how, monkeypatch):
         monkeypatch.setattr(contexts.context(0), "processors", 8)
         got = trained(*given(), "cuda", train)
         names = {one["name"].partition("_epilogue")[0] for one in cuda.launches}
-    kind = "bf16" if dtype is ingot.bfloat16 else "f16"
+    kind = {ingot.bfloat16: "bf16", ingot.float16: "f16", ingot.float32: "f32_tf32"}[dtype]
     assert {f"conv_rows_back_{kind}", f"conv_rows_weight_grad_{kind}"} <= names
     for e, one, other in zip(exact, want, got):
         slack = 2 * np.abs(one - e).max() + (0.02 if dtype is ingot.bfloat16 else 0.004) * np.abs(e).max()

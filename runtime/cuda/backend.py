@@ -5,6 +5,7 @@ from ctypes import byref, c_size_t
 import numpy as np
 
 from ...ir.errors import DeviceError
+from ...ir.graph import Graph
 from ...passes import pipeline
 from ...passes.channels_last import channels_last
 from ...passes.even_columns import even_columns
@@ -21,6 +22,7 @@ from . import (
     integers,
     moves,
     pools,
+    precision,
     products,
     program,
     recurrent,
@@ -35,6 +37,12 @@ from . import context as contexts
 from . import driver as library
 from .traced import Sized, Traced
 
+
+def ordered_images(graph: Graph) -> Graph:
+    """Images with their channels last where that pays, as convolutions multiply now."""
+    return channels_last(graph, precision.of_convolutions() != "ieee")
+
+
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, integers, scans,
                 sliding):
     eager.OWN.update(_module.OPERATORS)
@@ -43,7 +51,7 @@ why_not = library.why_not
 current = contexts.current
 set_current = contexts.set_current
 run = eager.run
-PASSES = (*eager.PASSES, join_pads, channels_last, even_columns, *pipeline.SIMPLER)
+PASSES = (*eager.PASSES, join_pads, ordered_images, even_columns, *pipeline.SIMPLER)
 traced = Traced
 sized = Sized
 contiguous = eager.contiguous

@@ -23,7 +23,7 @@ DEPTH = 1024         # least pixels of a part
 
 def takes(kind, w, groups, pixels) -> bool:
     """Whether a convolution by filters w, or one of its gradients, that makes so many pixels is done this way."""
-    return _is_fast(kind) and text.pays(w, groups, pixels)
+    return is_fast(kind) and text.pays(w, groups, pixels)
 
 
 def turned(a):
@@ -80,7 +80,7 @@ def weight_sums(device, images, shape, sizes, window, last) -> tuple:
 def takes_points(kind, w, groups) -> bool:
     """Whether the gradient of filters w of one pixel is a product of images as they lie."""
     outputs, channels, *kernel = w
-    return (_is_fast(kind) and groups == 1 and prod(kernel) == 1 and outputs % text.WIDE == 0 and channels % text.WIDE == 0)
+    return (is_fast(kind) and groups == 1 and prod(kernel) == 1 and outputs % text.WIDE == 0 and channels % text.WIDE == 0)
 
 
 def point_weight_grad(device, x, g, shape) -> tuple:
@@ -109,7 +109,8 @@ def _parts(device, tiles, pixels) -> int:
     return 1 << wanted.bit_length() - 1
 
 
-def _is_fast(kind) -> bool:
+def is_fast(kind) -> bool:
+    """Whether tensor cores multiply numbers of a dtype in convolutions."""
     return kind.itemsize == 2 or (kind is dt.float32 and precision.of_convolutions() != "ieee")
 
 

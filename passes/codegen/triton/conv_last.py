@@ -159,7 +159,7 @@ def suits(w: tuple, groups: int) -> bool:
 
 def fits(kind: dt.DType, outputs: int, channels: int, window) -> bool:
     """Whether `product_last` and `weight_grad` do a convolution of one group; `window` gives (stride, padding, dilation)."""
-    return (kind.itemsize == 2 and kind.is_floating_point and outputs % WIDE == 0 and channels % WIDE == 0
+    return (kind in (dt.float16, dt.bfloat16, dt.float32) and outputs % WIDE == 0 and channels % WIDE == 0
             and all(low >= 0 and (stride == 1 or far == 1) for stride, (low, _), far in window))
 
 
