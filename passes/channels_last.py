@@ -208,7 +208,10 @@ class _Turner:
     def as_filters(self, value):
         """A weight with its channels last."""
         if value not in self.filters:
-            self.filters[value] = contiguous(permute(self.as_plain(value), dims=_to_last(value.ndim)))
+            w, order = self.as_plain(value), _to_last(value.ndim)
+            shape = tuple([w.shape[d] for d in order])
+            made = reshape(w, shape=shape) if prod(shape[1:-1]) == 1 else contiguous(permute(w, dims=order))
+            self.filters[value] = made
         return self.filters[value]
 
     # Nodes.
@@ -269,7 +272,8 @@ class _Turner:
         if node.op is conv_weight_grad:
             x, g = [self.as_last(v) for v in node.inputs]
             made = conv_last_weight_grad(x, g, size=node.params["size"], **params)
-            self.plain[node.output] = permute(made, dims=_to_plain(made.ndim))
+            alike, shape = prod(node.params["size"]) == 1, node.output.shape
+            self.plain[node.output] = reshape(made, shape=shape) if alike else permute(made, dims=_to_plain(made.ndim))
         elif window.point and node.output.dtype in dt.NARROW:
             self._product(node)
         elif node.op is conv:

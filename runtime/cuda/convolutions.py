@@ -16,7 +16,7 @@ from ...passes.codegen.triton import pools as pool_text
 from ..device_array import DeviceArray
 from . import context as contexts
 from . import conv_last, conv_rows, precision
-from .eager import contiguous, run
+from .eager import composed, contiguous, run
 from .program import empty
 from .templates import launch
 from .windows import RANK, blocks, convolve, fits, gathered, geometry, is_point, spaces, three, transpose, window
@@ -69,9 +69,15 @@ def conv_weight_grad(inputs, params, device):
 def _added(out, parts, shape, x, device):
     """The sum of parts, in the dtype of the image."""
     if parts > 1:
-        out = run(sum_, (out,), {"dim": (0,), "keepdim": False}, device)
-    out = out.look(shape, DeviceArray(out.kind, out.memory, shape, out.dtype).strides)
-    return out if out.dtype == x.dtype else run(cast, (out,), {"dtype": dt.from_numpy(x.dtype)}, device)
+        out, = composed(_rounded_sum, (out.reshape(parts, prod(shape)),), {"dtype": dt.from_numpy(x.dtype)}, device)
+    elif out.dtype != x.dtype:
+        out = run(cast, (out,), {"dtype": dt.from_numpy(x.dtype)}, device)
+    return out.look(shape, DeviceArray(out.kind, out.memory, shape, out.dtype).strides)
+
+
+def _rounded_sum(parts, *, dtype):
+    total = sum_(parts, dim=(0,), keepdim=False)
+    return (total if dt.of(total) is dtype else cast(total, dtype=dtype),)
 
 
 def conv_of_last(inputs, params, device):
