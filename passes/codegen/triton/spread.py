@@ -33,7 +33,7 @@ def of_lanes(sweeps, names, fold) -> tuple:
     sweeps.text.put(f"{count} = tl.where(in_row, {held}, 0).to({s.kind})")
     one = s.sum(f"tl.where({there} & ({lane} == 0), {first}, {nothing})")
     base = let(f"tl.where({there}, {first} - {one}, {nothing})")
-    many = s.sum(count)
+    many = s.number(f"tl.maximum({sweeps.high} - {sweeps.low}, 0)")
     above = s.ratio(s.sum(f"{base} * {count} + {total}"), many)
     apart = let(f"{above} - {base}")
     rest = s.sum(f"{squares} - ({total} * 2.0 - {apart} * {count}) * {apart}")
@@ -47,7 +47,7 @@ def of_parts(sweeps, fold, state) -> tuple:
     count, each, above, squares = [v.ref for v in state]
     one = s.sum(f"tl.where(in_parts & (each_part == 0), {each}, {s.nothing})")
     base = let(f"tl.where({count} > {s.nothing}, ({each} - {one}) + {above}, {s.nothing})")
-    many = s.sum(count)
+    many = s.number(sweeps.product(sweeps.kernel.reduce))
     mean = s.ratio(s.sum(f"{base} * {count}"), many)
     apart = let(f"{base} - {mean}")
     return s.values(many, one, mean, s.sum(f"{squares} + {apart} * {apart} * {count}"))
@@ -57,7 +57,7 @@ def of_row(sweeps, fold, value, total, count) -> Val:
     """Of a whole row: the squares of what is there anyway, about its mean. `total` is its sum, if that is known."""
     s = _Lines(sweeps, fold)
     total = s.sum(f"tl.where(in_row & in_k, {value.ref}, {s.nothing})") if total is None else total.ref
-    mean = s.ratio(total, s.let(f"tl.full([], {count}, tl.int64).to({s.kind})"))
+    mean = s.ratio(total, s.number(count))
     centred = s.let(f"tl.where(in_row & in_k, {value.ref} - {mean}, {s.nothing})")
     return sweeps.s.wrap(fold.dtype, s.sum(f"{centred} * {centred}"))
 
@@ -72,6 +72,10 @@ class _Lines:
     def sum(self, text) -> str:
         """The sum of a tile's columns."""
         return self.let(f"tl.sum({text}, 1)[:, None]")
+
+    def number(self, count) -> str:
+        """A whole number, the same for all rows."""
+        return self.let(f"tl.full([], {count}, tl.int64).to({self.kind})")
 
     def ratio(self, total, count) -> str:
         """A mean; of no elements, 0."""
