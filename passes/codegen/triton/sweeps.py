@@ -170,10 +170,12 @@ class Sweeps(Nest):
         return {i.name: self.folded(fold, self.gathered(names, fold), i, place) for names, (i, fold) in zip(held, folds)}
 
     def bounds(self, count) -> tuple:
-        """The range of a program's sweep."""
+        """The range of a program's sweep. Programs begin in order: every second sweep goes backwards, so that it meets first
+        what the kernel or the sweep before has read or written last, which is still near."""
         if self.part is None:
             return "0", count
-        self.text.put("at_part = tl.program_id(1).to(INDEX)")
+        number = "tl.program_id(1)" if self.part % 2 else "(PARTS - 1 - tl.program_id(1))"
+        self.text.put(f"at_part = {number}.to(INDEX)")
         self.text.put(f"n_part = tl.cdiv(tl.cdiv({count}, PARTS), COLS) * COLS")
         self.text.put("low_k = at_part * n_part")
         self.text.put(f"high_k = tl.minimum(low_k + n_part, {count})")
