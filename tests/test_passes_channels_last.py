@@ -169,3 +169,35 @@ def test_training_is_as_on_the_host(how, monkeypatch):
     for e, one, other in zip(exact, want, got):
         slack = 2 * np.abs(one - e).max() + (0.02 if dtype is ingot.bfloat16 else 0.004) * np.abs(e).max()
         assert np.abs(other - e).max() <= slack
+
+
+@pytest.mark.parametrize("order", [ingot.contiguous_format, ingot.channels_last], ids=str)
+def test_images_that_users_see_lie_as_in_eager_mode(order, monkeypatch):
+    """Results, gradients of inputs, and what is written into arguments."""
+    monkeypatch.setattr(text, "WIDE", 64)
+
+    def work(x, seen, *weights):
+        y = x
+        for w in weights:
+            y = F.relu(F.conv2d(y, w, padding=1))
+        with ingot.no_grad():
+            seen.add_(y)
+        dx, = ingot.autograd.grad(y.float().square().sum(), x)
+        return y, dx, y[:, 1:3]
+
+    def results(device, run):
+        ingot.manual_seed(4)
+        x = ingot.randn(2, 64, 5, 6).to(ingot.float16).contiguous(memory_format=order).to(device).requires_grad_()
+        weights = [(ingot.randn(64, 64, 3, 3) / 20).to(ingot.float16).to(device) for _ in range(3)]
+        seen = ingot.ones((2, 64, 5, 6), dtype=ingot.float16).contiguous(memory_format=order).to(device)
+        for _ in range(3):
+            found = run(x, seen, *weights)
+        return [(t.stride(), t.detach().float().cpu().numpy()) for t in (*found, seen)]
+
+    with mock_cuda.installed() as cuda:
+        want, before = results("cuda", work), len(cuda.launches)
+        got = results("cuda", jit.trace(work))
+        assert any(one["name"].startswith("conv_rows") for one in cuda.launches[before:])
+    for (one_strides, one), (strides, other) in zip(want, got):
+        assert strides == one_strides
+        np.testing.assert_allclose(other, one, rtol=2e-2, atol=1e-2 * np.abs(one).max())
