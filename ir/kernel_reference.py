@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from . import numeric, philox
-from .kernel import SWEEP, Kernel, buffer_of
+from .kernel import SPREAD, SWEEP, Kernel, buffer_of
 
 _NUMPY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "abs": np.abs,
@@ -104,6 +104,9 @@ class _Run:
             flat = x.reshape(*x.shape[: axes[0]], -1)
             found = (np.argmax if i.attr == "argmax" else np.argmin)(flat, axis=-1)
             return found.reshape(*found.shape, *([1] * len(axes)))
+        if i.attr == SPREAD:
+            centred = x - x.mean(axis=axes, keepdims=True, dtype=np.float64)
+            return np.square(centred).sum(axis=axes, keepdims=True).astype(i.dtype.np)
         keep = {"dtype": i.dtype.np} if i.attr in ("sum", "prod") else {}
         return _FOLDS[i.attr](x, axis=axes, keepdims=True, **keep)
 

@@ -19,6 +19,7 @@ from ..ir.symbolic import hint
 from .group_order import GroupOrder
 from .kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of
 from .lower import Loops
+from .one_sweep import one_sweep
 
 MOST_NODES = 96      # of a group
 MOST_BUFFERS = 40
@@ -138,6 +139,8 @@ class Fuser:
                 for source in sorted(self._sources(n), key=lambda v: -self.place.get(v.node, -1)):
                     self._join_producer(source, n)
         self._join_siblings()
+        if self.launches:
+            self._join_numbers()
         found = list(dict.fromkeys(self.group.values()))
         for g in found:
             if g.fits:
@@ -172,6 +175,17 @@ class Fuser:
                 move = None if b in self._followers(a) else self.order.move_for(a, b)
                 if move is not None:
                     self._try(a, b, move)
+
+    def _join_numbers(self):
+        """Updates of single numbers, such as counters of steps: each would be a launch of its own."""
+        found = [g for g in dict.fromkeys(self.group.values()) if g.is_kernel and not g.reduced and g.shape in ((), (1,))
+                 and all(v in self.late for v in self._stores(g.nodes)) and not self._followers(g)]
+        found.sort(key=self.order.rank.__getitem__)
+        for a, b in pairwise(found):
+            a = self.group[a.nodes[0]]
+            move = self.order.move_for(a, b)
+            if move is not None:
+                self._try(a, b, move)
 
     def _try(self, first, second, move):
         """One group of two, if that is a kernel worth having, for which others make way."""
@@ -246,7 +260,7 @@ class Fuser:
             return "too much would be computed again"
         if not self.launches and _is_dear_down(body):
             return "sums down columns would wait for dear functions"
-        return _serial(body, points)
+        return _serial(one_sweep(body) if self.launches else body, points)
 
     # Order.
 

@@ -12,6 +12,7 @@ from typing import Any
 from ..ir import dtype as dt
 from ..ir.graph import Node, Value
 from ..ir.kernel import LOAD, STORE, Instr
+from ..ir.ops.conv_last import conv_last, conv_last_input_grad
 from ..ir.ops.linalg import matmul
 from ..ir.ops.scaled import matmul8
 from .codegen.llvm.fused_epilogue import ACCUMULATED, Fused, Operand
@@ -22,6 +23,7 @@ from .strided import Pattern, row_major
 DEAREST = 80      # cost per element up to which work in a product's tiles is better than a sweep of its own
 MOST_BESIDE = 2   # buffers of the product's size that its tiles can read and write beside it without losing their pace
 MATRICES = frozenset((matmul, matmul8))
+LAST = frozenset((conv_last, conv_last_input_grad))     # (results have pixels, then channels)
 SPREAD = 8        # elements of a result for each of an operand that is computed in the tiles
 NARROWEST = 2     # columns; of a lone one the operands change places, which products with epilogues do not
 
@@ -148,10 +150,13 @@ def _ends_in(shape, columns):
 
 
 def _faces(node) -> tuple:
-    """(batches, rows, columns) of a product: a convolution has its images, channels and pixels."""
+    """(batches, rows, columns) of a product: a convolution has its images, channels and pixels, or its pixels and
+    channels."""
     shape = node.output.shape
     if node.op in MATRICES:
         return faces(shape)
+    if node.op in LAST:
+        return 1, math.prod(shape[:-1]), shape[-1]
     return shape[0], shape[1], math.prod(shape[2:])
 
 

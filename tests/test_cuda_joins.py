@@ -2,6 +2,8 @@
 steps of a traced graph copy nothing, and give what eager mode and the CPU give.
 """
 
+from math import prod
+
 import numpy as np
 import pytest
 
@@ -14,14 +16,16 @@ from ingot.ir import config
 from ingot.ir.interp import interpret
 from ingot.nn import functional as F
 from ingot.passes.codegen.triton import plan as plans
-from ingot.runtime.cuda import backend, eager, transfer
+from ingot.runtime.cuda import backend, eager, kernels
 from ingot.runtime.cuda.program import DeviceGraph
 
 COPIED: list = []          # bytes of strided copies
 
 
-def noted(read, written):
-    COPIED.append(written)
+def noted(prepared):
+    if prepared.kernel.name.startswith("assign_"):
+        copied = prepared.kernel.buffers[-1].dtype.itemsize
+        COPIED.append(copied * prod(prepared.sizes[d.extent] for d in prepared.kernel.dims))
 
 
 mock_cuda_triton.relabelled(noted)     # (traces do not watch installed packages)
@@ -29,7 +33,7 @@ mock_cuda_triton.relabelled(noted)     # (traces do not watch installed packages
 
 @pytest.fixture(autouse=True)
 def cuda(monkeypatch):
-    monkeypatch.setattr(transfer, "OBSERVERS", [noted])
+    monkeypatch.setattr(kernels, "LISTENERS", [noted])
     with mock_cuda.installed() as mock, config.override(cuda_graphs=False):
         yield mock
 

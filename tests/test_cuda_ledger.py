@@ -53,6 +53,34 @@ def test_convolutions_and_attention_count_their_operations(ledger):
     assert row.flops == 2 * 2 * 4 * 256 * 256 * 64
 
 
+@pytest.mark.parametrize("channels, images, length, times", [
+    (64, 4, 256, 1),            # all of it stays near
+    (64, 64, 3600, 2),          # parts of rows, a launch for each sweep: it is gone when the next one begins
+    (4096, 64, 1200, 2),        # a row a program, but those that run at once hold more than what stays near
+    (4096, 4, 2400, 1),         # (less)
+    (4096, 1, 4096, 1),         # whole rows
+])
+def test_what_sweeps_read_again_from_memory_counts_again(ledger, channels, images, length, times):
+    row, = rows_of(ledger, lambda x: x - x.amax((0, 2), keepdim=True), (images, channels, length), dtype=ingot.float16)
+    assert row.read == times * images * channels * length * 2 and row.written == images * channels * length * 2
+
+
+def test_images_that_are_turned_and_sums_of_parts_count(ledger):
+    n, c, d = 64, 64, 56
+    x, w, g = n * c * d * d * 2, c * c * 9 * 2, n * c * d * d * 2
+    row, = rows_of(ledger, lambda x, w: F.conv2d(x, w, padding=1), (n, c, d, d), (c, c, 3, 3), dtype=ingot.bfloat16)
+    assert (row.read, row.written) == (2 * (x + w), x + w + g) and len(row.kernels) == 3
+
+    def weight_gradient(x, w, g):
+        w = w.clone().requires_grad_()
+        return ingot.autograd.grad(F.conv2d(x, w, padding=1), w, g)
+
+    rows = rows_of(ledger, weight_gradient, (n, c, d, d), (c, c, 3, 3), (n, c, d, d), dtype=ingot.bfloat16)
+    row = next(r for r in rows if r.kind == "conv_weight_grad")
+    parts = row.kernels[-1][1][2]
+    assert parts > 1 and (row.read, row.written) == (2 * (x + g), x + g + parts * c * c * 9 * 4)
+
+
 def test_sums_and_words(ledger):
     rows_of(ledger, lambda x, y: (x @ y).softmax(-1), (64, 32), (32, 48))
     assert ledger.facts()["launches"] == 2 and ledger.facts()["floor"] == 2 * H100.launch

@@ -12,6 +12,16 @@ from ingot.passes.fuse import fuse, own_results
 from ingot.passes.kernel_body import can_fuse, is_free
 
 
+def test_counters_are_one_kernel_where_launches_count():
+    rows = "".join(f"      %{n}: i64[] = add(%c{n}, 1)\n" for n in range(30))
+    text = (f"graph g({', '.join(f'%c{n}: i64[]' for n in range(30))}, %x: f32[4]) {{\n{rows}      %30: f32[4] = exp(%x)\n"
+            f"      return {', '.join(f'%{n}' for n in range(31))}\n}}")
+    graph = graph_of(text)
+    sizes = [[len(g.nodes) for g in fuse(graph, frozenset(graph.outputs[:late]), launches=launches)]
+             for late, launches in ((30, True), (30, False), (0, True))]
+    assert sizes == [[1, 20, 10], [1] * 31, [1] * 31], "as many as a kernel has buffers for"
+
+
 def names(text):
     """The operators of each group, calls in brackets."""
     return [" ".join(n.op.name for n in g.nodes) if g.is_kernel else [g.nodes[0].op.name] for g in fuse(graph_of(text))]

@@ -10,10 +10,13 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit
+from ingot.ir.ops import conv as cv
+from ingot.ir.ops import conv_last as of_last
 from ingot.nn import functional as F
 from ingot.nn.utils import stateless
 from ingot.passes.codegen.triton import attention as attention_text
 from ingot.passes.codegen.triton import conv as conv_text
+from ingot.passes.codegen.triton import conv_last as last_text
 from ingot.runtime.cuda import attentions, conv_last, convolutions, eager, sorts
 from ingot.runtime.cuda import context as contexts
 from mock_cuda_driver import MockDriver
@@ -377,18 +380,55 @@ def test_long_sums_of_a_weight_gradient_are_cut_in_parts(on_device, monkeypatch)
     both(lambda x, w: F.conv2d(x, w, padding=1, groups=2), draw(3, 2, 10, 10), draw(4, 1, 5, 3))
 
 
+@pytest.mark.parametrize("case", ["plain", "strided", "points", "lines", "spaces", "skipping"])
+def test_convolutions_whose_channels_lie_last(case, monkeypatch):
+    """Against the plain ones, with the bias; gradients of strides by phases, of which some may have no tap."""
+    monkeypatch.setattr(conv_last, "DEPTH", 16)
+    x, w, params = LAST[case]
+    rank = len(x) - 2
+    window = {"stride": (params.get("stride", 1),) * rank, "dilation": (1,) * rank,
+              "padding": ((params.get("padding", 0),) * 2,) * rank}
+    rng = np.random.default_rng(8)
+    kind = ingot.float16.np
+    image, filters, bias = (rng.standard_normal(s).astype(kind) for s in (x, w, w[:1]))
+    filters /= 8
+
+    def last(a):
+        return np.ascontiguousarray(np.moveaxis(a, 1, -1))
+
+    y = cv.conv(image, filters, bias, groups=1, **window)
+    g = rng.standard_normal(y.shape).astype(kind)
+    want = [last(y), last(cv.conv_input_grad(g, filters, size=x[2:], groups=1, **window)),
+            last(cv.conv_weight_grad(image, g, size=w[2:], groups=1, **window))]
+    with mock_cuda.installed() as cuda:
+        monkeypatch.setattr(contexts.context(0), "processors", 64)
+        image, filters, bias, g = (eager.transfer.to_device(a, 0) for a in (last(image), last(filters), bias, last(g)))
+        made = [eager.run(of_last.conv_last, (image, filters, bias), window),
+                eager.run(of_last.conv_last_input_grad, (g, filters), {**window, "size": x[2:]}),
+                eager.run(of_last.conv_last_weight_grad, (image, g), {**window, "size": w[2:]})]
+        got = [eager.transfer.to_host(a) for a in made]
+        names = {one["name"] for one in cuda.launches}
+    back = "conv_rows_back_f16" if case != "points" else "matmul_f16_s1s1"
+    assert {"conv_rows_bias_f16", back, "conv_rows_weight_grad_f16"} <= names
+    for one, other in zip(want, got):
+        assert one.shape == other.shape
+        np.testing.assert_allclose(other.astype(float), one.astype(float), rtol=3e-3, atol=3e-3 * np.abs(one).max())
+
+
 LAST = {"plain": ((2, 64, 9, 7), (64, 64, 3, 3), {"padding": 1}),
         "strided": ((2, 64, 9, 7), (128, 64, 3, 3), {"padding": 1, "stride": 2}),
         "far apart": ((1, 64, 11, 9), (64, 64, 3, 2), {"padding": (2, 1), "dilation": 2}),
+        "points": ((2, 64, 5, 7), (128, 64, 1, 1), {}),
+        "skipping": ((1, 64, 7, 8), (64, 64, 2, 1), {"stride": 3}),
         "lines": ((2, 128, 40), (64, 128, 5), {"padding": 2}),
         "spaces": ((1, 64, 4, 5, 3), (64, 64, 2, 3, 2), {})}
 
 
 @pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("case", LAST)
+@pytest.mark.parametrize("case", ["plain", "strided", "far apart", "lines", "spaces"])
 def test_convolutions_over_many_channels_turn_images(case, bias, monkeypatch):
     """Forward, with what follows it, and both gradients, with sums over pixels cut in parts."""
-    monkeypatch.setattr(conv_last, "LEAST", 0)
+    monkeypatch.setattr(last_text, "LEAST", 0)
     monkeypatch.setattr(conv_last, "DEPTH", 16)
     x, w, params = LAST[case]
     f = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}[len(x)]

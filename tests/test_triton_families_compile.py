@@ -178,11 +178,15 @@ def test_convolutions(kind, arch):
 def test_convolutions_over_many_channels_load_whole_vectors(kind, precision, arch):
     """On tensor cores, by asynchronous copies of 16 bytes, whatever the planes are."""
     for source, rows in ((conv_last.product(kind, precision, False, True), 12544),
+                         (conv_last.product_last(kind, precision, False, True), 12544),
+                         (conv_last.product_last(kind, precision, True), 12544),
+                         (conv_last.weight_grad(kind, precision, True), 256),
                          (conv_last.weight_grad(kind, precision), 256), (conv_last.point_weight_grad(kind, precision), 256)):
         tile, warps, stages = conv_last.candidates(kind, rows, 256, SHARED[arch])[0]
-        given = dict(WINDOW) | dict(zip(conv.TILE, tile)) | {"GROUPS": 1, "PARTS": 4}
+        given = dict(WINDOW) | dict(zip(conv.TILE, tile)) | {"GROUPS": 1, "PARTS": 4} | dict(PHASES)
         constants = tuple([(n, given[n]) for n in source.constants if n not in ("INDEX", "LAST")])
         _, ptx = compiled(source, constants, warps, arch, stages, size=256)
+        assert "st.global.b16" not in ptx or source.name.startswith("conv_last_b"), "planes are written pixel by pixel"
         assert "ld.global.b16" not in ptx and "cp.async.c" in ptx and ("wgmma" if arch == 90 else "mma.sync") in ptx
         assert kind.itemsize == 4 or "cp.async.ca" not in ptx, "vectors of 16 bytes"
 

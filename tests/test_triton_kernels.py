@@ -214,7 +214,7 @@ def test_a_number_comes_by_value():
 
 KINDS = {"sum": (dt.float32, dt.int64, dt.float64), "prod": (dt.float32, dt.int32), "max": (dt.float32, dt.int64, dt.uint8),
          "min": (dt.float32, dt.int16), "any": (dt.bool_,), "all": (dt.bool_,), "argmax": (dt.float32, dt.int32, dt.bool_),
-         "argmin": (dt.float64,)}
+         "argmin": (dt.float64,), "spread": (dt.float32, dt.float64)}
 
 
 def reduction(kind, d, across):
@@ -244,7 +244,7 @@ def test_reductions(kind, d, across):
         check(reduction(kind, d, across), [x, y], [1], 1e-5, outer=outer, rows=rows, cols=cols, far=rows * cols)
 
 
-@pytest.mark.parametrize("kind", ["sum", "max", "argmin", "any"])
+@pytest.mark.parametrize("kind", ["sum", "max", "argmin", "any", "spread"])
 @pytest.mark.parametrize("across", [False, True])
 def test_long_rows_are_cut_in_parts_and_walked(kind, across, monkeypatch):
     rng = np.random.default_rng(5)
@@ -295,6 +295,23 @@ def test_rows_that_several_sweeps_go_over_are_cut_in_parts(layout, length, monke
     made = configs.launches(kernel, sizes)
     assert len(made) == 3 and all(one.grid[1] == configs.power_of_two(-(-length // 300)) for one in made)
     arrays = [x if b.name == "x" else np.zeros(shape, np.float32) for b in kernel.buffers]
+    run(kernel, arrays, **{s: sizes[s] for s in kernel.symbols})
+    e = np.exp(x - x.max(1, keepdims=True))
+    np.testing.assert_allclose(arrays[-1], e / e.sum(1, keepdims=True), atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [650, 1900])
+def test_many_parts_are_combined_once_for_all(length, monkeypatch):
+    """Between sweeps whose programs have many rows."""
+    for name, value in (("PART_ACROSS", 300), ("FEW_PARTS", 2), ("COMBINED", 8)):
+        monkeypatch.setattr(configs, name, value)
+    kernel = library.ROW_KERNELS["softmax"]("softmax", dt.float32, library.COLUMNS)
+    x = np.random.default_rng(6).standard_normal((2, length, 35)).astype(np.float32)
+    sizes = {"A": 2, "R": length, "B": 35, "RB": 35 * length}
+    made = configs.launches(kernel, sizes)
+    assert [one.source.name.rpartition("_")[2] for one in made] == ["part0", "join0", "part1", "join1", "part2"]
+    assert not any(p.name.startswith("state") for p in made[-1].source.parameters)
+    arrays = [x if b.name == "x" else np.zeros(x.shape, np.float32) for b in kernel.buffers]
     run(kernel, arrays, **{s: sizes[s] for s in kernel.symbols})
     e = np.exp(x - x.max(1, keepdims=True))
     np.testing.assert_allclose(arrays[-1], e / e.sum(1, keepdims=True), atol=1e-6)

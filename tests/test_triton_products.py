@@ -41,6 +41,13 @@ def test_deep_products_of_few_tiles_are_cut(sizes, parts):
     assert matmul.parts(chosen, 2, True, sizes, CHIP) == parts
 
 
+@pytest.mark.parametrize("k, n, stages", [(64, 128, 2), (128, 128, 2), (192, 256, 3), (4096, 256, 3)])
+def test_shallow_products_share_multiprocessors(k, n, stages):
+    """What is written takes longer than the sums: tiles are such that two fit beside each other."""
+    chosen = matmul.tiles(dt.bfloat16, 200704, 256, k, True, 232448)
+    assert (chosen.n, chosen.stages) == (n, stages)
+
+
 @pytest.mark.parametrize("d, tolerance", [(dt.float32, 1e-5), (dt.bfloat16, 2e-2), (dt.float64, 1e-12)], ids=str)
 @pytest.mark.parametrize("flips", [(False, False), (True, False), (False, True), (True, True)])
 def test_parts_of_a_product_add_up(d, tolerance, flips, monkeypatch):

@@ -1,7 +1,7 @@
 """Reductions as states that combine: what every backend's reductions share."""
 
 from ...ir import dtype as dt
-from ...ir.kernel import SWEEP, Kernel, Stage
+from ...ir.kernel import SPREAD, SWEEP, Kernel, Stage
 from .scalars import Builder
 
 
@@ -36,16 +36,19 @@ _NO_INDEX = (1 << 63) - 1
 
 
 class Fold:
-    """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values."""
+    """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values. Those of a spread, which are
+    never combined in pairs, are described in `triton/spread.py`."""
 
     def __init__(self, kind: str, dtype):
         self.kind, self.dtype = kind, dtype
         self.indexed = kind.startswith("arg")
-        self.dtypes = (dtype, dt.int64) if self.indexed else (dtype,)
+        self.dtypes = (dtype, dt.int64) if self.indexed else (dtype,) * (4 if kind == SPREAD else 1)
 
     @property
     def start(self) -> tuple:
         """The state before the first element, as Python numbers."""
+        if self.kind == SPREAD:
+            return (0,) * 4
         first = _IDENTITY[self.kind](self.dtype)
         return (first, _NO_INDEX) if self.indexed else (first,)
 
@@ -85,4 +88,4 @@ class Fold:
 
     def result(self, state):
         """The value of the reduction."""
-        return state[1] if self.indexed else state[0]
+        return state[1] if self.indexed else state[-1]

@@ -5,7 +5,9 @@ from ctypes import byref, c_size_t
 import numpy as np
 
 from ...ir.errors import DeviceError
+from ...ir.graph import Graph
 from ...passes import pipeline
+from ...passes.channels_last import channels_last
 from ...passes.even_columns import even_columns
 from ...passes.join_pads import join_pads
 from ...passes.laid_out import laid_out
@@ -24,6 +26,7 @@ from . import (
     integers,
     moves,
     pools,
+    precision,
     products,
     program,
     recurrent,
@@ -39,6 +42,12 @@ from . import context as contexts
 from . import driver as library
 from .traced import Sized, Traced
 
+
+def ordered_images(graph: Graph) -> Graph:
+    """Images with their channels last where that pays, as convolutions multiply now."""
+    return channels_last(graph, precision.of_convolutions() != "ieee")
+
+
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, integers, scans,
                 sliding):
     eager.OWN.update(_module.OPERATORS)
@@ -51,8 +60,8 @@ current = contexts.current
 set_current = contexts.set_current
 run = eager.run
 _JOINS = (laid_out, sunk_joins)       # twice: what is turned behind a join may be done to its parts
-PASSES = (*eager.PASSES, join_pads, zero_signs, *pipeline.SIMPLER, *_JOINS, *_JOINS, even_columns, *pipeline.SIMPLER,
-          pads_as_joins)
+PASSES = (*eager.PASSES, join_pads, zero_signs, *pipeline.SIMPLER, *_JOINS, *_JOINS, ordered_images, even_columns,
+          *pipeline.SIMPLER, pads_as_joins)
 traced = Traced
 sized = Sized
 contiguous = eager.contiguous

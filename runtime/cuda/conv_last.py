@@ -17,14 +17,13 @@ from . import precision, tuning
 from .arrays import empty
 from .templates import launch, variant
 
-LEAST = 1 << 29      # multiplications from which images are turned
 PARTS = 256          # most parts of a sum over pixels
 DEPTH = 1024         # least pixels of a part
 
 
 def takes(kind, w, groups, pixels) -> bool:
     """Whether a convolution by filters w, or one of its gradients, that makes so many pixels is done this way."""
-    return _is_fast(kind) and text.suits(w, groups) and pixels * prod(w) >= LEAST
+    return is_fast(kind) and text.pays(w, groups, pixels)
 
 
 def turned(a):
@@ -52,31 +51,36 @@ def multiply(device, images, w, more, out, sizes, window, back, fused):
         constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1))
         return (constants, warps, (-(-rows // tile[0]) * (sizes["O"] // tile[1]), 1, 1)), stages
 
-    _launched(device, source, arrays, sizes, how, window, (rows, sizes["O"]))
+    launched(device, source, arrays, sizes, how, window, (rows, sizes["O"]))
 
 
 def weight_grad(device, x, g, shape, sizes, window) -> tuple:
     """(sums over parts of the pixels as (parts, *shape) in float32, how many parts)"""
-    kind, taps = dt.from_numpy(x.dtype), prod(shape[2:])
-    (bm, bn, _), _, _ = _tiles(device, kind, *shape[:2])[0]
-    tiles = -(-shape[0] // bm) * (shape[1] // bn) * taps
-    parts = _parts(device, tiles, g.shape[0] * prod(g.shape[2:]))
+    return weight_sums(device, (turned(g), turned(x)), shape, sizes, window, False)
+
+
+def weight_sums(device, images, shape, sizes, window, last) -> tuple:
+    """The same from a gradient and an image whose channels lie last; `last` if those of the filters do so as well."""
+    kind, (outputs, channels) = dt.from_numpy(images[1].dtype), (sizes["O"], sizes["C"])
+    taps = prod(shape) // (outputs * channels)
+    (bm, bn, _), _, _ = _tiles(device, kind, outputs, channels)[0]
+    parts = _parts(device, -(-outputs // bm) * (channels // bn) * taps, prod(images[0].shape[:-1]))
     out = empty(device, (parts, *shape), np.float32)
-    source = text.weight_grad(kind, precision.of_convolutions())
+    source = text.weight_grad(kind, precision.of_convolutions(), last)
 
     def how(chosen):
         tile, warps, stages = chosen
         constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1), ("PARTS", parts))
-        return (constants, warps, (-(-shape[0] // tile[0]) * (shape[1] // tile[1]) * taps, 1, parts)), stages
+        return (constants, warps, (-(-outputs // tile[0]) * (channels // tile[1]) * taps, 1, parts)), stages
 
-    _launched(device, source, (turned(g), turned(x), out), sizes, how, (*window, parts), shape[:2])
+    launched(device, source, (*images, out), sizes, how, (*window, parts), (outputs, channels))
     return out, parts
 
 
 def takes_points(kind, w, groups) -> bool:
     """Whether the gradient of filters w of one pixel is a product of images as they lie."""
     outputs, channels, *kernel = w
-    return (_is_fast(kind) and groups == 1 and prod(kernel) == 1 and outputs % text.WIDE == 0 and channels % text.WIDE == 0)
+    return (is_fast(kind) and groups == 1 and prod(kernel) == 1 and outputs % text.WIDE == 0 and channels % text.WIDE == 0)
 
 
 def point_weight_grad(device, x, g, shape) -> tuple:
@@ -95,7 +99,7 @@ def point_weight_grad(device, x, g, shape) -> tuple:
         constants = (("BM", bm), ("BN", bn), ("BK", bk), ("PARTS", parts))
         return (constants, warps, (-(-shape[0] // bm) * (shape[1] // bn), 1, parts)), stages
 
-    _launched(device, source, arrays, sizes, how, (parts,), shape[:2])
+    launched(device, source, arrays, sizes, how, (parts,), shape[:2])
     return out, parts
 
 
@@ -105,7 +109,8 @@ def _parts(device, tiles, pixels) -> int:
     return 1 << wanted.bit_length() - 1
 
 
-def _is_fast(kind) -> bool:
+def is_fast(kind) -> bool:
+    """Whether tensor cores multiply numbers of a dtype in convolutions."""
     return kind.itemsize == 2 or (kind is dt.float32 and precision.of_convolutions() != "ieee")
 
 
@@ -113,8 +118,9 @@ def _tiles(device, kind, rows, columns) -> list:
     return text.candidates(kind, rows, columns, contexts.context(device).shared_memory)
 
 
-def _launched(device, source, arrays, sizes, how, mark, face):
-    """Launches by the tile to take; `how(tile)` gives ((constants, warps, grid), stages), `mark` tells from other windows."""
+def launched(device, source, arrays, sizes, how, mark, face):
+    """Launches a product of `face` (rows, columns) by the tile to take; `how(tile)` gives ((constants, warps, grid), stages),
+    `mark` tells from other windows."""
     def prepare(chosen):
         return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
 

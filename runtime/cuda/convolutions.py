@@ -6,6 +6,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.ops import conv as cv
+from ...ir.ops import conv_last as last
 from ...ir.ops import pool
 from ...ir.ops.elementwise import cast
 from ...ir.ops.reduce import sum_
@@ -14,8 +15,8 @@ from ...passes.codegen.triton import conv_depthwise as alone
 from ...passes.codegen.triton import pools as pool_text
 from ..device_array import DeviceArray
 from . import context as contexts
-from . import conv_last, precision
-from .eager import contiguous, run
+from . import conv_last, conv_rows, precision
+from .eager import composed, contiguous, run
 from .program import empty
 from .templates import launch
 from .windows import RANK, blocks, convolve, fits, gathered, geometry, is_point, spaces, three, transpose, window
@@ -62,10 +63,64 @@ def conv_weight_grad(inputs, params, device):
         out, parts = conv_last.point_weight_grad(device, x, g, shape)
     else:
         out, parts = _gathered_weight_grad(x, g, params, shape, sizes, device)
+    return _added(out, parts, shape, x, device)
+
+
+def _added(out, parts, shape, x, device):
+    """The sum of parts, in the dtype of the image."""
     if parts > 1:
-        out = run(sum_, (out,), {"dim": (0,), "keepdim": False}, device)
-    out = out.look(shape, DeviceArray(out.kind, out.memory, shape, out.dtype).strides)
-    return out if out.dtype == x.dtype else run(cast, (out,), {"dtype": kind}, device)
+        out, = composed(_rounded_sum, (out.reshape(parts, prod(shape)),), {"dtype": dt.from_numpy(x.dtype)}, device)
+    elif out.dtype != x.dtype:
+        out = run(cast, (out,), {"dtype": dt.from_numpy(x.dtype)}, device)
+    return out.look(shape, DeviceArray(out.kind, out.memory, shape, out.dtype).strides)
+
+
+def _rounded_sum(parts, *, dtype):
+    total = sum_(parts, dim=(0,), keepdim=False)
+    return (total if dt.of(total) is dtype else cast(total, dtype=dtype),)
+
+
+def conv_of_last(inputs, params, device):
+    """The convolution of images whose channels lie last, with its bias."""
+    x, w, b = inputs
+    if not conv_rows.takes(x, w.shape, params):
+        return _by_turning(conv, (*map(_channels_first, (x, w)), b), params, device)
+    window = params["stride"], params["padding"], params["dilation"]
+    counts = cv.window_counts(x.shape[1:-1], w.shape[1:-1], *window)
+    out = empty(device, (x.shape[0], *counts, w.shape[0]), x.dtype)
+    conv_rows.convolve(inputs, params, out, device)
+    return out
+
+
+def input_grad_of_last(inputs, params, device):
+    """The transposed convolution of such images."""
+    g, w = inputs
+    if not conv_rows.takes(g, w.shape, params):
+        return _by_turning(conv_input_grad, map(_channels_first, inputs), params, device)
+    out = empty(device, (g.shape[0], *params["size"], w.shape[-1]), g.dtype)
+    conv_rows.transpose(inputs, params, out, device)
+    return out
+
+
+def weight_grad_of_last(inputs, params, device):
+    """The gradient of filters whose channels lie last."""
+    x, g = inputs
+    shape = g.shape[-1], *params["size"], x.shape[-1]
+    if not conv_rows.takes(x, shape, params):
+        return _by_turning(conv_weight_grad, map(_channels_first, inputs), params, device)
+    out, parts = conv_rows.weight_grad(x, g, params, device)
+    return _added(out, parts, shape, x, device)
+
+
+def _by_turning(operator, inputs, params, device):
+    """The operator of plain images, where the kernels of others do not fit."""
+    out = operator(tuple(inputs), params | {"groups": 1}, device)
+    return out if out is NotImplemented else conv_last.turned(out)
+
+
+def _channels_first(a):
+    """The same elements, seen as a plain image."""
+    return a.transpose(0, a.ndim - 1, *range(1, a.ndim - 1)) if isinstance(a, DeviceArray) else a
 
 
 def _gathered_weight_grad(x, g, params, shape, sizes, device):
@@ -181,6 +236,8 @@ def avg_pool_grad(inputs, params, device):
     return out
 
 
-OPERATORS = {cv.conv: conv, cv.conv_input_grad: conv_input_grad, cv.conv_weight_grad: conv_weight_grad, pool.max_pool: max_pool,
+OPERATORS = {cv.conv: conv, cv.conv_input_grad: conv_input_grad, cv.conv_weight_grad: conv_weight_grad,
+             last.conv_last: conv_of_last, last.conv_last_input_grad: input_grad_of_last,
+             last.conv_last_weight_grad: weight_grad_of_last, pool.max_pool: max_pool,
              pool.max_pool_grad: max_pool_grad, pool.adaptive_max_pool: adaptive_max_pool, pool.avg_pool: avg_pool,
              pool.avg_pool_grad: avg_pool_grad}

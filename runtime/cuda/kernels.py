@@ -14,6 +14,7 @@ from .noting import thread as noting
 from .pools import Memory
 
 _NARROW = 1 << 31
+LISTENERS: list = []        # told of each `Prepared` that runs, the last one
 
 
 class Prepared:
@@ -34,6 +35,8 @@ class Prepared:
 
     def __call__(self, device: int, stream: int, operands):
         """Launches; `operands` are the address (or the number) of each buffer, in order."""
+        if LISTENERS:
+            LISTENERS[-1](self)
         held = {name: Memory(device, size, stream) for name, size in self.scratch.items()}
         places = {name: m.pointer for name, m in held.items()}
         for one in self.launches:

@@ -7,8 +7,9 @@ It is found on a driver that does nothing, so no GPU is needed, nothing is compu
         step(x, y)
     print(ledger.table())
 
-Each input counts once, and so does each result; what is read again because a cache is too small does not count. Copies and
-fills that a step makes beside its own kernels count with it.
+Each input counts once, and so does each result. What a kernel goes over in several sweeps counts again where too much lies
+between for it to be still in the second-level cache; what an operator copies or fills beside its own kernel, or to lie in another
+order before that reads it, is read and written; and sums of parts are written before they are added up.
 """
 
 import ctypes
@@ -17,16 +18,24 @@ from math import prod
 from typing import Any
 
 from ...ir.graph import Value
+from ...ir.kernel import LOAD, SWEEP, buffer_of
 from ...ir.ops import attention as at
 from ...ir.ops import conv as cv
+from ...ir.ops import conv_last as last
 from ...ir.ops.linalg import matmul
 from ...ir.ops.scaled import matmul8
 from . import compile as compiler
-from . import launch, precision, program, transfer
+from . import kernels as loops
+from . import launch, precision, program
 from .planning import Planner
 
 _PAGE = 1 << 21
-_CONVOLUTIONS = (cv.conv, cv.conv_input_grad, cv.conv_weight_grad)
+_FORWARD = frozenset((cv.conv, last.conv_last))
+_BACK = frozenset((cv.conv_input_grad, last.conv_last_input_grad))
+_FILTERS = frozenset((cv.conv_weight_grad, last.conv_last_weight_grad))
+_CONVOLUTIONS = _FORWARD | _BACK | _FILTERS
+_NEAR = 24 << 20        # bytes that are still in the second-level cache when they are read again: half of it
+_RESIDENT = 132 * 8     # programs that run at once
 _PTX = {"fp32": "f32", "fp64": "f64"}
 
 
@@ -67,19 +76,16 @@ class Row:
 
 
 @dataclass
-class _Noted:
-    """What a step has asked for: its kernels, how many of them are copies and fills, and the bytes that these move."""
+class _Running:
+    """A step that runs: its kernels, how many of them are copies, fills and other loops, the bytes that these move, and those
+    of the parts that its own kernel leaves to be summed."""
 
+    step: Any
     kernels: list = field(default_factory=list)
-    copies: int = 0
+    loops: int = 0
     read: int = 0
     written: int = 0
-
-    def copied(self, read, written):
-        """A copy or a fill."""
-        self.copies += 1
-        self.read += read
-        self.written += written
+    parts: int = 0
 
 
 class Ledger(Planner):
@@ -90,37 +96,43 @@ class Ledger(Planner):
         self.rows: list[Row] = []
         self.uploads: list[int] = []        # bytes of each copy from the host
         self.compiled = compiled
-        self._noted: Any = None             # of the step that runs
+        self._running: _Running | None = None
         self._named: dict = {}
         self._top = 1 << 40
 
     def __enter__(self):
         program.OBSERVERS.append(self._observe)
-        transfer.OBSERVERS.append(self._observe_copy)
+        loops.LISTENERS.append(self._heard)
         if not self.compiled:
             compiler.stand_in(_stand_in)
         return super().__enter__()
 
     def __exit__(self, *exc):
         program.OBSERVERS.remove(self._observe)
-        transfer.OBSERVERS.remove(self._observe_copy)
+        loops.LISTENERS.remove(self._heard)
         compiler.stand_in(None)
         super().__exit__(*exc)
 
     def _observe(self, step, run):
         """Runs a step, and notes it if it launches anything itself."""
-        outside, self._noted = self._noted, _Noted()
+        outside, self._running = self._running, _Running(step)
         try:
             run()
-            if self._noted.kernels:
-                self.rows.append(_row(step, self._noted))
+            if self._running.kernels:
+                row = _row(self._running)
+                self.rows.append(row)
+                if outside is not None and outside.step.node.op in _FILTERS:
+                    outside.parts = outside.parts or row.read
         finally:
-            self._noted = outside
+            self._running = outside
 
-    def _observe_copy(self, read, written):
-        """A strided copy, whose launch follows."""
-        if self._noted is not None:
-            self._noted.copied(read, written)
+    def _heard(self, prepared):
+        """A kernel of loops runs. Steps that are nothing else are counted by their values, others have it copy operands."""
+        if self._running is not None and type(self._running.step) is not program.Launched:
+            self._running.loops += len(prepared.launches)
+            for buffer, times, size in _moved(prepared):
+                self._running.read += times * size
+                self._running.written += size * buffer.written
 
     def clear(self):
         """Forgets what was noted."""
@@ -171,18 +183,20 @@ class Ledger(Planner):
         """A launch."""
         if function not in self._named:
             self._named[function] = next(b for b in compiler.made().values() if b.code == self.modules[function])
-        return self._launched(self._named[function].name, tuple(launch.grid_of(config)), 0, 0)
+        return self._noted(self._named[function].name, tuple(launch.grid_of(config)), 0, 0)
 
     def _moved(self, name, read, written):
-        if self._noted is not None:
-            self._noted.copied(read, written)
-        return self._launched(name, (1, 1, 1), read, written)
+        if self._running is not None:
+            self._running.loops += 1
+            self._running.read += read
+            self._running.written += written
+        return self._noted(name, (1, 1, 1), read, written)
 
-    def _launched(self, name, grid, read, written):
-        if self._noted is None:
+    def _noted(self, name, grid, read, written):
+        if self._running is None:
             self.rows.append(Row(name, ((name, grid),), read, written))
         else:
-            self._noted.kernels.append((name, grid))
+            self._running.kernels.append((name, grid))
         return 0
 
     # Reports.
@@ -237,8 +251,8 @@ def _stand_in(variant) -> compiler.Binary:
 # What steps move.
 
 
-def _row(step, noted) -> Row:
-    kernels = tuple(noted.kernels)
+def _row(running) -> Row:
+    step, kernels = running.step, tuple(running.kernels)
     if type(step) is program.Launched:
         return Row("fused", kernels, *_of_kernel(step))
     node = step.node
@@ -257,24 +271,54 @@ def _row(step, noted) -> Row:
     how = precision.of_convolutions() if node.op in _CONVOLUTIONS else precision.of_products()
     kind = how if kind == "float32" and how != "ieee" else kind
     shapes = " x ".join("x".join(map(str, x.shape)) for x in values[:2])
-    if noted.copies == len(kernels):
-        return Row(node.op.name, kernels, noted.read, noted.written, flops, kind, shapes)
-    return Row(node.op.name, kernels, sum(read.values()) + noted.read, written + noted.written, flops, kind, shapes)
+    if running.loops == len(kernels):
+        return Row(node.op.name, kernels, running.read, running.written, flops, kind, shapes)
+    read_in_all, written_in_all = sum(read.values()) + running.read, (running.parts or written) + running.written
+    return Row(node.op.name, kernels, read_in_all, written_in_all, flops, kind, shapes)
 
 
 def _of_kernel(step) -> tuple:
-    """(bytes that a fused kernel reads, that it writes)"""
-    kernel, sizes = step.kernel.kernel, step.kernel.sizes
+    """(bytes that a fused kernel reads, that it writes); what several buffers see of one value is no more than all of it."""
+    read: dict = {}
+    written: dict = {}
+    for (buffer, times, size), (value, _) in zip(_moved(step.kernel), step.operands):
+        whole, (so_far, most) = _bytes(value), read.get(value, (0, 0))
+        most = max(most, times)
+        read[value] = min(so_far + times * size, most * whole), most
+        if buffer.written:
+            written[value] = min(written.get(value, 0) + size, whole)
+    return sum([n for n, _ in read.values()]), sum(written.values())
+
+
+def _moved(prepared) -> list:
+    """(buffer, how often a kernel reads it from memory, its bytes) of each buffer."""
+    kernel, sizes = prepared.kernel, prepared.sizes
 
     def number(n):
         return sizes[n] if isinstance(n, str) else n
 
-    moved: tuple[dict, dict] = ({}, {})
-    for buffer, (value, _) in zip(kernel.buffers, step.operands):
-        elements = prod([number(d.extent) for d, s in zip(kernel.dims, buffer.strides) if number(s)])
-        table = moved[buffer.written]
-        table[value] = min(table.get(value, 0) + elements * buffer.dtype.itemsize, _bytes(value))
-    return sum(moved[0].values()), sum(moved[1].values())
+    extents = [number(d.extent) for d in kernel.dims]
+    once = {b.name: b.dtype.itemsize * prod([n for n, s in zip(extents, b.strides) if number(s)]) for b in kernel.buffers}
+    stages = [s for s in kernel.stages if s.over == SWEEP]
+    swept = [{buffer_of(i) for i in s.body if i.op == LOAD and not i.args} for s in stages]
+    far = [names for names in swept if _between(prepared, sum([once[n] for n in names])) > _NEAR]
+    times = {n: sum([n in names for names in far]) for n in once}
+    return [(b, times[b.name] if b.written else max(1, times[b.name]), once[b.name]) for b in kernel.buffers]
+
+
+def _between(prepared, swept: int) -> int:
+    """The bytes that are read before a kernel reads the same again, of a sweep that reads so many in all."""
+    first = prepared.launches[0]
+    if len(prepared.launches) > 1:
+        return swept                    # each sweep is a launch
+    if dict(first.launch.constants)["COLS"] >= prod(_extents(prepared)):
+        return 0                        # whole rows are held
+    return swept * min(_RESIDENT, first.launch.grid[0]) // first.launch.grid[0]
+
+
+def _extents(prepared) -> list:
+    """The extents of the reduced dims."""
+    return [prepared.sizes[d.extent] if isinstance(d.extent, str) else d.extent for d in prepared.kernel.reduce]
 
 
 def _bytes(value) -> int:
@@ -286,9 +330,9 @@ def _flops(node) -> int:
     shapes = [x.shape for x in node.inputs if type(x) is Value]
     if node.op in (matmul, matmul8):
         return 2 * prod(node.output.shape) * shapes[0][-1]
-    if node.op in (cv.conv, cv.conv_input_grad):
-        return 2 * prod(node.output.shape if node.op is cv.conv else shapes[0]) * prod(shapes[1][1:])
-    if node.op is cv.conv_weight_grad:
+    if node.op in _FORWARD | _BACK:
+        return 2 * prod(node.output.shape if node.op in _FORWARD else shapes[0]) * prod(shapes[1][1:])
+    if node.op in _FILTERS:
         return 2 * prod(shapes[1]) * prod(node.output.shape[1:])
     if node.op in (at.attention, at.attention_grad):
         first = node.op is at.attention_grad

@@ -7,11 +7,12 @@ from ...ir.errors import IngotError
 from ...ir.graph import Graph, Value
 from ...ir.op import View
 from ...ir.ops.conv import conv, conv_input_grad
+from ...ir.ops.conv_last import conv_last, conv_last_input_grad
 from ...ir.printer import format_line
 from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Steps, plan
 from ...passes.kernel_body import is_free
 from ..device_array import DeviceArray
-from . import streams
+from . import conv_rows, streams
 from .arrays import KIND, empty, fill, filled, used, window
 from .kernels import Prepared, as_number
 from .products import Beside, Computed, multiply
@@ -21,7 +22,8 @@ __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
 
 
 OBSERVERS: list = []        # told (step, its run) instead of the run, the last one
-_CONVOLUTIONS = {conv: convolve, conv_input_grad: transpose}
+_CONVOLUTIONS = {conv: convolve, conv_input_grad: transpose, conv_last: conv_rows.convolve,
+                 conv_last_input_grad: conv_rows.transpose}
 
 
 class DeviceGraph:

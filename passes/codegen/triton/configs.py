@@ -7,8 +7,8 @@ same in every batch. All that is compiled in are powers of two, and as few as ca
 import functools
 from dataclasses import dataclass
 
-from ....ir.kernel import POINT, Kernel, buffer_of
-from ..folds import has_scan
+from ....ir.kernel import POINT, SPREAD, Kernel, buffer_of
+from ..folds import folds_of, has_scan
 from . import elementwise, sweeps
 from .nest import Source
 
@@ -20,9 +20,12 @@ PART = 1 << 14        # elements of a part of a row
 PART_ACROSS = 512     # the same where memory is read along the rows
 SWEPT_AGAIN = 1 << 17     # rows from which several sweeps are better cut: shorter ones are still near when they are read again
 MOST_PARTS = 512
+FEW_PARTS = 32        # parts that each program of a later sweep combines for itself, where it has many rows
+COMBINED = 4096       # elements of a tile of states, if rows lie side by side
 ROWS_ACROSS = 32      # rows of a tile whose memory is read along the rows
 WHOLE_ACROSS = 64     # longest row that is held at once there
 WALK_ACROSS = 32      # elements of a longer one read at a time
+SUMMED_ACROSS = 128   # the same where nothing but sums in 32 bits is held of them: loads of several vectors are under way
 WARP = 32
 
 
@@ -108,7 +111,7 @@ def by_columns(kernel: Kernel) -> bool:
 def _sweeps(kernel, parallel, reduce, numbers):
     length, across = _product(reduce), by_columns(kernel)
     whole = length <= (WHOLE_ACROSS if across else WHOLE) and not has_scan(kernel)
-    columns = power_of_two(length) if whole else min(power_of_two(length), WALK_ACROSS if across else WALK)
+    columns = power_of_two(length) if whole else min(power_of_two(length), _walk_across(kernel) if across else WALK)
     rows = _rows_wanted(across, columns)
     programs = _programs(across, rows, parallel)
     parts = _parts(kernel, length, across)
@@ -119,27 +122,44 @@ def _sweeps(kernel, parallel, reduce, numbers):
 
 
 def _cut(kernel, parallel, numbers, across, parts):
-    """A launch for each sweep, with a program for each part of a row, and one for what there is one of for each row."""
-    count, width = _product(parallel), power_of_two(parts)
-    columns = WALK_ACROSS if across else WALK
+    """A launch for each sweep, with a program for each part of a row, and one for what there is one of for each row; where each
+    of the many programs of a sweep would combine many parts, one for that between sweeps."""
+    count, width, joined = _product(parallel), power_of_two(parts), across and parts > FEW_PARTS
+    columns = _walk_across(kernel) if across else WALK
     rows, few = _rows_wanted(across, columns), _rows_wanted(across, width)
+    few = max(1, min(few, COMBINED // width)) if across else few
     found, swept = [], sweeps.sweeps_of(kernel)
+
+    def scratch(states, times):
+        return tuple([(name, count * times * sweeps.memory_of(d).itemsize) for name, d in states])
+
+    def by_rows(part, *states):
+        return Launch(_written(kernel, numbers, across, False, part, joined),
+                      (("ROWS", few), ("COLS", width), ("PARTS", parts), ("WIDTH", width)), _warps(few * width),
+                      (_programs(across, few, parallel), 1, 1), *states)
+
     for n, sweep in enumerate(swept):
-        states = sweeps.Sweeps(kernel, numbers, across, False, n).states(sweep)
-        scratch = tuple([(name, count * parts * sweeps.memory_of(d).itemsize) for name, d in states])
-        found.append(Launch(_written(kernel, numbers, across, False, n),
+        writer = sweeps.Sweeps(kernel, numbers, across, False, n, joined)
+        found.append(Launch(_written(kernel, numbers, across, False, n, joined),
                             (("ROWS", rows), ("COLS", columns), ("PARTS", parts), ("WIDTH", width)), _warps(rows * columns),
-                            (_programs(across, rows, parallel), parts, 1), scratch))
+                            (_programs(across, rows, parallel), parts, 1), scratch(writer.states(sweep), parts)))
+        if joined and n < len(swept) - 1:
+            found.append(by_rows(sweeps.JOIN - n, scratch(writer.states(sweep, True), 1)))
     if any(i.op == "store" for s in kernel.stages if s.over == POINT for i in s.body):
-        found.append(Launch(_written(kernel, numbers, across, False, sweeps.FINISH),
-                            (("ROWS", few), ("COLS", width), ("PARTS", parts), ("WIDTH", width)), _warps(few * width),
-                            (_programs(across, few, parallel), 1, 1)))
+        found.append(by_rows(sweeps.FINISH))
     return tuple(found)
 
 
 def _rows_wanted(across, columns):
     """Rows of a tile, whatever rows there are: neighbours for a warp by columns, else as many as make a tile."""
     return ROWS_ACROSS if across else max(1, TILE // columns)
+
+
+def _walk_across(kernel) -> int:
+    """How many elements of a row are read at a time where memory is read along the rows."""
+    folds = [i for sweep in sweeps.sweeps_of(kernel) for i in folds_of(sweep)]
+    sums = all(i.attr in ("sum", SPREAD) and i.dtype.itemsize == 4 for i in folds) and not has_scan(kernel)
+    return SUMMED_ACROSS if sums else WALK_ACROSS
 
 
 def _programs(across, rows, parallel):

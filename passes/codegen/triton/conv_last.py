@@ -2,15 +2,17 @@
 
 A tile of pixels meets one place of the window and some channels at a time, so what it loads are rows of channels: 16 bytes a
 lane, by asynchronous copies, where gathers along pixels (`conv.py`) load element by element. Filters come as (outputs, taps,
-channels). Results are written as everything else is, with pixels side by side.
+channels). Results of `product` are written as everything else is, with pixels side by side, those of `product_last` with
+channels side by side again.
 """
 
 import functools
+from dataclasses import replace
 from math import prod
 
 from ....ir import dtype as dt
 from .configs import power_of_two
-from .conv import DIMS, TILE, TURNS, WINDOW, ended, named, shared_parameters, split, wide_type, within
+from .conv import COUNTS, DIMS, PHASE, TILE, TURNS, WINDOW, ended, named, shared_parameters, split, wide_type, within
 from .dots import stated_dot
 from .epilogue import Site
 from .nest import POINTER, SIZE, Parameter, Source
@@ -19,6 +21,7 @@ from .positions import made
 CONSTANTS = ("INDEX", *WINDOW, *TILE, "GROUPS")
 DEEP = {2: 64, 4: 32}      # channels of a step: a line of 128 bytes, by the bytes of an element
 WIDE = 64                  # what outputs are multiples of
+LEAST = 1 << 29            # multiplications from which images are turned
 _PIXELS, _OUTPUTS = "(m < N * outer)", "(o < O)"
 _SITE = Site(("n", _PIXELS), ("o", _OUTPUTS), ("pixel", _PIXELS))
 _TAP = ["tD = t // (KH * KW)", "tH = t // KW % KH", "tW = t % KW"]
@@ -58,10 +61,53 @@ def product(kind: dt.DType, precision: str, back: bool, bias: bool = False, fuse
     return made(name, end.parameters(own), ("LAST", *CONSTANTS), lines, helpers=TURNS + end.helpers)
 
 
+_ROWS = "(m < N * pixels)"
+_SITE_LAST = Site(("0", ""), ("m", _ROWS), ("o", _OUTPUTS))
+
+
+@functools.lru_cache(256)
+def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False, fused=None, along: tuple = ()) -> Source:
+    """out[n, q, o] = sum over t, c of x[n, q * stride - padding + t * dilation, c] w[o, t, c], and the bias. With `back` one
+    phase of the gradient of a convolution's input, as `conv.phase_grad` has it: out[n, R + u * stride, o] = sum over j, c of
+    x[n, B + u - j * dilation, c] w[c, T + j * stride, o]. `fused` is an epilogue over (pixels, channels)."""
+    place = [f"a{d} = B{d} + u{d} - j{d} * L{d}" if back else f"a{d} = u{d} * S{d} - P{d} + j{d} * L{d}" for d in DIMS]
+    tap = "((TD + jD * SD) * KH + TH + jH * SH) * KW + TW + jW * SW" if back else "t"
+    of = "o * (taps * C) + (tap * C + from_c + under)[:, None]"
+    of = "(from_c + under)[:, None] * (taps * O) + (tap * O + o)" if back else of
+    lines = [f"pixels = {'UD * UH * UW' if back else 'QD * QH * QW'}", "taps = KD * KH * KW",
+             f"reached = {'JD * JH * JW' if back else 'taps'}", "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
+             "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
+             "o = ((program % across) * BN + tl.arange(0, BN)).to(INDEX)[None, :]",
+             *split("m", ["n", "uD", "uH", "uW"], ["N", *[f"{'U' if back else 'Q'}{d}" for d in DIMS]]),
+             "first = n * (ID * IH * IW)", "steps = C // BK", "under = tl.arange(0, BK).to(INDEX)",
+             f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for step in range(0, reached * steps):",
+             *["    " + x for x in ["t = step // steps", "from_c = step % steps * BK",
+                                    *split("t", ["jD", "jH", "jW"], [f"{'J' if back else 'K'}{d}" for d in DIMS]), *place,
+                                    f"inside = {_ROWS} & {within([f'a{d}' for d in DIMS], 'I')}",
+                                    "at = (first + (aD * IH + aH) * IW + aW) * C + (from_c + under)[None, :]",
+                                    "left = tl.load(x + at, inside, 0.0)", f"tap = {tap}",
+                                    f"right = tl.load(w + ({of}), {_OUTPUTS}, 0.0)",
+                                    f"total = tl.dot(left, right, total{stated_dot(kind, precision)})"]]]
+    if bias:
+        lines.append(f"total = total + tl.load(bias + o, {_OUTPUTS}, 0.0).to({wide_type(kind)})")
+    row = "m"
+    if back:
+        row = "row"
+        lines.append("row = ((n * QD + RD + uD * SD) * QH + RH + uH * SH) * QW + RW + uW * SW")
+    end = ended(kind, f"{row} * O + o", f"{_ROWS} & {_OUTPUTS}", fused, along, replace(_SITE_LAST, row=(row, _ROWS)))
+    own = shared_parameters(kind, ("x", "w", *(("bias",) if bias else ())), "out", kind)
+    own += [Parameter(n, SIZE) for n in COUNTS] if back else []
+    name = named(f"conv_rows{'_back' if back else ''}{'_bias' if bias else ''}", kind, precision, fused)
+    return made(name, end.parameters(own), (*CONSTANTS, *(PHASE if back else ())), [*lines, *end.lines], helpers=end.helpers)
+
+
 @functools.lru_cache(32)
-def weight_grad(kind: dt.DType, precision: str) -> Source:
-    """out[part, o, c, t] = sum over the part's n, q of g[n, q, o] x[n, q * stride - padding + t * dilation, c]."""
+def weight_grad(kind: dt.DType, precision: str, last: bool = False) -> Source:
+    """out[part, o, c, t] = sum over the part's n, q of g[n, q, o] x[n, q * stride - padding + t * dilation, c]; with `last`
+    that is out[part, o, t, c]."""
     wide = dt.float64 if kind is dt.float64 else dt.float32
+    rows = "part * O + rows"
+    place = f"(({rows}) * taps + t) * C + columns" if last else f"(({rows}) * C + columns) * taps + t"
     lines = ["part = tl.program_id(2).to(INDEX)", "outer = QD * QH * QW", "taps = KD * KH * KW", "across = tl.cdiv(C, BN)",
              "down = tl.cdiv(O, BM)", "program = tl.program_id(0)", "t = program // (across * down)", *_TAP,
              "o = ((program // across % down) * BM + tl.arange(0, BM)).to(INDEX)[None, :]",
@@ -77,9 +123,9 @@ def weight_grad(kind: dt.DType, precision: str) -> Source:
                                     "right = tl.load(x + at, inside & (c < C), 0.0)",
                                     f"total = tl.dot(tl.trans(left), right, total{stated_dot(kind, precision)})"]],
              "rows, columns = tl.trans(o), c",
-             "tl.store(out + (((part * O + rows) * C + columns) * taps + t), total, (rows < O) & (columns < C))"]
-    return made(named("conv_last_weight_grad", kind, precision), shared_parameters(kind, ("g", "x"), "out", wide),
-                (*CONSTANTS, "PARTS"), lines)
+             f"tl.store(out + ({place}), total, (rows < O) & (columns < C))"]
+    name = named(f"conv_{'rows' if last else 'last'}_weight_grad", kind, precision)
+    return made(name, shared_parameters(kind, ("g", "x"), "out", wide), (*CONSTANTS, "PARTS"), lines)
 
 
 POINT_CONSTANTS = ("INDEX", *TILE, "PARTS")
@@ -109,6 +155,18 @@ def suits(w: tuple, groups: int) -> bool:
     """Whether filters of a shape are of several pixels over so many channels that these kernels have whole tiles."""
     outputs, channels, *kernel = w
     return groups == 1 and prod(kernel) > 1 and outputs % WIDE == 0 and channels % WIDE == 0
+
+
+def fits(kind: dt.DType, outputs: int, channels: int, window) -> bool:
+    """Whether `product_last` and `weight_grad` do a convolution of one group; `window` gives (stride, padding, dilation)."""
+    return (kind in (dt.float16, dt.bfloat16, dt.float32) and outputs % WIDE == 0 and channels % WIDE == 0
+            and all(low >= 0 and (stride == 1 or far == 1) for stride, (low, _), far in window))
+
+
+def pays(w: tuple, groups: int, pixels: int) -> bool:
+    """Whether a convolution by such filters (outputs, channels, *kernel), or one of its gradients, that makes so many pixels is
+    worth turning images for."""
+    return suits(w, groups) and pixels * prod(w) >= LEAST
 
 
 def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int) -> list:

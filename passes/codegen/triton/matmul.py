@@ -19,6 +19,7 @@ CONSTANTS = ("INDEX", "BM", "BN", "BK", "GROUP")
 GROUP = 8
 LEAST = 16          # least size of a tile that tl.dot takes
 MANY = 128 * 256 * 128   # elements of a result from which its widest tiles keep every multiprocessor busy
+SHALLOW = 128       # depth up to which writing a result takes longer than its sums: then programs beside each other count
 NARROWER = 1.15     # how much longer a result takes in tiles of half the width, all multiprocessors being busy
 MOST_PARTS = 32     # of a product's depth
 LEAST_DEPTH = 512   # elements of a part
@@ -132,17 +133,18 @@ def _exact(dtype, m, n, batch) -> list:
 
 
 def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, batch: int = 1, loaded=()) -> Tiles:
-    """The tile for a product of these sizes: large ones where there is enough to do, small ones for small matrices. `loaded`
+    """The tile for a product of these sizes: large ones where there is enough to do, small ones for small matrices, and such
+    that several programs share a multiprocessor where the depth is so short that one could not hide its own loads. `loaded`
     are the bytes that are loaded for an element of each factor if one is computed, which takes the registers of wider tiles."""
     if not tensor_cores:
         return _exact(dtype, m, n, batch)[0]
-    wide = dtype.itemsize == 2 and batch * m * n >= MANY and not loaded
+    wide = dtype.itemsize == 2 and batch * m * n >= MANY and not loaded and k > SHALLOW
     widest = 256 if wide and 2 * _waves(m, n, 256, batch) <= NARROWER * _waves(m, n, 128, batch) else 128
     if dtype.itemsize == 4 and shared_memory < HOPPER_SHARED:
         widest = 64      # mma.sync keeps operands in registers, which wider tiles of 32 bits overflow
     bm, bn = min(128, max(LEAST, power_of_two(m))), min(widest, max(LEAST, power_of_two(n)))
     bk = min(_deep(dtype), max(LEAST, 32 // dtype.itemsize, power_of_two(k)))
-    found = Tiles(bm, bn, bk, 8 if bm * bn > 64 * 64 else 4, 3)
+    found = Tiles(bm, bn, bk, 8 if bm * bn > 64 * 64 else 4, 3 if k > 2 * bk else 2)
     while found.shared(*(loaded or (dtype.itemsize,))) > shared_memory and found.stages > 1:
         found = Tiles(found.m, found.n, found.k, found.warps, found.stages - 1)
     return found

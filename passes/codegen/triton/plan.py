@@ -11,6 +11,8 @@ from typing import Any
 from ....ir import dtype as dt
 from ....ir.graph import Graph, Node, Value
 from ....ir.ops.conv import conv, conv_input_grad
+from ....ir.ops.conv_last import conv_last as conv_of_last
+from ....ir.ops.conv_last import conv_last_input_grad
 from ....ir.ops.linalg import matmul
 from ....ir.ops.scaled import matmul8
 from ....ir.symbolic import hint
@@ -20,6 +22,7 @@ from ...fuse_prologue import fuse_prologues
 from ...join_sums import join_sums
 from ...kernel_body import source_of
 from ...lower import Lowered, lower
+from ...one_sweep import one_sweep
 from ...read_less import read_less
 from ...strided import row_major
 from . import conv_last, placement
@@ -183,7 +186,9 @@ def _parts(graph, steps) -> dict:
 def _step(group):
     if type(group) is Epilogue:
         return ProductStep(group)
-    return KernelStep(lower(group.body), group) if group.is_kernel else CallStep(group.nodes[0], refused=tuple(group.refused))
+    if group.is_kernel:
+        return KernelStep(lower(one_sweep(group.body)), group)
+    return CallStep(group.nodes[0], refused=tuple(group.refused))
 
 
 def _has_epilogue(product, result) -> bool:
@@ -224,13 +229,15 @@ def _has_prologue(node, position) -> bool:
 
 def _reaches_all(node) -> bool:
     """Whether each pixel that a transposed convolution makes is made by its kernels: none lies between what taps reach."""
-    if node.op is not conv_input_grad:
+    if node.op not in (conv_input_grad, conv_last_input_grad):
         return True
-    return all(s <= k for s, k in zip(node.params["stride"], node.inputs[1].shape[2:]))
+    shape = node.inputs[1].shape
+    kernel = shape[2:] if node.op is conv_input_grad else shape[1:-1]
+    return all(s <= k for s, k in zip(node.params["stride"], kernel))
 
 
-MOST_DIMS = {conv: 5, conv_input_grad: 5}
-ROAD = Road(_has_epilogue, (matmul, matmul8, conv, conv_input_grad), mixed=True, spreads=True)
+MOST_DIMS = dict.fromkeys((conv, conv_input_grad, conv_of_last, conv_last_input_grad), 5)
+ROAD = Road(_has_epilogue, (matmul, matmul8, *MOST_DIMS), mixed=True, spreads=True)
 
 
 def _in_place(graph, steps, targets, last):

@@ -6,7 +6,7 @@ reduce dims. "columns": neighbouring points of the last parallel dim, for memory
 Rows that fit are read at once (`whole`): then nothing is loaded or computed twice, however many sweeps there are. Longer ones
 are walked over, each sweep with its own loop. Very long rows are cut among programs: each sweep is a kernel of its own (`Part`)
 that begins with what the parts of earlier ones left, combined in order, and leaves the states of its own parts; the last kernel
-(`FINISH`) makes what there is one of for each row.
+(`FINISH`) makes what there is one of for each row. Where parts are many, a kernel combines them once for all (`JOIN`).
 
 What there is one of for each row is written at the very end, when no thread of the program reads any more: it may lie where an
 operand of the row does.
@@ -17,25 +17,28 @@ The tree of a reduction depends on COLS and the number of parts alone, which dep
 from collections.abc import Iterable
 
 from ....ir import dtype as dt
-from ....ir.kernel import SWEEP, Kernel, buffer_of
+from ....ir.kernel import SPREAD, SWEEP, Kernel, buffer_of
 from ..folds import Fold, folds_of
 from ..scalars import Val
+from . import spread
 from .nest import COLUMN_AXIS, POINTER, ROW_AXIS, SIZE, Nest, Parameter, Place, Source
 from .spelling import TYPE, Text, TritonBuilder, filled
 
 FINISH = -1         # the part of a cut kernel that follows all of its sweeps
+JOIN = -2           # that which combines the parts of sweep n is JOIN - n
 _ROW, _COLUMN = frozenset({ROW_AXIS}), frozenset({COLUMN_AXIS})
 _BOTH = _ROW | _COLUMN
 
 
 class Sweeps(Nest):
-    """Writes a kernel with reduce dims. `part` is the number of the sweep that a cut kernel does, or FINISH."""
+    """Writes a kernel with reduce dims. `part` is the number of the sweep that a cut kernel does, FINISH, or JOIN - n; `joined`
+    says that the parts of each sweep are combined before the next one."""
 
     constants: tuple = ("INDEX", "ROWS", "COLS")
 
-    def __init__(self, kernel: Kernel, numbers=frozenset(), columns=False, whole=False, part=None):
+    def __init__(self, kernel: Kernel, numbers=frozenset(), columns=False, whole=False, part=None, joined=False):
         super().__init__(kernel, numbers)
-        self.columns, self.whole, self.part = columns, whole, part
+        self.columns, self.whole, self.part, self.joined = columns, whole, part, joined
         self.known: dict = {}        # in a whole row: what was computed, by what it is
         self.dirty: set = set()      # buffers written since the last barrier
         self.held: list = []         # what is written at the end: (instruction, value)
@@ -45,16 +48,28 @@ class Sweeps(Nest):
     def name(self):
         if self.part is None:
             return self.kernel.name
-        return f"{self.kernel.name}_{'finish' if self.part == FINISH else f'part{self.part}'}"
+        done = f"join{JOIN - self.part}" if self.part <= JOIN else "finish" if self.part == FINISH else f"part{self.part}"
+        return f"{self.kernel.name}_{done}"
 
     def parameters(self):
         if self.part is None:
             return super().parameters()
-        names = {buffer_of(i) for s in self.parts_stages() for i in s.body
-                 if i.op == "load" or (i.op == "store" and (s.over == SWEEP) == (self.part != FINISH))}
-        states = [Parameter(n, POINTER, memory_of(d)) for s in sweeps_of(self.kernel)[:self.part + 1 or None]
-                  for n, d in self.states(s)]
-        return (*[p for p in super().parameters() if p.kind == SIZE or p.name in names], *states)
+        swept, names = sweeps_of(self.kernel), set()
+        if self.part > JOIN:
+            names = {buffer_of(i) for s in self.parts_stages() for i in s.body
+                     if i.op == "load" or (i.op == "store" and (s.over == SWEEP) == (self.part != FINISH))}
+        seen = {n: self.are_joined(n) for n in (range(len(swept)) if self.part == FINISH else range(self.part + 1))}
+        if self.part <= JOIN:
+            seen = {JOIN - self.part: False}
+        states = [pair for n, joined in seen.items() for pair in self.states(swept[n], joined)]
+        if self.part <= JOIN:
+            states += self.states(swept[JOIN - self.part], True)
+        pointers = [Parameter(n, POINTER, memory_of(d)) for n, d in states]
+        return (*[p for p in super().parameters() if p.kind == SIZE or p.name in names], *pointers)
+
+    def are_joined(self, sweep) -> bool:
+        """Whether the parts of a sweep were combined before."""
+        return self.joined and sweep != self.part and sweep < len(sweeps_of(self.kernel)) - 1
 
     def parts_stages(self) -> list:
         """The stages that this part of a cut kernel does itself: all points before its sweep, and that sweep."""
@@ -67,16 +82,19 @@ class Sweeps(Nest):
                 break
         return found
 
-    def states(self, sweep) -> list:
-        """(name, dtype) of what the parts of a sweep leave."""
+    def states(self, sweep, joined=False) -> list:
+        """(name, dtype) of what the parts of a sweep leave, or what is made of that."""
         kinds = {i.name: i.dtype for i in self.kernel.instructions()}
-        return [(f"state_{i.name}_{m}", d) for i in folds_of(sweep)
+        return [(f"{'joined' if joined else 'state'}_{i.name}_{m}", d) for i in folds_of(sweep)
                 for m, d in enumerate(Fold(i.attr, kinds[i.args[0]]).dtypes)]
 
     # The body.
 
     def write(self):
         place = self.by_columns() if self.columns else self.by_rows()
+        if self.part is not None and self.part <= JOIN:
+            self.join(sweeps_of(self.kernel)[JOIN - self.part])
+            return
         env: dict = {}
         sweep = -1
         for stage in self.kernel.stages:
@@ -86,7 +104,7 @@ class Sweeps(Nest):
             elif self.part in (None, sweep):
                 env |= self.swept(stage, env, place)
             else:
-                env |= self.finish(stage, place)
+                env |= self.finish(stage, sweep)
             if stage.over == SWEEP and sweep == self.part:
                 return
         self.put_rows(place)
@@ -141,7 +159,7 @@ class Sweeps(Nest):
             return self.at_once(stage, env, place, folds, count)
         held = [[self.text.let(filled("ROWS, COLS", d, n), "state") for d, n in zip(f.dtypes, f.start)] for _, f in folds]
         self.carries = self.start_scans(stage)
-        low, high = self.bounds(count)
+        low, high = self.low, self.high = self.bounds(count)
         with self.text.block(f"for from_k in range({low}, {high}, COLS):"):
             self.text.put("at_k = (from_k + tl.arange(0, COLS))[None, :].to(INDEX)")
             self.text.put(f"in_k = at_k < {high}")
@@ -149,14 +167,15 @@ class Sweeps(Nest):
             found = self.run(stage.body, inner, self.along(place, "at_k"))
             for names, (_, fold), (_, value) in zip(held, folds, found):
                 self.gather(names, fold, value)
-        return {i.name: self.folded(fold, [self.s.wrap(d, n) for d, n in zip(fold.dtypes, names)], i, place)
-                for names, (i, fold) in zip(held, folds)}
+        return {i.name: self.folded(fold, self.gathered(names, fold), i, place) for names, (i, fold) in zip(held, folds)}
 
     def bounds(self, count) -> tuple:
-        """The range of a program's sweep."""
+        """The range of a program's sweep. Programs begin in order: every second sweep goes backwards, so that it meets first
+        what the kernel or the sweep before has read or written last, which is still near."""
         if self.part is None:
             return "0", count
-        self.text.put("at_part = tl.program_id(1).to(INDEX)")
+        number = "tl.program_id(1)" if self.part % 2 else "(PARTS - 1 - tl.program_id(1))"
+        self.text.put(f"at_part = {number}.to(INDEX)")
         self.text.put(f"n_part = tl.cdiv(tl.cdiv({count}, PARTS), COLS) * COLS")
         self.text.put("low_k = at_part * n_part")
         self.text.put(f"high_k = tl.minimum(low_k + n_part, {count})")
@@ -164,10 +183,19 @@ class Sweeps(Nest):
 
     def gather(self, names, fold, value):
         """Takes one tile into the held state."""
+        if fold.kind == SPREAD:
+            spread.gather(self, names, value)
+            return
         state = tuple(self.s.wrap(d, n) for d, n in zip(fold.dtypes, names))
         fresh = (value, self.s.wrap(dt.int64, self.text.let("at_k.to(tl.int64)"))) if fold.indexed else (value,)
         for name, old, new in zip(names, state, fold.combine(self.s, state, fresh)):
             self.text.put(f"{name} = tl.where(in_row & in_k, {new.ref}, {old.ref})")
+
+    def gathered(self, names, fold) -> tuple:
+        """The state of each row after a walk."""
+        if fold.kind == SPREAD:
+            return spread.of_lanes(self, names, fold)
+        return self.across(fold, [self.s.wrap(d, n) for d, n in zip(fold.dtypes, names)])
 
     def at_once(self, stage, env, place, folds, count) -> dict:
         """A sweep over whole rows: values stay for later sweeps."""
@@ -176,21 +204,25 @@ class Sweeps(Nest):
             self.text.put(f"in_k = at_k < {count}")
             self.known["k"] = self.along(place, "at_k")
         found = self.run(stage.body, dict(env), self.known["k"])
-        results = {}
+        results, sums = {}, {}          # (sums by the name of what they are of)
         for (i, fold), (_, value) in zip(folds, found):
+            if fold.kind == SPREAD:
+                results[i.name] = self.named(spread.of_row(self, fold, value, sums.get(value.ref), count), _ROW)
+                continue
             fresh = (value, self.s.wrap(dt.int64, self.text.let("at_k.to(tl.int64)"))) if fold.indexed else (value,)
             state = []
             for v, nothing in zip(fresh, fold.start):
                 name = self.text.let(f"tl.where(in_row & in_k, {v.ref}, {filled('ROWS, COLS', v.dtype, nothing)})")
                 state.append(self.s.wrap(v.dtype, name))
-            results[i.name] = self.folded(fold, state, i, place)
+            results[i.name] = self.folded(fold, self.across(fold, state), i, place)
+            if fold.kind == "sum":
+                sums[value.ref] = results[i.name]
         return results
 
     # Folding a tile to a value per row.
 
-    def folded(self, fold, state, i, place) -> Val:
-        """The result of a reduction from the tile of its states; in a part, it is left in memory."""
-        kept = self.across(fold, state)
+    def folded(self, fold, kept, i, place) -> Val:
+        """The result of a reduction from the states of rows; in a part, they are left in memory."""
         if self.part is not None:
             for m, v in enumerate(kept):
                 ref = f"{v.ref}.to(tl.uint8)" if v.dtype is dt.bool_ else v.ref
@@ -199,7 +231,9 @@ class Sweeps(Nest):
         return self.named(self.s.cast(fold.result(kept), i.dtype), _ROW)
 
     def across(self, fold, state) -> tuple:
-        """States of one column from those of all."""
+        """States of rows from those of all columns."""
+        if fold.kind == SPREAD:
+            return spread.of_parts(self, fold, state)
         if fold.kind == "sum" and fold.dtype is not dt.bool_:
             name = self.text.let(f"tl.sum({state[0].ref}, 1)[:, None]", "v")
             return (self.s.wrap(fold.dtype, self._back(fold.dtype, name)),)
@@ -236,21 +270,40 @@ class Sweeps(Nest):
             self.text.helpers[name] = combine_text(name, wide)
         return name
 
-    def finish(self, stage, place) -> dict:
-        """The results of a sweep's parts, combined in order."""
-        kinds = {i.name: i.dtype for i in self.kernel.instructions()}
-        self.text.put("each_part = tl.arange(0, WIDTH)[None, :].to(INDEX)")
-        self.text.put("in_parts = in_row & (each_part < PARTS)")
+    def finish(self, stage, sweep) -> dict:
+        """The results of an earlier sweep."""
         found = {}
+        for i, kept in self.combined(stage, self.are_joined(sweep)):
+            found[i.name] = self.named(self.s.cast(self.fold_of(i).result(kept), i.dtype), _ROW)
+        return found
+
+    def join(self, stage):
+        """Leaves the states of rows."""
+        for i, kept in self.combined(stage, False):
+            for m, v in enumerate(kept):
+                ref = f"{v.ref}.to(tl.uint8)" if v.dtype is dt.bool_ else v.ref
+                self.text.put(f"tl.store(joined_{i.name}_{m} + ({self.row}), {ref}, in_row)")
+
+    def fold_of(self, i) -> Fold:
+        """The fold of a reduction."""
+        return Fold(i.attr, next(j.dtype for j in self.kernel.instructions() if j.name == i.args[0]))
+
+    def combined(self, stage, joined) -> list:
+        """(reduction, states of rows) of a sweep: of its parts, in order, or as they were left."""
+        if not joined:
+            self.text.put("each_part = tl.arange(0, WIDTH)[None, :].to(INDEX)")
+            self.text.put("in_parts = in_row & (each_part < PARTS)")
+        found = []
         for i in folds_of(stage):
-            fold = Fold(i.attr, kinds[i.args[0]])
-            state = []
+            fold, state = self.fold_of(i), []
             for m, (d, nothing) in enumerate(zip(fold.dtypes, fold.start)):
-                load = f"tl.load(state_{i.name}_{m} + (each_part * ({self.row_count}) + {self.row}), in_parts)"
+                load = f"tl.load(joined_{i.name}_{m} + ({self.row}), in_row)" if joined else \
+                    f"tl.load(state_{i.name}_{m} + (each_part * ({self.row_count}) + {self.row}), in_parts)"
                 value = self.text.let(f"{load} != 0" if d is dt.bool_ else load)
-                empty = filled("ROWS, WIDTH", d, nothing)
-                state.append(self.s.wrap(d, self.text.let(f"tl.where(in_parts, {value}, {empty})")))
-            found[i.name] = self.named(self.s.cast(fold.result(self.across(fold, state)), i.dtype), _ROW)
+                if not joined:
+                    value = self.text.let(f"tl.where(in_parts, {value}, {filled('ROWS, WIDTH', d, nothing)})")
+                state.append(self.s.wrap(d, value))
+            found.append((i, tuple(state) if joined else self.across(fold, state)))
         return found
 
     # Running folds.
@@ -339,6 +392,6 @@ def _names(values: Iterable) -> list:
     return [v.ref for v in values]
 
 
-def write(kernel: Kernel, numbers=frozenset(), columns=False, whole=False, part=None) -> Source:
-    """The kernel's file."""
-    return Sweeps(kernel, numbers, columns, whole, part).source()
+def write(kernel: Kernel, *how, **more) -> Source:
+    """The kernel's file; arguments are those of `Sweeps`."""
+    return Sweeps(kernel, *how, **more).source()

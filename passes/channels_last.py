@@ -1,0 +1,306 @@
+"""Networks on GPUs keep images with their channels last, where that saves turning them.
+
+    %1 = conv(%x, %w)        f32[8,64,9,9]           %1 = conv_last(turned(%x), turned(%w))      f32[8,9,9,64]
+    %2 = relu(%1)                                    %2 = relu(%1)
+    %3 = sum(%2, dim=(2, 3))                         %3 = sum(%2, dim=(1, 2))
+
+Tensor cores want channels side by side: kernels of windows of several pixels read images so, and windows of one pixel are then
+plain products of matrices (pixels, channels). Values that convolutions, elementwise work, joins and the like link are a region,
+which lies in one order: with channels last if convolutions would turn more bytes of it otherwise than what else reads or writes
+it costs. Everything outside meets such values through a view. Results of the graph are as before.
+"""
+
+from math import prod
+
+from ..ir import dtype as dt
+from ..ir.graph import Builder, Graph, Node, Value
+from ..ir.op import Reduce, Scalar
+from ..ir.ops import elementwise as ew
+from ..ir.ops.conv import conv, conv_input_grad, conv_weight_grad
+from ..ir.ops.conv_last import conv_last, conv_last_input_grad, conv_last_weight_grad
+from ..ir.ops.linalg import matmul
+from ..ir.ops.pool import avg_pool, avg_pool_grad
+from ..ir.ops.reduce import sum_
+from ..ir.ops.shape import cat, contiguous, expand, full, later, pad, permute, reshape, slice_
+from .codegen.triton import conv_last as kernels
+from .rewrite import prune
+
+_GRADIENTS = (conv_input_grad, conv_weight_grad)
+_CONVOLUTIONS = (conv, *_GRADIENTS)
+MOST_DIMS = 5
+_TURN = 2        # how often a turned image is gone over
+_MOVED = (cat, slice_, pad, later)
+
+
+def channels_last(graph: Graph, tf32: bool = False) -> Graph:
+    """The graph with channels last wherever that pays: in networks of 16-bit floats, and of float32 that convolutions may round
+    to TF32."""
+    kinds = (*dt.NARROW, dt.float32) if tf32 else dt.NARROW
+    nodes = [n for n in graph.nodes if n.op in _CONVOLUTIONS and n.output.dtype in kinds]
+    convs = {n: w for n in nodes if (w := _window(n)) is not None}
+    chosen = _Regions(graph, convs).chosen() if any(w.turns for w in convs.values()) else None
+    return _Turner(graph, convs, chosen).run() if chosen else graph
+
+
+class _Window:
+    """What a convolution that these kernels do reads and makes.
+
+    filters   their shape (outputs, channels, *kernel)
+    images    the images that it reads
+    around    these, and the image that it makes
+    point     whether its window is one pixel, which does not move
+    turns     whether it would turn its images
+    """
+
+    def __init__(self, node: Node, filters, big):
+        self.filters, self.point = filters, _is_point(node, filters)
+        self.images = node.inputs if node.op is conv_weight_grad else node.inputs[:1]
+        self.around = [*self.images, *([] if node.op is conv_weight_grad else [node.output])]
+        self.turns = kernels.pays(filters, 1, big.shape[0] * prod(big.shape[2:]))
+
+
+def _window(node) -> _Window | None:
+    """The window of a convolution that there are kernels for."""
+    params, x = node.params, node.inputs[0]
+    filters, big = (node.output.shape, node.inputs[1]) if node.op is conv_weight_grad else (node.inputs[1].shape, node.output)
+    shapes = [*filters, *x.shape, *node.output.shape]
+    fits = params["groups"] == 1 and x.ndim <= MOST_DIMS and all(type(n) is int and n > 0 for n in shapes)
+    window = zip(params["stride"], params["padding"], params["dilation"])
+    return _Window(node, filters, big) if fits and kernels.fits(x.dtype, filters[0], filters[1], window) else None
+
+
+def _is_point(node, filters) -> bool:
+    moved = [*node.params["padding"], [s - 1 for s in node.params["stride"]]]
+    return prod(filters[2:]) == 1 and not any(n for numbers in moved for n in numbers)
+
+
+def _spreads(value) -> bool:
+    """Whether a value has few elements of its own, so that any order of it costs nothing."""
+    node = value.node
+    return node is not None and (node.op in (expand, full) or (node.op is avg_pool_grad and _is_whole(node)))
+
+
+def _is_whole(node) -> bool:
+    """Whether the one window of a mean is the whole plane."""
+    params, shape = node.params, (node.inputs[0] if node.op is avg_pool else node.output).shape
+    return params["kernel"] == shape[2:] and not any(n for pair in params["padding"] for n in pair)
+
+
+def _is_linked(node) -> bool:
+    """Whether a node makes an image of images, element by element."""
+    return (type(node.op.lower) is Scalar or node.op in _MOVED) and not node.multi and node.output.ndim > 2
+
+
+def _is_sum(node) -> bool:
+    """Whether a node folds dims, in any order."""
+    return type(node.op.lower) is Reduce and not node.op.lower.kind.startswith("arg") and bool(node.params["dim"])
+
+
+def _images_of(node) -> list:
+    """The operands of a linked node that lie as its result does."""
+    values = [x for x in (node.inputs[:1] if node.op is later else node.inputs) if type(x) is Value]
+    return [x for x in values if x.ndim == node.output.ndim and not _spreads(x)]
+
+
+class _Regions:
+    """Which values have one order, and what it saves to have channels last there, in bytes."""
+
+    def __init__(self, graph, convs):
+        self.above: dict = {}
+        self.gains: dict = {}
+        for node in graph.nodes:
+            if _is_linked(node):
+                linked = [node.output, *_images_of(node)]
+            elif node in convs:
+                linked = convs[node].around
+            else:
+                continue
+            for x in linked[1:]:
+                self._join(self.find(x), self.find(linked[0]))
+        for node in graph.nodes:
+            self._count(node, convs.get(node))
+        for v in (*graph.inputs, *graph.results):
+            self._add(v, -_TURN)
+
+    def find(self, value):
+        """What stands for a value's region."""
+        top = value
+        while top in self.above:
+            top = self.above[top]
+        while value is not top:
+            self.above[value], value = top, self.above[value]
+        return top
+
+    def _join(self, one, other):
+        if one is not other:
+            self.above[one] = other
+
+    def chosen(self):
+        """A test of values, or None if none passes."""
+        good = {v for v, gain in self.gains.items() if gain > 0}
+        return (lambda value: self.find(value) in good) if good else None
+
+    def _add(self, value, times):
+        if type(value) is Value and value.ndim > 2 and not _spreads(value):
+            region, size = self.find(value), value.aval.size * value.dtype.itemsize
+            self.gains[region] = self.gains.get(region, 0) + times * (size if type(size) is int else 0)
+
+    def _count(self, node, window):
+        if window is not None:
+            for x in window.images if window.turns else ():
+                self._add(x, _TURN)
+        elif not (_is_linked(node) or _is_sum(node) or (node.op in (avg_pool, avg_pool_grad) and _is_whole(node))
+                  or node.op in (expand, full)):
+            for v in (*node.inputs, *node.outputs):
+                self._add(v, -_TURN)
+
+
+class _Turner:
+    """Copies a graph. Each value is there plainly, with channels last, or both, the second made when it is asked for."""
+
+    def __init__(self, graph, convs, chosen):
+        self.graph, self.convs, self.chosen = graph, convs, chosen
+        self.b = Builder(graph.name)
+        self.plain: dict = self.b.copy_inputs(graph)
+        self.last: dict = {}          # {value: with channels last}
+        self.filters: dict = {}       # {weight: in the order of `conv_last`}
+        self.turned = {x for w in convs.values() for x in w.images}
+
+    def run(self) -> Graph:
+        """The new graph."""
+        for node in self.graph.nodes:
+            with self.b.at(node.line):
+                if not self._visit(node):
+                    operands = [self.as_plain(x) if type(x) is Value else x for x in node.inputs]
+                    self.plain.update(zip(node.outputs, self.b.copy(node, operands).outputs))
+        for v in self.graph.results:
+            self.as_plain(v)
+        return prune(self.b.finish_like(self.graph, self.plain))
+
+    def _visit(self, node) -> bool:
+        """Puts a node's results where channels lie last; whether that was done."""
+        if node in self.convs:
+            return self._conv(node, self.convs[node])
+        if _is_linked(node):
+            return self.chosen(node.output) and self._linked(node)
+        if _is_sum(node):
+            return node.inputs[0].ndim > 2 and self.chosen(node.inputs[0]) and self._sum(node)
+        if node.op is avg_pool:
+            return _is_whole(node) and self.chosen(node.inputs[0]) and self._mean(node)
+        return node.op is avg_pool_grad and _is_whole(node) and self._mean_grad(node)
+
+    # Values.
+
+    def as_plain(self, value):
+        """A value as it was in the graph."""
+        if value not in self.plain:
+            made = permute(self.last[value], dims=_to_plain(value.ndim))
+            self.plain[value] = made
+        return self.plain[value]
+
+    def as_last(self, value):
+        """A value with its channels last: in memory if a convolution reads it, else perhaps a view."""
+        if value not in self.last:
+            made = permute(self.plain[value], dims=_to_last(value.ndim))
+            self.last[value] = contiguous(made) if value in self.turned else made
+        return self.last[value]
+
+    def as_filters(self, value):
+        """A weight with its channels last."""
+        if value not in self.filters:
+            w, order = self.as_plain(value), _to_last(value.ndim)
+            shape = tuple([w.shape[d] for d in order])
+            made = reshape(w, shape=shape) if prod(shape[1:-1]) == 1 else contiguous(permute(w, dims=order))
+            self.filters[value] = made
+        return self.filters[value]
+
+    # Nodes.
+
+    def _linked(self, node) -> bool:
+        ndim, params = node.output.ndim, node.params
+        if any(type(x) is Value and x.ndim != ndim for x in node.inputs[:1 if node.op in _MOVED else None]):
+            return False
+        if node.op is later:
+            after = node.inputs[1]
+            operands = [self.as_last(node.inputs[0]), self.last[after] if after in self.last else self.as_plain(after)]
+        else:
+            operands = [self.as_last(x) if type(x) is Value and x.ndim == ndim else
+                        self.as_plain(x) if type(x) is Value else x for x in node.inputs]
+        if node.op in (cat, slice_):
+            params = params | {"dim": _to_last(ndim).index(params["dim"] % ndim)}
+        elif node.op is pad:
+            params = params | {side: tuple([params[side][d] for d in _to_last(ndim)]) for side in ("low", "high", "interior")}
+        self.last[node.output] = self.b.append(node.op, operands, params)
+        return True
+
+    def _sum(self, node) -> bool:
+        x, params = node.inputs[0], node.params
+        order = _to_last(x.ndim)
+        dims = [d % x.ndim for d in params["dim"]]
+        made = self.b.append(node.op, [self.as_last(x)], params | {"dim": tuple(sorted([order.index(d) for d in dims]))})
+        if params["keepdim"]:
+            self.plain[node.output] = permute(made, dims=_to_plain(x.ndim))
+        else:
+            left = [d for d in order if d not in dims]
+            same = left == sorted(left)
+            self.plain[node.output] = made if same else permute(made, dims=tuple([left.index(d) for d in sorted(left)]))
+        return True
+
+    def _mean(self, node) -> bool:
+        """The mean of planes, divided in the accumulator's type."""
+        x, divisor = self.as_last(node.inputs[0]), node.params["divisor"]
+        wide = dt.accumulator(x.dtype)
+        total = sum_(ew.cast(x, dtype=wide) if wide is not x.dtype else x, dim=tuple(range(1, x.ndim - 1)), keepdim=True)
+        mean = ew.div(total, float(prod(x.shape[1:-1]) if divisor is None else divisor))
+        mean = ew.cast(mean, dtype=x.dtype) if wide is not x.dtype else mean
+        self.plain[node.output] = permute(mean, dims=_to_plain(x.ndim))
+        return True
+
+    def _mean_grad(self, node) -> bool:
+        """The share of each pixel, spread over its plane."""
+        g, divisor, shape = self.as_plain(node.inputs[0]), node.params["divisor"], node.output.shape
+        wide = dt.accumulator(g.dtype)
+        count = float(prod(shape[2:]) if divisor is None else divisor)
+        share = ew.div(ew.cast(g, dtype=wide) if wide is not g.dtype else g, count)
+        self.plain[node.output] = expand(ew.cast(share, dtype=g.dtype) if wide is not g.dtype else share, shape=shape)
+        return True
+
+    def _conv(self, node, window) -> bool:
+        if not self.chosen(window.images[0]):
+            return False
+        params = {name: node.params[name] for name in ("stride", "padding", "dilation")}
+        if node.op is conv_weight_grad:
+            x, g = [self.as_last(v) for v in node.inputs]
+            made = conv_last_weight_grad(x, g, size=node.params["size"], **params)
+            alike, shape = prod(node.params["size"]) == 1, node.output.shape
+            self.plain[node.output] = reshape(made, shape=shape) if alike else permute(made, dims=_to_plain(made.ndim))
+        elif window.point and node.output.dtype in dt.NARROW:
+            self._product(node)
+        elif node.op is conv:
+            x, w, bias = node.inputs
+            beside = None if bias is None else self.as_plain(bias)
+            self.last[node.output] = self.b.call(conv_last, self.as_last(x), self.as_filters(w), beside, **params)
+        else:
+            g, w = node.inputs
+            params["size"] = node.params["size"]
+            self.last[node.output] = conv_last_input_grad(self.as_last(g), self.as_filters(w), **params)
+        return True
+
+    def _product(self, node):
+        """Windows of one pixel: a product of matrices of pixels and channels. (Those of float32 may round otherwise.)"""
+        x, w = self.as_last(node.inputs[0]), self.as_plain(node.inputs[1])
+        w = reshape(w, shape=w.shape[:2])
+        y = matmul(reshape(x, shape=(prod(x.shape[:-1]), x.shape[-1])), permute(w, dims=(1, 0)) if node.op is conv else w)
+        if node.op is conv and node.inputs[2] is not None:
+            y = ew.add(y, expand(self.as_plain(node.inputs[2]), shape=y.shape))
+        self.last[node.output] = reshape(y, shape=(*x.shape[:-1], y.shape[1]))
+
+
+def _to_last(ndim) -> tuple:
+    """The dims in order, channels last."""
+    return (0, *range(2, ndim), 1)
+
+
+def _to_plain(ndim) -> tuple:
+    """The way back."""
+    return (0, ndim - 1, *range(1, ndim - 1))
