@@ -128,13 +128,14 @@ class Language:
 
     @staticmethod
     def associative_scan(x, axis, combine):
-        out, step, n = x.a.copy(), 1, x.shape[axis]
-        assert axis == x.a.ndim - 1
-        while step < n:
-            made = combine(Tile(out[..., :-step]), Tile(out[..., step:])).a
-            out = np.concatenate([out[..., :step], made], axis)
+        many = isinstance(x, tuple)
+        out, step = [t.a.copy() for t in (x if many else (x,))], 1
+        assert axis == out[0].ndim - 1
+        while step < out[0].shape[axis]:
+            made = combine(*[Tile(a[..., :-step]) for a in out], *[Tile(a[..., step:]) for a in out])
+            out = [np.concatenate([a[..., :step], t.a], axis) for a, t in zip(out, made if many else (made,))]
             step *= 2
-        return Tile(out)
+        return tuple(map(Tile, out)) if many else Tile(out[0])
 
     @staticmethod
     def sort(x):

@@ -2,7 +2,7 @@
 
 from ...ir import dtype as dt
 from ...ir.kernel import SWEEP, Kernel, Stage
-from .scalars import Builder
+from .scalars import Builder, apply
 
 
 def folds_of(stage: Stage) -> list:
@@ -36,18 +36,19 @@ _NO_INDEX = (1 << 63) - 1
 
 
 class Fold:
-    """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values."""
+    """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values that are not complex."""
 
     def __init__(self, kind: str, dtype):
         self.kind, self.dtype = kind, dtype
         self.indexed = kind.startswith("arg")
-        self.dtypes = (dtype, dt.int64) if self.indexed else (dtype,)
+        parts = (dt.PARTS[dtype],) * 2 if dtype.is_complex else (dtype,)
+        self.dtypes = (dtype, dt.int64) if self.indexed else parts
 
     @property
     def start(self) -> tuple:
         """The state before the first element, as Python numbers."""
         first = _IDENTITY[self.kind](self.dtype)
-        return (first, _NO_INDEX) if self.indexed else (first,)
+        return (first, _NO_INDEX) if self.indexed else (first, 0) if self.dtype.is_complex else (first,)
 
     def identity(self, s: Builder) -> tuple:
         """The state before the first element."""
@@ -57,6 +58,8 @@ class Fold:
         """The fold of two states, `a` the earlier."""
         if self.indexed:
             return self._better(s, a, b)
+        if self.dtype.is_complex:
+            return s.parts(apply(s, {"sum": "add", "prod": "mul"}[self.kind], s.whole(*a), s.whole(*b)))
         x, y = a[0], b[0]
         if self.kind == "sum":
             return (x | y if self.dtype is dt.bool_ else x + y,)
@@ -83,6 +86,10 @@ class Fold:
         take = wins | (ties & (j < i))
         return s.select(take, y, x), s.select(take, j, i)
 
-    def result(self, state):
+    def state(self, s, value) -> tuple:
+        """The state of one value, but for its index."""
+        return s.parts(value) if self.dtype.is_complex else (value,)
+
+    def result(self, s, state):
         """The value of the reduction."""
-        return state[1] if self.indexed else state[0]
+        return s.whole(*state) if self.dtype.is_complex else state[1] if self.indexed else state[0]

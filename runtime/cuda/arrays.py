@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...ir import dtype as dt
 from ...ir.numeric import as_kind
 from ..device_array import DeviceArray
 from . import streams
@@ -47,3 +48,9 @@ def fill(array: DeviceArray, value):
         driver.cuMemsetD32Async(array.pointer, int(word), array.nbytes // 4, stream.handle)
     else:
         array.backend.write(array, pattern[0].item())
+
+
+def as_reals(x: DeviceArray) -> DeviceArray:
+    """The parts of contiguous complex numbers, beside each other in one dim."""
+    half = dt.PARTS[dt.from_numpy(x.dtype)].np
+    return x.look((2 * x.size,), (half.itemsize,), 0, half)

@@ -13,6 +13,7 @@ from . import (
     attentions,
     checks,
     classes,
+    complexes,
     convolutions,
     draws,
     eager,
@@ -35,7 +36,7 @@ from . import driver as library
 from .traced import Sized, Traced
 
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, integers, scans,
-                sliding):
+                sliding, complexes):
     eager.OWN.update(_module.OPERATORS)
 count = contexts.count
 why_not = library.why_not

@@ -17,6 +17,7 @@ from ...ir.aval import Aval
 from ...ir.errors import DeviceError
 from ...ir.graph import Builder, Graph
 from ...ir.op import Op
+from ...ir.ops.complexes import complex_
 from ...ir.ops.elementwise import cast, ne, where
 from ...ir.ops.families import NUMBERS
 from ...ir.ops.place import place
@@ -76,7 +77,7 @@ def run(op: Op, inputs, params, device=None):
     if graph is None:
         results = [empty(device, a.shape, a.dtype.np) for a in taken]
         return tuple(results) if many else results[0]
-    results = graph.run([_as_stored(inputs[i]) for i in taken])
+    results = graph.run([_as_stored(inputs[i]) if type(i) is int else _part(inputs[i[0]], i[1]) for i in taken])
     return tuple(results) if many else results[0]
 
 
@@ -113,13 +114,11 @@ def _remember(key, plan):
 def _planned(op, inputs, params):
     """(graph, which inputs it takes, whether it gives several results), _ON_HOST or _IN_ORDER; for results without elements
     (None, what they are like, whether they are several)."""
-    if any(isinstance(x, DeviceArray) and x.dtype.kind == "c" for x in inputs):
-        return _ON_HOST         # no kernel computes with complex numbers, nor what they are composed of
     b = Builder(f"eager_{op.name}")
     like = _like(inputs)
     wide = like in LOW and "exact" in op.traits and any(isinstance(x, NUMBERS) for x in inputs)
     operands: list[Any] = []
-    taken: list[int] = []
+    taken: list[Any] = []           # inputs by number, parts of complex ones as (number, which)
     numbers: list[int] = []
     for i, x in enumerate(inputs):
         if x is None or type(x) is bool:
@@ -129,11 +128,16 @@ def _planned(op, inputs, params):
         if isinstance(x, DeviceArray):
             v = _stored(b, f"x{i}", x)
             operands.append(b.append(cast, (v,), {"dtype": dt.float32}) if wide and v.dtype in LOW else v)
-        elif isinstance(x, complex) or (isinstance(x, np.ndarray) and (x.ndim or x.dtype.kind == "c")):
+        elif isinstance(x, np.ndarray) and x.ndim:
             return _ON_HOST
         else:
-            numbers.append(len(taken) - 1)
             kind = dt.from_numpy(x.dtype) if isinstance(x, np.ndarray) else dt.float32 if wide else like
+            if kind.is_complex:
+                taken[-1:] = [(i, "real"), (i, "imag")]
+                numbers += range(len(taken) - 2, len(taken))
+                operands.append(b.append(complex_, [b.input(f"x{i}{n}", Aval((), dt.PARTS[kind])) for _, n in taken[-2:]], {}))
+                continue
+            numbers.append(len(taken) - 1)
             number = b.input(f"x{i}", Aval((), kind))
             if wide and kind is dt.float32:         # the number that the lower precision has
                 number = b.append(cast, (b.append(cast, (number,), {"dtype": like}),), {"dtype": kind})
@@ -146,7 +150,7 @@ def _planned(op, inputs, params):
         out = b.append(cast, (out,), {"dtype": like})
     outs = out if many else (out,)
     graph = pipeline.run(b.finish(outs), PASSES)
-    if any(n.op is op and not can_fuse(n) for n in graph.nodes):
+    if any(n.op is op and not can_fuse(n, True) for n in graph.nodes):
         return _ON_HOST
     made = DeviceGraph(graph, run, frozenset(range(len(outs))), frozenset(numbers))
     if any(type(s) is CallStep and s.node.op is op for s in made.plan.steps):       # which would come here again
@@ -199,6 +203,11 @@ def _as_stored(x):
         return contiguous(x)
     reach = 1 + sum((n - 1) * (s // x.itemsize) for n, s in zip(x.shape, x.strides))
     return x.look((reach,), (x.itemsize,))
+
+
+def _part(x, name) -> float:
+    """A part of a number: an array of the host without dims, or Python's."""
+    return getattr(x.item() if isinstance(x, np.ndarray) else x, name)
 
 
 def _of_nothing(op, inputs, params, device):

@@ -1,0 +1,168 @@
+"""Complex numbers on a CUDA device, on the mock driver: values, infinities and gradients are the CPU's, eager and traced, and
+nothing of it touches the host.
+"""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+from ingot import jit
+from ingot.ir.op import OPS
+from ingot.passes.codegen import scalars
+from ingot.runtime.cuda import eager
+from test_complex import GRADIENTS, LINALG, pairs
+
+KINDS = ("complex64", "complex128")
+SPECIAL = (0.0, -0.0, 1.0, -2.5, float("inf"), float("-inf"), float("nan"), 1e-30)
+# Where numpy's answer is a libm's, and every libm has its own (powers of infinite size, their signs; 0 to a power of nan).
+UNSAID = {"pow"}
+
+
+@pytest.fixture(autouse=True)
+def cuda():
+    with mock_cuda.installed() as mock:
+        yield mock
+
+
+@pytest.fixture(autouse=True)
+def _nothing_on_the_host(monkeypatch):
+    def refused(op, inputs, params, device):
+        raise AssertionError(f"{op.name} runs on the host")
+
+    monkeypatch.setattr(eager, "on_host", refused)
+
+
+def numbers(kind, *shape, seed=0):
+    rng = np.random.default_rng([seed, *shape])
+    return ingot.tensor((rng.standard_normal(shape) + 1j * rng.standard_normal(shape)).astype(kind))
+
+
+def near(got, want, tolerance, name=""):
+    assert got.is_cuda and got.dtype is want.dtype and got.shape == want.shape, name
+    np.testing.assert_allclose(got.detach().cpu().numpy(), want.detach().numpy(), rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+def agree(f, *args, tolerance=2e-5):
+    """Holds f of tensors on the device to f of them."""
+    with np.errstate(all="ignore"):
+        want, got = f(*args), f(*[a.cuda() for a in args])
+    for i, (w, g) in enumerate(zip(*[x if isinstance(x, (tuple, list)) else [x] for x in (want, got)], strict=True)):
+        near(g, w, tolerance, str(i))
+
+
+def arity(name):
+    return len(inspect.signature(scalars.COMPLEX[name]).parameters) - 1
+
+
+FUNCTIONS = sorted(n for n in scalars.COMPLEX if n in OPS and n not in ("complex", "where", "cast"))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions_are_those_of_numpy(name):
+    """Of usual numbers; and of infinities, nan and zeros, but for the sign of what has none."""
+    for kind, tolerance in zip(KINDS, (2e-5, 1e-9)):
+        given = [numbers(kind, 41, seed=i) for i in range(arity(name))]
+        agree(OPS[name], *given, tolerance=tolerance)
+    if name in UNSAID:
+        return
+    grid = np.array([complex(a, b) for a in SPECIAL for b in SPECIAL])
+    given = [grid] if arity(name) == 1 else [np.repeat(grid, len(grid)), np.tile(grid, len(grid))]
+    agree(OPS[name], *map(ingot.tensor, given), tolerance=1e-9)
+
+
+MOVES = {
+    "numbers": lambda z, w: [z * 2, 2j * z, 1 / z, z + 1, z - (1 - 2j), z ** 2, z ** 3, (2 + 1j) ** w],
+    "strides": lambda z, w: [z.T * w.T, z.reshape(-1)[::2].exp(), z[:, 1:] - w[:, :1], z.T.contiguous(), z[::2].conj()],
+    "sums": lambda z, w: [z.sum(), z.sum(0), z.mean(1), z.prod(1), z.prod(), z.var(), w.std(1), z.expand(2, 3, 5).sum((0, 2)),
+                          z.cumsum(0), z.cumsum(1), z.cumprod(1), z.any(), z.all(1), ingot.linalg.vector_norm(z), z.norm()],
+    "choice": lambda z, w: [ingot.where(z.real > 0, z, w), ingot.where(z.real > 0, z, 0), z.masked_fill(z.imag > 0, 3j),
+                            z == w, z != z, z.isfinite(), ingot.logical_and(z, w)],
+    "places": lambda z, w: [
+        ingot.cat([z, w], 1), z[:, z.new_tensor([0, 2]).real.long()], z.gather(1, at(z)), z.scatter(1, at(z), w),
+        z.scatter_add(1, at(z) * 0, w), z.clone().index_put((at(z)[:, 0] % 3,), w, accumulate=True), z.flip(0), z.roll(1, 0),
+        ingot.nn.functional.pad(z, (1, 2)), ingot.stack([z, w]), z.repeat(2, 1), ingot.tril(z), z.diagonal()],
+    "fills": lambda z, w: [ingot.full((2, 3), 1 - 1j, device=z.device), z.clone().fill_(2j), ingot.zeros_like(z),
+                           ingot.ones_like(z), ingot.eye(3, dtype=z.dtype, device=z.device), z.new_tensor([1j])],
+    "kinds": lambda z, w: [z.real.to(z.dtype), z.real.long().to(z.dtype), z.to(ingot.bool), z.to(ingot.complex128) * w,
+                           z.to(ingot.complex64), z.imag.half().to(ingot.complex64)],
+    "products": lambda z, w: [z @ w.T, z.T.conj() @ w, z[0] @ w[0], ingot.einsum("ij,kj->ik", z, w), ingot.vdot(z[0], w[0]),
+                              z[None].expand(4, 3, 5) @ w.T, ingot.outer(z[0], w[1]), z.mH @ w],
+    "writes": lambda z, w: [written(z.clone(), w)],
+    "nothing": lambda z, w: [z[:0] * w[:0], z[:0].sum(0), z[:, :0].prod(1), z[:0] @ w.T, z[:, :0] @ w[:, :0].T, z[:0].exp()],
+    "parts": lambda z, w: [ingot.view_as_real(z), ingot.view_as_real(z.T), ingot.view_as_complex(ingot.view_as_real(z) * 2),
+                           ingot.polar(z.abs(), w.angle()), z.sgn(), ingot.complex(z.real, w.imag)],
+}
+
+
+def at(z):
+    return ingot.tensor([[0, 4], [3, 1], [2, 0]]).to(z.device)
+
+
+def written(z, w):
+    z[0] = 1j
+    z[1:, ::2] = w[1:, ::2]
+    z.mul_(w).add_(2)
+    return z
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", MOVES)
+def test_what_is_made_of_complex_tensors(name, kind):
+    agree(MOVES[name], numbers(kind, 3, 5), numbers(kind, 3, 5, seed=1), tolerance=2e-5 if kind == "complex64" else 1e-11)
+
+
+def test_rows_of_every_length_are_summed():
+    for n in (1, 33, 9001, 40000):
+        agree(lambda z: [z.sum(), z.mean(0, keepdim=True)], numbers("complex64", n), tolerance=2e-4)
+    agree(lambda z: [z.sum(0), z.prod(0)], numbers("complex64", 70, 5), tolerance=1e-3)
+
+
+def test_draws_are_the_cpus():
+    for draw in (ingot.randn, ingot.rand):
+        ingot.manual_seed(1)
+        want = draw(7, dtype=ingot.complex64)
+        ingot.manual_seed(1)
+        near(draw(7, dtype=ingot.complex64, device="cuda"), want, 1e-6)
+
+
+def weighed(out):
+    """A real number that depends on all of a result."""
+    flat = ingot.view_as_real(out) if out.is_complex() else out
+    weights = np.random.default_rng(5).standard_normal(tuple(flat.shape))
+    return (flat * ingot.tensor(weights).to(flat.device)).sum()
+
+
+PROGRAMS = sorted(n for n in set(GRADIENTS) - set(LINALG) - {"rotary"} if "fft" not in n and "spectral" not in n)
+
+
+def gradients(name, device):
+    leaves = [ingot.tensor(pairs(2, 3, seed=s)).to(device).requires_grad_() for s in (0, 1)]
+    out = GRADIENTS[name](*map(ingot.view_as_complex, leaves))
+    return (out, *ingot.autograd.grad(weighed(out), leaves, allow_unused=True))
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_gradients_are_the_cpus(name):
+    for want, got in zip(gradients(name, "cpu"), gradients(name, "cuda")):
+        assert (want is None) == (got is None)
+        if want is not None:
+            near(got, want, 1e-10)
+
+
+@pytest.mark.parametrize("name", ["mul", "power", "matmul", "angle", "prod", "cumsum", "index", "norm", "written", "numbers"])
+def test_traced_is_eager(name):
+    def step(*leaves):
+        leaves = [x.clone().requires_grad_() for x in leaves]
+        out = GRADIENTS[name](*map(ingot.view_as_complex, leaves))
+        return (out, *ingot.autograd.grad(weighed(out), leaves, allow_unused=True))
+
+    args = [ingot.tensor(pairs(2, 3, seed=s)).cuda() for s in (0, 1)]
+    want, traced = step(*args), jit.trace(step)
+    for _ in range(4):
+        for a, b in zip(traced(*args), want):
+            assert (a is None) == (b is None)
+            if a is not None:
+                near(a, b.cpu(), 1e-12)
