@@ -82,7 +82,8 @@ MOVES = {
                             z == w, z != z, z.isfinite(), ingot.logical_and(z, w)],
     "places": lambda z, w: [
         ingot.cat([z, w], 1), z[:, z.new_tensor([0, 2]).real.long()], z.gather(1, at(z)), z.scatter(1, at(z), w),
-        z.scatter_add(1, at(z) * 0, w), z.clone().index_put((at(z)[:, 0] % 3,), w, accumulate=True), z.flip(0), z.roll(1, 0),
+        z.scatter_add(1, at(z) * 0, w), z.scatter_reduce(1, at(z) * 0, w, "prod"),
+        z.clone().index_put((at(z)[:, 0] % 3,), w, accumulate=True), z.flip(0), z.roll(1, 0),
         ingot.nn.functional.pad(z, (1, 2)), ingot.stack([z, w]), z.repeat(2, 1), ingot.tril(z), z.diagonal()],
     "fills": lambda z, w: [ingot.full((2, 3), 1 - 1j, device=z.device), z.clone().fill_(2j), ingot.zeros_like(z),
                            ingot.ones_like(z), ingot.eye(3, dtype=z.dtype, device=z.device), z.new_tensor([1j])],

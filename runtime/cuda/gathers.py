@@ -66,13 +66,17 @@ def _move(x, rows, out, groups, height, columns, put):
 
 
 def merge_rows(x, rows, out, groups, height, columns, mode):
-    """Joins x[o, p, c] to out[o, rows[p], c], for one p after the other; parts of complex numbers each by themselves."""
-    if out.dtype.kind == "c":
+    """Joins x[o, p, c] to out[o, rows[p], c], for one p after the other; parts of complex numbers are joined by
+    themselves unless they are multiplied."""
+    if out.dtype.kind == "c" and mode != "mul":
         x, out, columns = as_reals(x), as_reals(out), 2 * columns
     keys = rows.look((1, rows.size), (rows.nbytes, 8), 0, np.dtype(np.uint64))
     keys, order = sorted_keys(keys, max(1, (height - 1).bit_length()))
     sizes = {"P": rows.size, "R": height, "C": columns}
-    launch(out.device, text.merged(dt.from_numpy(out.dtype), mode), (x, order, keys, out), sizes,
+    kind = dt.from_numpy(out.dtype)
+    if kind.is_complex:
+        x, out = as_reals(x), as_reals(out)
+    launch(out.device, text.merged(kind, mode), (x, order, keys, out), sizes,
            text.tile(rows.size, columns, groups))
 
 
@@ -191,8 +195,8 @@ def gather(inputs, params, device):
 def scatter(inputs, params, device):
     """x with values written, added or otherwise joined at one index for each along a dim."""
     x, at, src = inputs
-    if not _all_there(inputs) or not x.ndim or (x.dtype.kind == "c" and params["mode"] == "mul"):
-        return NotImplemented           # (products of complex numbers are none of their parts)
+    if not _all_there(inputs) or not x.ndim:
+        return NotImplemented
     out = contiguous(x).copy()
     if at.size:
         rows = _along("scatter", device, x.shape, at, params["dim"])
