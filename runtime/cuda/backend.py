@@ -17,6 +17,7 @@ from . import (
     convolutions,
     draws,
     eager,
+    fourier,
     gathers,
     integers,
     moves,
@@ -36,7 +37,7 @@ from . import driver as library
 from .traced import Sized, Traced
 
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, integers, scans,
-                sliding, complexes):
+                sliding, complexes, fourier):
     eager.OWN.update(_module.OPERATORS)
 count = contexts.count
 why_not = library.why_not
