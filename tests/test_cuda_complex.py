@@ -98,6 +98,46 @@ MOVES = {
 }
 
 
+F = ingot.nn.functional
+MORE = {
+    "convolutions": lambda z, w: [
+        F.conv1d(z[None], w[:2, None, :2].expand(2, 3, 2)), F.conv2d(z[None, None], w[None, None, :2, :2], z[0, :1], padding=1),
+        F.conv_transpose1d(z[None], w[:, None, :2]), F.conv1d(z[None], w[:, None, :2], groups=3)],
+    "sums of exponentials": lambda z, w: [z.logsumexp(1), (z + 1000).logsumexp((0, 1))],
+    "activations": lambda z, w: [F.silu(z), F.normalize(z), z.sigmoid(), F.dropout(z, 0.0)],
+    "borders": lambda z, w: [F.pad(z[None], (1, 2), mode=m) for m in ("circular", "reflect", "replicate")],
+    "windows": lambda z, w: [z.unfold(1, 2, 1), z.unfold(1, 3, 2), z.as_strided((2, 3), (1, 2)), z.diff()],
+    "steps": lambda z, w: [z.lerp(w, 0.3), ingot.addcmul(z, z, w, value=2j), z.addcdiv(z, w, value=0.5), z.float_power(2)],
+    "matrices": lambda z, w: [
+        ingot.addmm(z @ w.mT, z, w.mT, beta=2, alpha=1j), ingot.baddbmm(z[None], z[None, :, :3], w[None]), F.linear(z, w),
+        ingot.kron(z, w), ingot.linalg.matrix_power(z[:, :3], 3), ingot.tensordot(z, w, dims=2),
+        ingot.bmm(z[None], w[None].mT)],
+    "places": lambda z, w: [z[z.abs() > 1], z.masked_scatter(z.abs() > 1, w), z.take(z.new_tensor([1, 5]).real.long()),
+                            z.index_add(0, at(z)[:, 0] % 3, w), F.embedding(at(z) % 3, z), z.rot90(), ingot.block_diag(z, w)],
+    "losses": lambda z, w: [F.mse_loss(z, w), ingot.cdist(z, w), ingot.linalg.norm(z), z.abs().pow(2).mean()],
+    "batches": lambda z, w: [ingot.vmap(lambda a, b: a * b.conj().sum())(z, w)],
+}
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_functions_of_the_api(name):
+    """Values, and gradients where they have some."""
+    args = numbers("complex64", 3, 5), numbers("complex64", 3, 5, seed=1)
+    agree(MORE[name], *args, tolerance=1e-4)
+
+    def slopes(*leaves):
+        leaves = [x.clone().requires_grad_() for x in leaves]
+        total = sum(weighed(out) for out in MORE[name](*leaves))
+        return [g for g in ingot.autograd.grad(total, leaves, allow_unused=True) if g is not None]
+
+    agree(slopes, *args, tolerance=2e-3)
+
+
+def test_places_of_what_is_not_zero():
+    agree(lambda z: [z.nonzero(), z.count_nonzero(1), z.isclose(z * 1), z.nan_to_num()],
+          ingot.tensor([[1, 0, 2j], [0, 0, 1 + 1j]]))
+
+
 def at(z):
     return ingot.tensor([[0, 4], [3, 1], [2, 0]]).to(z.device)
 
@@ -151,6 +191,29 @@ def test_gradients_are_the_cpus(name):
         assert (want is None) == (got is None)
         if want is not None:
             near(got, want, 1e-10)
+
+
+def test_pairs_of_what_nobody_reads_otherwise_are_no_copies(cuda):
+    """Rotations of positions are three kernels: the angles', the product's, and what follows in the dtype of the model."""
+    def rotated(x, angles):
+        z = ingot.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2)) * ingot.polar(ingot.ones_like(angles), angles)
+        return ingot.view_as_real(z).flatten(2).type_as(x)
+
+    def both(z):
+        z = z * 2
+        return z, ingot.view_as_real(z)
+
+    x, angles = ingot.randn(2, 5, 8).bfloat16().cuda(), ingot.randn(5, 4).cuda()
+    want, traced = rotated(x, angles), jit.trace(rotated)
+    traced(x, angles)
+    before, copies = len(cuda.launches), cuda.calls.get("cuMemcpyDtoDAsync_v2", 0)
+    assert ingot.equal(traced(x, angles).cpu(), want.cpu())
+    assert len(cuda.launches) == before + 3 and cuda.calls.get("cuMemcpyDtoDAsync_v2", 0) == copies
+    traced = jit.trace(both)
+    for _ in range(4):
+        z, parts = traced(numbers("complex64", 3).cuda())
+    parts += 1
+    near(z, numbers("complex64", 3) * 2, 1e-6)
 
 
 @pytest.mark.parametrize("name", ["mul", "power", "matmul", "angle", "prod", "cumsum", "index", "norm", "written", "numbers"])

@@ -54,3 +54,8 @@ def as_reals(x: DeviceArray) -> DeviceArray:
     """The parts of contiguous complex numbers, beside each other in one dim."""
     half = dt.PARTS[dt.from_numpy(x.dtype)].np
     return x.look((2 * x.size,), (half.itemsize,), 0, half)
+
+
+def as_pairs(x: DeviceArray) -> DeviceArray:
+    """The parts of contiguous complex numbers, in a last dim of 2."""
+    return as_reals(x).reshape(*x.shape, 2)

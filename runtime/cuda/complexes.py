@@ -1,4 +1,4 @@
-"""Complex numbers on a device, where they are no matter of single elements: as pairs, and in matrix products.
+"""Complex numbers on a device, where they are no matter of single elements: as pairs, in matrix products and convolutions.
 
 A matrix of complex numbers is, in memory, one of real numbers with twice the columns. Its product with another is a product
 of real matrices whose result is complex again, if each row of the other is there twice: as it is, and times i.
@@ -7,12 +7,13 @@ of real matrices whose result is complex again, if each row of the other is ther
 from ...ir import dtype as dt
 from ...ir.errors import DTypeError
 from ...ir.ops import complexes as co
+from ...ir.ops import conv as cv
 from ...ir.ops import elementwise as ew
 from ...ir.ops.linalg import matmul
 from ...ir.ops.shape import expand, iota, reshape
 from ..device_array import DeviceArray
-from . import products
-from .arrays import as_reals, empty
+from . import convolutions, products
+from .arrays import as_pairs, as_reals, empty
 from .eager import composed, contiguous, copied
 
 
@@ -23,8 +24,7 @@ def _columns_twice(x):
 
 def pairs(inputs, params, device):
     """One copy: that is how complex numbers lie in memory."""
-    x, = inputs
-    return as_reals(copied(x)).reshape(*x.shape, 2)
+    return as_pairs(copied(inputs[0]))
 
 
 def product(inputs, params, device):
@@ -51,4 +51,26 @@ def _rows_twice(y):
     return (reshape(found, shape=(*lead, 2 * rows, columns)),)
 
 
-OPERATORS = {co.pairs: pairs, matmul: product}
+def _by_parts(op, real_ones):
+    """A convolution, or a gradient of one, of complex numbers: four of their parts."""
+
+    def parts(x, y, bias=None, **params):
+        (a, b), (c, d) = [(co.real(v), co.imag(v)) for v in (x, y)]
+        none = (None,) if op is cv.conv else ()
+        found = co.complex_(ew.sub(op(a, c, *none, **params), op(b, d, *none, **params)),
+                            ew.add(op(a, d, *none, **params), op(b, c, *none, **params)))
+        if bias is not None:
+            column = reshape(bias, shape=(1, bias.shape[0], *[1] * (x.ndim - 2)))
+            found = ew.add(found, expand(column, shape=found.shape))
+        return (found,)
+
+    def run(inputs, params, device):
+        if not all(x is None or (isinstance(x, DeviceArray) and x.dtype.kind == "c" and x.size) for x in inputs):
+            return real_ones(inputs, params, device)
+        return composed(parts, inputs, params, device)[0]
+
+    return run
+
+
+_CONVOLUTIONS = (cv.conv, cv.conv_input_grad, cv.conv_weight_grad)
+OPERATORS = {co.pairs: pairs, matmul: product, **{op: _by_parts(op, convolutions.OPERATORS[op]) for op in _CONVOLUTIONS}}

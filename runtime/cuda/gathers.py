@@ -195,7 +195,7 @@ def gather(inputs, params, device):
 def scatter(inputs, params, device):
     """x with values written, added or otherwise joined at one index for each along a dim."""
     x, at, src = inputs
-    if not _all_there(inputs) or not x.ndim:
+    if not _all_there(inputs) or not x.ndim or (x.dtype.kind == "c" and params["mode"] in ("amax", "amin")):
         return NotImplemented
     out = contiguous(x).copy()
     if at.size:

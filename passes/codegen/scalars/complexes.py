@@ -450,12 +450,21 @@ def atanh(s, z):
 # Others.
 
 
-@_wide
-def sigmoid(s, z):
-    x, y = z
+def _logistic(s, x, y):
     re, im = _exp(s, -x, -y)
     one = s.const(dt.float64, 1.0)
     return _quotient(s, one, one - 1.0, 1.0 + re, im)
+
+
+@_wide
+def sigmoid(s, z):
+    return _logistic(s, *z)
+
+
+@_wide
+def silu(s, z):
+    """z sigmoid(z)."""
+    return _product(*z, *_logistic(s, *z))
 
 
 @_wide
