@@ -172,6 +172,26 @@ class Language:
         return Tile(out if acc is None else out + acc.a)
 
     @staticmethod
+    def join(a, b):
+        if a.dtype != b.dtype or a.shape != b.shape:
+            raise Fault(f"tl.join of {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+        return Tile(np.stack([a.a, b.a], -1))
+
+    @staticmethod
+    def split(x):
+        if x.shape[-1] != 2:
+            raise Fault(f"tl.split of {x.shape}")
+        return Tile(x.a[..., 0]), Tile(x.a[..., 1])
+
+    @staticmethod
+    def reshape(x, shape):
+        return Tile(x.a.reshape(shape))
+
+    @staticmethod
+    def permute(x, order):
+        return Tile(np.transpose(x.a, order))
+
+    @staticmethod
     def trans(x):
         return Tile(np.swapaxes(x.a, -1, -2))
 

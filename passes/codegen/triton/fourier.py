@@ -3,8 +3,11 @@
 Before a pass a row is transforms that stand one after the other, each of `length` places, of which the pass makes `radix` out
 of each: it loads the values that are length / radix apart, transforms them in registers (`butterflies.py`), turns each by its
 twiddle factor and puts it down where it was taken from. So neighbouring lanes read and write neighbours in all passes but the
-last, whose results go to their natural places. Between passes a row lies in memory (`t`), near the cores that work on it; all
-threads of a program have loaded before any of them stores, so a pass may write where it reads.
+last, whose results go to their natural places.
+
+Rows whose radices are powers of two stay in registers: between passes they are one tile whose dims change places, which the
+compiler does through shared memory. Others lie in memory between passes (`t`), near the cores that work on them; all threads of
+a program have loaded before any of them stores, so a pass may write where it reads.
 
 Rows of real numbers are rows of half as many complex ones (even places, odd places), whose frequencies are taken apart
 afterwards, or put together before.
@@ -61,14 +64,19 @@ class Transform:
         return prod(self.radices)
 
     @property
+    def held(self) -> bool:
+        """Whether rows stay in registers between passes."""
+        return all(r & (r - 1) == 0 for r in (*self.radices, self.items))
+
+    @property
     def waits(self) -> bool:
-        """Whether there is anything between passes."""
-        return len(self.radices) > 1 or self.writes == "halves"
+        """Whether rows lie in memory for a while."""
+        return (len(self.radices) > 1 and not self.held) or self.writes == "halves"
 
     @property
     def warps(self) -> int:
         """Warps of a program."""
-        return max(1, min(16, power_of_two(self.items * self.size // EACH) // 32))
+        return max(1, min(8, power_of_two(self.items * self.size // EACH) // 32))
 
     @property
     def name(self) -> str:
@@ -109,21 +117,28 @@ class _Writer:
     def write(self):
         """All passes."""
         how, length, table = self.how, self.how.size, 0
-        last = len(how.radices) - 1
+        last, values = len(how.radices) - 1, []
         self.text.put("program = tl.program_id(0).to(INDEX)")
         for number, radix in enumerate(how.radices):
-            across = how.across[0 if number == 0 else 2 if number == last else 1]
-            lane, mask, row = self.lanes(how.size // radix, across)
+            lane, mask, row = self.lanes(how.size // radix, self.across(number))
             near = length // radix
             place = lane if length == how.size else self.let(f"{lane} // {near} * {length} + {lane} % {near}")
-            if number == last and number:
+            if number == last and number and not how.held:
                 place = self.digits(lane)
-            values = [self.read(number, f"({place} + {j * near})", row, mask) for j in range(radix)]
+            if not number and how.held and how.reads == "halves":
+                values = [v for j in range(0, radix, FEW)
+                          for v in self.read_some(lane, j * near, near, min(radix, FEW), mask, row)]
+            elif not number or not how.held:
+                values = [self.read(number, f"({place} + {j * near})", row, mask) for j in range(radix)]
             values = transform(self.s, values)
             if number == last:
                 self.finish(values, lane, mask, row)
                 return
             values = self.twiddled(values, f"({lane} % {near})" if number else lane, near, table)
+            if how.held:
+                values = self.exchanged(values, number)
+                length, table = near, table + (radix - 1) * near
+                continue
             if number or how.stays == "x":
                 self.text.put("tl.debug_barrier()")
             for k, pair in enumerate(values):
@@ -133,6 +148,51 @@ class _Writer:
 
     def let(self, expression):
         return self.text.let(expression, "p")
+
+    def across(self, number) -> bool:
+        """Whether neighbouring lanes of a pass have neighbouring rows."""
+        return self.how.across[0 if number == 0 else 2 if number == len(self.how.radices) - 1 else 1]
+
+    # Between passes, in registers.
+
+    def exchanged(self, values, number) -> list:
+        """What the next pass takes, from the results of one: of each part a tile whose dims change places."""
+        how, radices = self.how, self.how.radices
+        sizes = {f"k{i}": r for i, r in enumerate(radices[:number + 1])} | {"j": radices[number + 1], "items": how.items}
+        sizes["n"] = how.size // prod(radices[:number + 2])
+        before = [f"k{i}" for i in range(number)]
+        source = [*self.beside([*before, "j", "n"], number), f"k{number}"]
+        is_last = number + 2 == len(radices)
+        found = [*before, f"k{number}"]
+        target = [*self.beside([*(found[::-1] if is_last else found), "n"], number + 1), "j"]
+        shape, order = [sizes[d] for d in source], [source.index(d) for d in target]
+        lanes = how.items * how.size // sizes["j"]
+        parts = []
+        for part in range(2):
+            tile = self.joined([self.s.stated(pair[part]) for pair in values], how.items * how.size // sizes[f"k{number}"])
+            turned_ = self.let(f"tl.permute(tl.reshape({tile}, {shape}), {order})")
+            parts.append(self.taken_apart(self.let(f"tl.reshape({turned_}, [{lanes}, {sizes['j']}])"), lanes, sizes["j"]))
+        return [tuple([self.s.wrap(how.part, x) for x in pair]) for pair in zip(*parts)]
+
+    def beside(self, dims, number) -> list:
+        """The dims of the lanes of a pass, with the rows where they belong."""
+        return [*dims, "items"] if self.across(number) else ["items", *dims]
+
+    def joined(self, tiles, lanes) -> str:
+        """Tiles as one, beside each other in a last dim."""
+        if len(tiles) < 2:
+            return tiles[0]
+        pair = f"tl.join({self.joined(tiles[::2], lanes)}, {self.joined(tiles[1::2], lanes)})"
+        return self.let(f"tl.reshape({pair}, [{lanes}, {len(tiles)}])")
+
+    def taken_apart(self, tile, lanes, count) -> list:
+        """The opposite."""
+        if count == 1:
+            return [self.let(f"tl.reshape({tile}, [{lanes}])")]
+        even, odd = self.text.name("p"), self.text.name("p")
+        self.text.put(f"{even}, {odd} = tl.split(tl.reshape({tile}, [{lanes}, {count // 2}, 2]))")
+        halves = [self.taken_apart(half, lanes, count // 2) for half in (even, odd)]
+        return [tile for pair in zip(*halves) for tile in pair]
 
     # Lanes.
 
@@ -184,6 +244,16 @@ class _Writer:
             return self.take("t", row, place, mask)
         pair = getattr(self, f"_{self.how.reads}")(self.let(place), row, mask)
         return pair[::-1] if self.how.inverse else pair
+
+    def read_some(self, lane, start, near, count, mask, row) -> list:
+        """Some of what the first pass takes, as one tile that is taken apart: much is done to each element, and compiling that
+        for each alone takes long."""
+        place = self.let(f"{lane}[:, None] + ({start} + {near} * tl.arange(0, {count})[None, :])")
+        rows = row if self.how.items == 1 else self.let(f"{row}[:, None]")
+        tiles = self.read(0, place, rows, self.let(f"{mask}[:, None]"))
+        lanes = self.how.items * self.how.size // self.how.radices[0]
+        parts = [self.taken_apart(x.ref, lanes, count) for x in tiles]
+        return [tuple([self.s.wrap(self.how.part, x) for x in pair]) for pair in zip(*parts)]
 
     def _complex(self, place, row, mask):
         return self.take("x", row, place, mask)
