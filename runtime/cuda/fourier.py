@@ -173,7 +173,8 @@ def transformed(x: DeviceArray, dim: int, inverse: bool, scale: float) -> Device
         return _in_one(x, empty(x.device, x.shape, x.dtype), dim, n, inverse, scale, "complex", "complex")
     if dim < x.ndim - 1:
         return _turned_back(transformed(_last(x, dim), x.ndim - 1, inverse, scale), dim)
-    return _as_matrix(x, *matrix(n, part), inverse, scale) if matrix(n, part) else _chirped(x, inverse, scale)
+    found = matrix(n, part)
+    return _as_matrix(x, found, inverse, scale) if found else _chirped(x, inverse, scale)
 
 
 def _last(x, dim):
@@ -187,9 +188,10 @@ def _turned_back(x, dim):
     return contiguous(x.transpose(*order[:dim], x.ndim - 1, *order[dim:]))
 
 
-def _as_matrix(x, columns, rows, inverse, scale):
+def _as_matrix(x, shape, inverse, scale):
     """Long rows: place r + rows * c is in row c of a matrix. Its columns are transformed and turned, then its rows, whose
     results go to the columns of what comes out."""
+    columns, rows = shape
     part, n, count = _part(x), columns * rows, x.size // (columns * rows)
     between, out = (empty(x.device, x.shape, x.dtype) for _ in range(2))
     first = text.Transform(part, radices(columns, RADIX[part]), inverse, 1.0, "complex", "turns",

@@ -3,6 +3,8 @@
 Eager operators come here as graphs of one node, traced code as graphs of many.
 """
 
+from typing import Any
+
 from ...ir.errors import IngotError
 from ...ir.graph import Graph, Value
 from ...ir.op import View
@@ -176,17 +178,15 @@ class Called:
 
     def __init__(self, step, graph: DeviceGraph):
         self.node, self.dead, self.graph = step.node, step.dead, graph
-        self.seen = _SEEN.get(step.node.op) if set(step.reads) <= set(step.dead) else None
+        self.seen: Any = _SEEN.get(step.node.op) if set(step.reads) <= set(step.dead) else None
 
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
         node, graph = self.node, self.graph
         inputs = [graph.value(x, env, device) if type(x) is Value else x for x in node.inputs]
         try:
-            if self.seen is not None and inputs[0].is_contiguous:
-                result = self.seen(inputs[0])
-            else:
-                result = graph.call(node.op, inputs, node.params, device)
+            alike = self.seen is not None and inputs[0].is_contiguous
+            result = self.seen(inputs[0]) if alike else graph.call(node.op, inputs, node.params, device)
         except IngotError:
             raise
         except Exception as e:
