@@ -193,6 +193,19 @@ def test_gradients_are_the_cpus(name):
             near(got, want, 1e-10)
 
 
+def test_sizes_and_numbers_that_change():
+    """One recording serves all of them, on the device as on the host."""
+    def f(z, w, s):
+        return z * s, z.abs().sum(1), z @ w, ingot.view_as_real(z * 2).flatten(1) * s, ingot.fft.irfft(ingot.fft.fft(z), n=10)
+
+    w, traced = numbers("complex64", 6, 6), jit.trace(f)
+    for n in (4, 5, 7, 16, 33):
+        z, s = numbers("complex64", n, 6), 0.5 * n
+        for got, want in zip(traced(z.cuda(), w.cuda(), s), f(z, w, s)):
+            near(got, want, 1e-4)
+    assert traced.stats()["compiles"] == 2
+
+
 def test_pairs_of_what_nobody_reads_otherwise_are_no_copies(cuda):
     """Rotations of positions are three kernels: the angles', the product's, and what follows in the dtype of the model."""
     def rotated(x, angles):
