@@ -74,7 +74,9 @@ def test_functions_are_those_of_numpy(name):
 
 
 MOVES = {
-    "numbers": lambda z, w: [z * 2, 2j * z, 1 / z, z + 1, z - (1 - 2j), z ** 2, z ** 3, (2 + 1j) ** w],
+    "numbers": lambda z, w: [z * 2, 2j * z, 1 / z, z + 1, z - (1 - 2j), z ** 2, z ** 3, (2 + 1j) ** w,
+                           z.real * 2j, 1j - z.imag, z.real ** 1j, ingot.where(z.real > 0, z.real, 1j), z.sum() * z.real,
+                           z * ingot.tensor(2.0), z + ingot.tensor(1 + 2j)],
     "strides": lambda z, w: [z.T * w.T, z.reshape(-1)[::2].exp(), z[:, 1:] - w[:, :1], z.T.contiguous(), z[::2].conj()],
     "sums": lambda z, w: [z.sum(), z.sum(0), z.mean(1), z.prod(1), z.prod(), z.var(), w.std(1), z.expand(2, 3, 5).sum((0, 2)),
                           z.cumsum(0), z.cumsum(1), z.cumprod(1), z.any(), z.all(1), ingot.linalg.vector_norm(z), z.norm()],

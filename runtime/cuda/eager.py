@@ -128,7 +128,7 @@ def _planned(op, inputs, params):
         if isinstance(x, DeviceArray):
             v = _stored(b, f"x{i}", x)
             operands.append(b.append(cast, (v,), {"dtype": dt.float32}) if wide and v.dtype in LOW else v)
-        elif isinstance(x, np.ndarray) and x.ndim:
+        elif (isinstance(x, np.ndarray) and x.ndim) or (isinstance(x, complex) and not like.is_complex):
             return _ON_HOST
         else:
             kind = dt.from_numpy(x.dtype) if isinstance(x, np.ndarray) else dt.float32 if wide else like
