@@ -82,6 +82,8 @@ ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float8_e
 FLOATS = (float16, bfloat16, float32, float64)      # in which there is arithmetic
 FLOAT8 = (float8_e4m3fn, float8_e5m2)
 NARROW = (float16, bfloat16, *FLOAT8)               # what kernels compute in float32
+PARTS = {complex64: float32, complex128: float64}   # of complex numbers
+WHOLES = {part: whole for whole, part in PARTS.items()}
 FLOAT_CHARS = "efd"     # numpy's own floats; its kind "f" has float8_e5m2, too
 INTEGERS = (uint8, int8, int16, int32, int64)
 

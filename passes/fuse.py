@@ -97,7 +97,7 @@ class Fuser:
             self.needs[n] = [v.node for v in (*sources, *others) if v.node in self.group]
         self.order = GroupOrder(self.group.values(), self._followers, self._leaders)
         for n, g in self.group.items():
-            if can_fuse(n):
+            if can_fuse(n, launches):
                 self._start(g)
 
     @staticmethod
@@ -105,9 +105,8 @@ class Fuser:
         found = [source_of(x) for x in node.inputs if type(x) is Value]
         return [v for v in dict.fromkeys(found) if v is not None]
 
-    @staticmethod
-    def _alone(node):
-        if not can_fuse(node):
+    def _alone(self, node):
+        if not can_fuse(node, self.launches):
             return Group([node])
         if type(node.op.lower) is Reduce:
             return Group([node], node.inputs[0].shape, tuple(node.params["dim"]))

@@ -81,15 +81,18 @@ def source_of(value: Value) -> Value | None:
     return value
 
 
-def can_fuse(node: Node) -> bool:
-    """Whether a fused kernel can compute this node with the bits that eager code gives."""
+def can_fuse(node: Node, pairs: bool = False) -> bool:
+    """Whether a fused kernel can compute this node with the bits that eager code gives. `pairs`: one of a device, whose
+    kernels take complex numbers as pairs of real ones, and round as they do."""
     if node.op is take_class:
         return bool(node.inputs[0].aval.size) and not node.output.dtype.is_complex
     if node.op is iota:
         return bool(node.output.aval.size) and not node.output.dtype.is_complex and node.output.dtype is not dt.bool_
     avals = [v.aval for v in (*[x for x in node.inputs if type(x) is Value], *node.outputs)]
-    if any(0 in a.shape or a.dtype.is_complex for a in avals) or node.multi or not avals[:-1]:
+    if any(0 in a.shape for a in avals) or node.multi or not avals[:-1]:
         return False
+    if any(a.dtype.is_complex for a in avals):
+        return pairs and _takes_pairs(node)
     if type(node.op.lower) is Reduce:
         return bool(node.params["dim"]) and ("exact" in node.op.traits or node.output.dtype is not dt.bool_)
     if type(node.op.lower) is not Scalar:
@@ -98,6 +101,17 @@ def can_fuse(node: Node) -> bool:
         return not is_of_other_bits(node.inputs[0])
     floats = all(a.dtype.is_floating_point for a in avals[:-1])
     return scalar_name(node) in scalars.FUNCTIONS and not node.params and (floats or "exact" in node.op.traits)
+
+
+def _takes_pairs(node):
+    """Whether there is a scalar function of complex numbers, or a fold of them."""
+    if type(node.op.lower) is Reduce:
+        return bool(node.params["dim"])         # (those that ask for an order refuse complex numbers)
+    if type(node.op.lower) is not Scalar:
+        return False
+    if node.op is cast or node.op in _COPIES:
+        return not is_of_other_bits(node.inputs[0])
+    return scalar_name(node) in scalars.COMPLEX and not node.params
 
 
 def number_kind(node: Node) -> tuple:

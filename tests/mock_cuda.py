@@ -21,6 +21,7 @@ from ingot.runtime.cuda import (
     draws,
     driver,
     eager,
+    fourier,
     integers,
     launch,
     moves,
@@ -70,6 +71,7 @@ def forget():
     tuning.forget()
     classes.forget()
     taps.forget()
+    fourier.forget()
     checks.forget()
     pools.forget()
     streams.forget()

@@ -128,13 +128,14 @@ class Language:
 
     @staticmethod
     def associative_scan(x, axis, combine):
-        out, step, n = x.a.copy(), 1, x.shape[axis]
-        assert axis == x.a.ndim - 1
-        while step < n:
-            made = combine(Tile(out[..., :-step]), Tile(out[..., step:])).a
-            out = np.concatenate([out[..., :step], made], axis)
+        many = isinstance(x, tuple)
+        out, step = [t.a.copy() for t in (x if many else (x,))], 1
+        assert axis == out[0].ndim - 1
+        while step < out[0].shape[axis]:
+            made = combine(*[Tile(a[..., :-step]) for a in out], *[Tile(a[..., step:]) for a in out])
+            out = [np.concatenate([a[..., :step], t.a], axis) for a, t in zip(out, made if many else (made,))]
             step *= 2
-        return Tile(out)
+        return tuple(map(Tile, out)) if many else Tile(out[0])
 
     @staticmethod
     def sort(x):
@@ -169,6 +170,26 @@ class Language:
             raise Fault(f"tl.dot of {a.dtype} onto {acc.dtype}")
         out = np.matmul(a.a.astype(wide), b.a.astype(wide))
         return Tile(out if acc is None else out + acc.a)
+
+    @staticmethod
+    def join(a, b):
+        if a.dtype != b.dtype or a.shape != b.shape:
+            raise Fault(f"tl.join of {a.dtype} {a.shape} and {b.dtype} {b.shape}")
+        return Tile(np.stack([a.a, b.a], -1))
+
+    @staticmethod
+    def split(x):
+        if x.shape[-1] != 2:
+            raise Fault(f"tl.split of {x.shape}")
+        return Tile(x.a[..., 0]), Tile(x.a[..., 1])
+
+    @staticmethod
+    def reshape(x, shape):
+        return Tile(x.a.reshape(shape))
+
+    @staticmethod
+    def permute(x, order):
+        return Tile(np.transpose(x.a, order))
 
     @staticmethod
     def trans(x):

@@ -73,6 +73,28 @@ class Sequence(nn.Module):
         return self.head(self.layers(self.tokens(x))[0]).reshape(-1, 11)
 
 
+class Spectral(nn.Module):
+    """Weights of frequencies, as Fourier neural operators have them; a long convolution; positions as rotations."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(ingot.randn(4, 5, dtype=ingot.complex64) * 0.3)
+        self.filter = nn.Parameter(ingot.randn(4, 16) * 0.3)
+        self.log_rate = nn.Parameter(ingot.randn(4))
+        self.head = nn.Linear(64, 10)
+
+    def forward(self, x):
+        n = x.shape[-1]
+        low = ingot.fft.rfft(x)[..., :5] * self.weight
+        x = x + ingot.fft.irfft(F.pad(low, (0, n // 2 - 4)), n)
+        x = x + ingot.fft.irfft(ingot.fft.rfft(x, 2 * n) * ingot.fft.rfft(self.filter, 2 * n), 2 * n)[..., :n]
+        pairs = ingot.view_as_complex(x.transpose(1, 2).reshape(len(x), n, 2, 2))
+        angles = ingot.outer(ingot.arange(n, device=x.device).float(), self.log_rate[:2].exp())
+        turned = ingot.view_as_real(pairs * ingot.polar(ingot.ones_like(angles), angles)).flatten(2)
+        poles = ingot.exp(ingot.complex(-self.log_rate.exp(), self.log_rate)[:, None] * ingot.arange(n, device=x.device) * 0.1)
+        return self.head((turned.transpose(1, 2) * poles.real + poles.abs()).flatten(1))
+
+
 def tokens():
     return ingot.randint(0, 11, (2, 3)), ingot.randint(0, 11, (6,))
 
@@ -84,6 +106,7 @@ MODELS = {
                             nn.Linear(36, 10)),
             lambda: (ingot.randn(3, 1, 8, 8), ingot.randint(0, 10, (3,)))),
     "gpt": (Gpt, lambda: (ingot.randint(0, 11, (2, 5)), ingot.randint(0, 11, (10,)))),
+    "spectral": (Spectral, lambda: (ingot.randn(3, 4, 16), ingot.randint(0, 10, (3,)))),
     "lstm": (lambda: Sequence(nn.LSTM), tokens),
     "gru": (lambda: Sequence(nn.GRU, bidirectional=True), tokens),
     "rnn": (lambda: Sequence(nn.RNN), tokens),

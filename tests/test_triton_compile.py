@@ -3,6 +3,7 @@ limits, whole vectors loaded, the parameter layout that launches rely on, correc
 """
 
 import importlib.util
+import inspect
 import re
 
 import pytest
@@ -135,6 +136,36 @@ def compile_function(name, kind):
     if "fma" not in elementwise.write(kernel).text:
         # (sm_80 has no other arithmetic on bfloat16: a sum is a * 1 + b, a product a * b - 0)
         assert not re.search(r"fma\.rn\.f(32|64)", ptx), "nothing is contracted"
+
+
+def complex_kernel(name, kind):
+    """A function of complex numbers over one dim."""
+    part, arity = dt.PARTS[kind], len(inspect.signature(scalars.COMPLEX[name]).parameters) - 1
+    return function_kernel(name, [part if name == "complex" else kind] * arity, part if name in ("modulus", "real") else kind)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("name", ["mul", "div", "real", "complex", "modulus"])
+def test_complex_numbers_come_in_whole_vectors(name, arch):
+    one, = configs.launches(complex_kernel(name, dt.complex64), {"n": 4096})
+    binary, ptx = built(one, {"n": 4096}, arch)
+    assert {"v2.b64", "v4.b32"} >= {x.split(".", 2)[2] for x in loads(ptx)} and binary.registers < 100
+
+
+@pytest.mark.parametrize("name", ["exp", "atan", pytest.param("pow", marks=pytest.mark.slow),
+                                  *[pytest.param(n, marks=pytest.mark.slow) for n in ("sqrt", "log", "tanh", "asin", "sinc")]])
+def test_complex_functions_compile(name):
+    for kind, arch in ((dt.complex64, 90), (dt.complex128, 80)):
+        one, = configs.launches(complex_kernel(name, kind), {"n": 4096})
+        built(one, {"n": 4096}, arch, 8 if kind is dt.complex128 else 0)
+
+
+@pytest.mark.parametrize("kind", ["sum", "prod"])
+def test_complex_reductions(kind):
+    for across in (False, True):
+        sizes = {"outer": 1, "rows": 256, "cols": 1 << 17, "far": 256 << 17}
+        for one in configs.launches(reduction(kind, dt.complex64, across), sizes):
+            built(one, sizes, 90)
 
 
 def test_random_numbers_compile():

@@ -16,6 +16,7 @@ from ingot.passes.codegen.triton import (
     conv,
     conv_depthwise,
     conv_last,
+    fourier,
     pools,
     positions,
     scans,
@@ -24,7 +25,7 @@ from ingot.passes.codegen.triton import (
 )
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.runtime.cuda import compile as compiler
-from test_triton_compile import ARCHS, SHARED, built, variant
+from test_triton_compile import ARCHS, SHARED, built, loads, variant
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
 
@@ -45,6 +46,37 @@ def test_rows(name, arch):
     constants, warps, _ = positions.tile(4096, 768, 1)
     constants = (("BLOCK", 1024), ("SLOT", 0)) if name == "numbers" else constants
     compiled(ROWS[name], constants, warps, arch)
+
+
+TRANSFORMS = {
+    "rows": fourier.Transform(dt.float32, (16, 16, 16), False, 1.0, "complex", "complex", 1, frozenset(), (False,) * 3),
+    "columns": fourier.Transform(dt.float32, (20, 10), True, 0.5, "complex", "complex", 8, frozenset(("x", "t", "out")),
+                                 (True,) * 3),
+    "held columns": fourier.Transform(dt.float32, (8, 8, 4), True, 0.5, "complex", "complex", 8, frozenset(("x", "t", "out")),
+                                      (True,) * 3),
+    "real": fourier.Transform(dt.float32, (16, 8), False, 1.0, "complex", "halves", 8, frozenset(), (False,) * 3),
+    "to real": fourier.Transform(dt.float32, (10, 10), True, 1.0, "halves", "complex", 16, frozenset(), (False,) * 3),
+    "matrix": fourier.Transform(dt.float64, (16, 16), False, 1.0, "complex", "turns", 8, frozenset(("x", "t", "out")),
+                                (True,) * 3),
+    "odd": fourier.Transform(dt.float64, (9, 5), False, 1.0, "real", "half", 32, frozenset(), (False,) * 3, "t")}
+
+
+@pytest.mark.parametrize("name", ["real", *[pytest.param(n, marks=pytest.mark.slow) for n in TRANSFORMS if n != "real"]])
+def test_transforms(name):
+    how = TRANSFORMS[name]
+    binary, ptx = compiled(fourier.rows(how), (), how.warps, 80 if name in ("real", "odd") else 90)
+    assert binary.registers <= 65536 // (32 * how.warps) and (how.part is dt.float64 or "ld.global.b64" in loads(ptx))
+    if not how.waits:
+        written = sum({"": 1, ".v2": 2}[v] for v in re.findall(r"st\.global(\.v2|)\.b64", ptx))
+        assert written * 32 * how.warps == how.items * how.size * (2 if how.part is dt.float64 else 1), "nothing but results"
+    else:
+        assert ptx.count("bar.sync") >= 2 * len(how.radices) - 3, "all have loaded before any stores"
+
+
+@pytest.mark.slow
+def test_frequencies_of_long_rows():
+    for source in (fourier.parted(dt.float32, 1.0), fourier.joined(dt.float64)):
+        compiled(source, (("BLOCK", 1024),), 4, 90)
 
 
 CLASSES = {"checked": classes.checked(dt.int64), "weights": classes.weights(dt.int32, dt.bfloat16, True),

@@ -9,13 +9,11 @@ import numpy as np
 
 from .. import dtype as dt
 from ..batch import LEADING
+from ..dtype import PARTS, WHOLES
 from ..errors import DTypeError, ShapeError
-from ..op import Host, op
+from ..op import Host, Scalar, op
 from . import elementwise as ew
 from .shape import full, select
-
-PARTS = {dt.complex64: dt.float32, dt.complex128: dt.float64}
-WHOLES = {part: whole for whole, part in PARTS.items()}
 
 
 def _infer_part(name):
@@ -46,14 +44,14 @@ def _none(g):
     return full(g, shape=g.shape, value=0.0, dtype=dt.of(g))
 
 
-conj = op("conj", infer=lambda x: x, ref=np.conjugate, vjp=(lambda g, out, x: conj(g),), lower=Host(), batch=LEADING,
+conj = op("conj", infer=lambda x: x, ref=np.conjugate, vjp=(lambda g, out, x: conj(g),), lower=Scalar(), batch=LEADING,
           doc="The complex conjugate.")
 real = op("real", infer=_infer_part("real"), ref=lambda x: x.real.copy(), vjp=(lambda g, out, x: complex_(g, _none(g)),),
-          lower=Host(), batch=LEADING, doc="The real parts.")
+          lower=Scalar(), batch=LEADING, doc="The real parts.")
 imag = op("imag", infer=_infer_part("imag"), ref=lambda x: x.imag.copy(), vjp=(lambda g, out, x: complex_(_none(g), g),),
-          lower=Host(), batch=LEADING, doc="The imaginary parts.")
+          lower=Scalar(), batch=LEADING, doc="The imaginary parts.")
 complex_ = op("complex", infer=_infer_complex, ref=_complex,
-              vjp=(lambda g, out, re, im: real(g), lambda g, out, re, im: ew.neg(imag(g))), lower=Host(), batch=LEADING,
+              vjp=(lambda g, out, re, im: real(g), lambda g, out, re, im: ew.neg(imag(g))), lower=Scalar(), batch=LEADING,
               doc="Complex numbers of real and imaginary parts.")
 
 
@@ -82,7 +80,7 @@ def _modulus_x(g, out, x):
     return ew.mul(ew.cast(g, dtype=kind), ew.div(x, ew.cast(ew.where(ew.eq(size, 0.0), 1.0, size), dtype=kind)))
 
 
-modulus = op("modulus", infer=_infer_part("abs"), ref=np.abs, vjp=(_modulus_x,), lower=Host(), batch=LEADING,
+modulus = op("modulus", infer=_infer_part("abs"), ref=np.abs, vjp=(_modulus_x,), lower=Scalar(), batch=LEADING,
              doc="The distances from 0; the gradient there is 0.")
 
 

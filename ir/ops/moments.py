@@ -10,6 +10,7 @@ from ..errors import ShapeError
 from ..op import Composite, op
 from ..substitute import as_float
 from . import elementwise as ew
+from .complexes import real
 from .reduce import amax, amin, back, count_of, infer_reduce, kept, sum_
 from .scan import is_low
 from .shape import reshape
@@ -119,15 +120,15 @@ std = op("std", infer=_infer_var("std"), ref=_wide_ref(lambda *a, **p: np.sqrt(_
 def _logsumexp_body(x, *, dim, keepdim):
     if not count_of(x.shape, dim):
         return ew.log(sum_(x, dim=dim, keepdim=keepdim))    # of nothing: log(0)
-    top = amax(x, dim=dim, keepdim=True)
-    top = ew.where(ew.isfinite(top), top, 0.0)
+    top = amax(real(x) if dt.of(x).is_complex else x, dim=dim, keepdim=True)
+    top = ew.cast(ew.where(ew.isfinite(top), top, 0.0), dtype=dt.of(x))
     total = sum_(ew.exp(ew.sub(x, back(top, x.shape, dim))), dim=dim, keepdim=keepdim)
     return ew.add(ew.log(total), reshape(top, shape=total.shape))
 
 
 def _logsumexp(x, dim, keepdim):
-    top = np.max(x, axis=dim, keepdims=True, initial=-np.inf)
-    top = np.where(np.isfinite(top), top, x.dtype.type(0))
+    top = np.max(x.real, axis=dim, keepdims=True, initial=-np.inf)
+    top = np.where(np.isfinite(top), top, top.dtype.type(0))
     total = np.sum(np.exp(x - top), axis=dim, keepdims=keepdim)
     return np.log(total) + top.reshape(total.shape)
 

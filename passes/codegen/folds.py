@@ -2,7 +2,7 @@
 
 from ...ir import dtype as dt
 from ...ir.kernel import SPREAD, SWEEP, Kernel, Stage
-from .scalars import Builder
+from .scalars import Builder, apply
 
 
 def folds_of(stage: Stage) -> list:
@@ -36,13 +36,14 @@ _NO_INDEX = (1 << 63) - 1
 
 
 class Fold:
-    """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values. Those of a spread, which are
-    never combined in pairs, are described in `triton/spread.py`."""
+    """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values that are not complex. Those of
+    a spread, which are never combined in pairs, are described in `triton/spread.py`."""
 
     def __init__(self, kind: str, dtype):
         self.kind, self.dtype = kind, dtype
         self.indexed = kind.startswith("arg")
-        self.dtypes = (dtype, dt.int64) if self.indexed else (dtype,) * (4 if kind == SPREAD else 1)
+        parts = (dt.PARTS[dtype],) * 2 if dtype.is_complex else (dtype,) * (4 if kind == SPREAD else 1)
+        self.dtypes = (dtype, dt.int64) if self.indexed else parts
 
     @property
     def start(self) -> tuple:
@@ -50,7 +51,7 @@ class Fold:
         if self.kind == SPREAD:
             return (0,) * 4
         first = _IDENTITY[self.kind](self.dtype)
-        return (first, _NO_INDEX) if self.indexed else (first,)
+        return (first, _NO_INDEX) if self.indexed else (first, 0) if self.dtype.is_complex else (first,)
 
     def identity(self, s: Builder) -> tuple:
         """The state before the first element."""
@@ -60,6 +61,8 @@ class Fold:
         """The fold of two states, `a` the earlier."""
         if self.indexed:
             return self._better(s, a, b)
+        if self.dtype.is_complex:
+            return s.parts(apply(s, {"sum": "add", "prod": "mul"}[self.kind], s.whole(*a), s.whole(*b)))
         x, y = a[0], b[0]
         if self.kind == "sum":
             return (x | y if self.dtype is dt.bool_ else x + y,)
@@ -86,6 +89,10 @@ class Fold:
         take = wins | (ties & (j < i))
         return s.select(take, y, x), s.select(take, j, i)
 
-    def result(self, state):
+    def state(self, s, value) -> tuple:
+        """The state of one value, but for its index."""
+        return s.parts(value) if self.dtype.is_complex else (value,)
+
+    def result(self, s, state):
         """The value of the reduction."""
-        return state[1] if self.indexed else state[-1]
+        return s.whole(*state) if self.dtype.is_complex else state[1] if self.indexed else state[-1]

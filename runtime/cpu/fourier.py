@@ -144,20 +144,20 @@ def _factors(part, lanes, m, task):
     for radix in _radices(m):
         joined = radix * span
         passes += [radix, span, m // joined, bytes_]
-        pairs = _roots(np.arange(span)[:, None] * np.arange(1, radix), joined)
+        pairs = roots(np.arange(span)[:, None] * np.arange(1, radix), joined)
         add(np.stack(pairs, -1))
         span = joined
     starts.append(bytes_)
     if task != "columns":
         at = np.arange(-(-m // lanes) * lanes).reshape(-1, 1, lanes)
-        add(np.stack(_roots(at * np.arange(1, lanes)[:, None], m * lanes), -2))
+        add(np.stack(roots(at * np.arange(1, lanes)[:, None], m * lanes), -2))
     starts.append(bytes_)
     if task in ("halves", "wholes"):
-        add(np.stack(_roots(np.arange((m + 1) * lanes).reshape(-1, lanes), 2 * m * lanes), -2))
+        add(np.stack(roots(np.arange((m + 1) * lanes).reshape(-1, lanes), 2 * m * lanes), -2))
     return np.concatenate(found), passes, starts
 
 
-def _roots(k, n):
+def roots(k, n):
     """The cosines and sines of -2 pi k / n, as near as their dtype comes, and exact where they are 0 or 1."""
     quarter, rest = np.divmod(4 * (k % n), n)
     near = np.minimum(rest, n - rest) * (math.pi / (2 * n))

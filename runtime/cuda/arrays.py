@@ -4,6 +4,7 @@ import functools
 
 import numpy as np
 
+from ...ir import dtype as dt
 from ...ir.numeric import as_kind
 from ..device_array import DeviceArray
 from . import streams
@@ -77,3 +78,14 @@ def window(a: DeviceArray, cuts) -> DeviceArray:
     """A window into an array: (start, size, step) for each dim."""
     offset = sum(start * s for (start, _, _), s in zip(cuts, a.strides))
     return a.look([n for _, n, _ in cuts], [s * step for s, (_, _, step) in zip(a.strides, cuts)], offset)
+
+
+def as_reals(x: DeviceArray) -> DeviceArray:
+    """The parts of contiguous complex numbers, beside each other in one dim."""
+    half = dt.PARTS[dt.from_numpy(x.dtype)].np
+    return x.look((2 * x.size,), (half.itemsize,), 0, half)
+
+
+def as_pairs(x: DeviceArray) -> DeviceArray:
+    """The parts of contiguous complex numbers, in a last dim of 2."""
+    return as_reals(x).reshape(*x.shape, 2)

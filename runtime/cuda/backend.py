@@ -19,9 +19,11 @@ from . import (
     attentions,
     checks,
     classes,
+    complexes,
     convolutions,
     draws,
     eager,
+    fourier,
     gathers,
     integers,
     moves,
@@ -49,7 +51,7 @@ def ordered_images(graph: Graph) -> Graph:
 
 
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, integers, scans,
-                sliding):
+                sliding, complexes, fourier):
     eager.OWN.update(_module.OPERATORS)
 for _module in (attentions, moves):
     eager.INTO.update(_module.INTO)

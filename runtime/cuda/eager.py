@@ -17,6 +17,7 @@ from ...ir.aval import Aval
 from ...ir.errors import DeviceError
 from ...ir.graph import Builder, Graph
 from ...ir.op import Op
+from ...ir.ops.complexes import complex_
 from ...ir.ops.elementwise import cast, ne, where
 from ...ir.ops.families import NUMBERS
 from ...ir.ops.place import place
@@ -82,7 +83,7 @@ def _worked_out(op: Op, inputs, params, device):
     if graph is None:
         results = [empty(device, a.shape, a.dtype.np) for a in taken]
         return tuple(results) if many else results[0]
-    results = graph.run([as_stored(inputs[i]) for i in taken])
+    results = graph.run(_given(inputs, taken))
     return tuple(results) if many else results[0]
 
 
@@ -169,19 +170,17 @@ def _worked_into(over: InPlace, inputs, params, device):
     if type(plan) is not tuple or plan[0] is None or not plan[0].in_place:
         return NotImplemented
     graph, taken, _ = plan
-    return graph.run([as_stored(inputs[i]) for i in taken])[0]
+    return graph.run(_given(inputs, taken))[0]
 
 
 def _planned(op, inputs, params, over=None):
     """(graph, which inputs it takes, whether it gives several results), _ON_HOST or _IN_ORDER; for results without elements
     (None, what they are like, whether they are several). The result may replace the input number `over`."""
-    if any(isinstance(x, DeviceArray) and x.dtype.kind == "c" for x in inputs):
-        return _ON_HOST         # no kernel computes with complex numbers, nor what they are composed of
     b = Builder(f"eager_{op.name}")
     like = _like(inputs)
     wide = like in LOW and "exact" in op.traits and any(isinstance(x, NUMBERS) for x in inputs)
     operands: list[Any] = []
-    taken: list[int] = []
+    taken: list[Any] = []           # inputs by number, parts of complex ones as (number, which)
     numbers: list[int] = []
     for i, x in enumerate(inputs):
         if x is None or type(x) is bool:
@@ -191,11 +190,16 @@ def _planned(op, inputs, params, over=None):
         if isinstance(x, DeviceArray):
             v = stored(b, f"x{i}", x)
             operands.append(b.append(cast, (v,), {"dtype": dt.float32}) if wide and v.dtype in LOW else v)
-        elif isinstance(x, complex) or (isinstance(x, np.ndarray) and (x.ndim or x.dtype.kind == "c")):
+        elif (isinstance(x, np.ndarray) and x.ndim) or (isinstance(x, complex) and not like.is_complex):
             return _ON_HOST
         else:
-            numbers.append(len(taken) - 1)
             kind = dt.from_numpy(x.dtype) if isinstance(x, np.ndarray) else dt.float32 if wide else like
+            if kind.is_complex:
+                taken[-1:] = [(i, "real"), (i, "imag")]
+                numbers += range(len(taken) - 2, len(taken))
+                operands.append(b.append(complex_, [b.input(f"x{i}{n}", Aval((), dt.PARTS[kind])) for _, n in taken[-2:]], {}))
+                continue
+            numbers.append(len(taken) - 1)
             number = b.input(f"x{i}", Aval((), kind))
             if wide and kind is dt.float32:         # the number that the lower precision has
                 number = b.append(cast, (b.append(cast, (number,), {"dtype": like}),), {"dtype": kind})
@@ -208,7 +212,7 @@ def _planned(op, inputs, params, over=None):
         out = b.append(cast, (out,), {"dtype": like})
     outs = out if many else (out,)
     graph = pipeline.run(b.finish(outs), PASSES)
-    if any(n.op is op and not can_fuse(n) for n in graph.nodes):
+    if any(n.op is op and not can_fuse(n, True) for n in graph.nodes):
         return _ON_HOST
     targets = {} if over is None else {0: taken.index(over)}
     made = DeviceGraph(graph, run_into, frozenset(range(len(outs))), frozenset(numbers), targets)
@@ -253,7 +257,7 @@ def stored(b: Builder, name: str, x: DeviceArray):
 
 
 def as_stored(x):
-    """The array that `_stored` speaks of; numbers as they are."""
+    """The array that `stored` speaks of; numbers as they are."""
     if isinstance(x, np.ndarray):
         return x.item()
     if not isinstance(x, DeviceArray) or x.is_contiguous or 0 in x.shape:
@@ -262,6 +266,16 @@ def as_stored(x):
         return contiguous(x)
     reach = 1 + sum((n - 1) * (s // x.itemsize) for n, s in zip(x.shape, x.strides))
     return x.look((reach,), (x.itemsize,))
+
+
+def _given(inputs, taken) -> list:
+    """What a plan takes of the inputs: some whole, of complex numbers each part."""
+    return [as_stored(inputs[i]) if type(i) is int else _part(inputs[i[0]], i[1]) for i in taken]
+
+
+def _part(x, name) -> float:
+    """A part of a number: an array of the host without dims, or Python's."""
+    return getattr(x.item() if isinstance(x, np.ndarray) else x, name)
 
 
 def _of_nothing(op, inputs, params, device):

@@ -15,6 +15,7 @@ from ...ir.ops import pool
 from ...passes.codegen.triton import positions as text
 from ..device_array import DeviceArray
 from . import checks
+from .arrays import as_reals
 from .eager import contiguous
 from .program import empty, fill
 from .sorts import flat_blocks, sorted_keys
@@ -65,11 +66,17 @@ def _move(x, rows, out, groups, height, columns, put):
 
 
 def merge_rows(x, rows, out, groups, height, columns, mode):
-    """Joins x[o, p, c] to out[o, rows[p], c], for one p after the other."""
+    """Joins x[o, p, c] to out[o, rows[p], c], for one p after the other; parts of complex numbers are joined by
+    themselves unless they are multiplied."""
+    if out.dtype.kind == "c" and mode != "mul":
+        x, out, columns = as_reals(x), as_reals(out), 2 * columns
     keys = rows.look((1, rows.size), (rows.nbytes, 8), 0, np.dtype(np.uint64))
     keys, order = sorted_keys(keys, max(1, (height - 1).bit_length()))
     sizes = {"P": rows.size, "R": height, "C": columns}
-    launch(out.device, text.merged(dt.from_numpy(out.dtype), mode), (x, order, keys, out), sizes,
+    kind = dt.from_numpy(out.dtype)
+    if kind.is_complex:
+        x, out = as_reals(x), as_reals(out)
+    launch(out.device, text.merged(kind, mode), (x, order, keys, out), sizes,
            text.tile(rows.size, columns, groups))
 
 
@@ -154,7 +161,7 @@ def index(inputs, params, device):
 def index_put(inputs, params, device):
     """x with values written or added at x[i, j, ...]."""
     x, value, *indices = inputs
-    if not _all_there(inputs) or all(i is None for i in indices) or x.dtype.kind == "c":
+    if not _all_there(inputs) or all(i is None for i in indices):
         return NotImplemented
     how = Indexed("index_put", x, indices, device)
     if how.rows is None:
@@ -188,7 +195,7 @@ def gather(inputs, params, device):
 def scatter(inputs, params, device):
     """x with values written, added or otherwise joined at one index for each along a dim."""
     x, at, src = inputs
-    if not _all_there(inputs) or not x.ndim or x.dtype.kind == "c":
+    if not _all_there(inputs) or not x.ndim or (x.dtype.kind == "c" and params["mode"] in ("amax", "amin")):
         return NotImplemented
     out = contiguous(x).copy()
     if at.size:

@@ -8,8 +8,8 @@ It is found on a driver that does nothing, so no GPU is needed, nothing is compu
     print(ledger.table())
 
 Each input counts once, and so does each result. What a kernel goes over in several sweeps counts again where too much lies
-between for it to be still in the second-level cache; what an operator copies or fills beside its own kernel, or to lie in another
-order before that reads it, is read and written; and sums of parts are written before they are added up.
+between for it to be still in the second-level cache; what an operator copies or fills beside its own kernel, or to lie in
+another order before that reads it, is read and written; and sums of parts are written before they are added up.
 """
 
 import ctypes

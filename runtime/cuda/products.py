@@ -45,7 +45,7 @@ def product(inputs, params, device):
     if dt.from_numpy(x.dtype) not in dt.FLOATS:
         return NotImplemented
     *lead, m, _ = x.shape
-    return _filled_or(x, y, empty(device, (*lead, m, y.shape[-1]), x.dtype), device)
+    return filled_or(x, y, empty(device, (*lead, m, y.shape[-1]), x.dtype), device)
 
 
 def product8(inputs, params, device):
@@ -53,10 +53,10 @@ def product8(inputs, params, device):
     x, y = inputs
     if not (isinstance(x, DeviceArray) and isinstance(y, DeviceArray)):
         return NotImplemented
-    return _filled_or(x, y, empty(device, (x.shape[0], y.shape[1]), np.float32), device, params["fast"])
+    return filled_or(x, y, empty(device, (x.shape[0], y.shape[1]), np.float32), device, params["fast"])
 
 
-def _filled_or(x, y, out, device, fast=False):
+def filled_or(x, y, out, device, fast=False):
     """The product, or zeros of nothing."""
     if out.size and not x.shape[-1]:
         fill(out, 0)

@@ -77,7 +77,7 @@ def nonzero(inputs, params, device):
     """The positions of elements that are not zero, of which there are `count`."""
     x, = inputs
     count = params["count"]
-    if x.dtype.kind == "c" or not x.ndim:
+    if not x.ndim:
         return NotImplemented
     outs = [empty(device, (count,), np.int64) for _ in range(x.ndim)]
     if count:

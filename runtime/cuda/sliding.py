@@ -39,7 +39,7 @@ def col2im(inputs, params, device):
     """The transpose: windows added up where they lie."""
     columns, = inputs
     kind = dt.from_numpy(columns.dtype)
-    if not columns.size or not kind.is_floating_point:
+    if not columns.size or not kind.is_inexact:
         return NotImplemented
     kernel, stride, dilation, padding = (params[k] for k in ("kernel", "stride", "dilation", "padding"))
     rank = len(kernel)
@@ -62,7 +62,7 @@ def fold_windows(inputs, params, device):
     """Windows of a dim, which lie in the last one, added up where they were taken."""
     g, = inputs
     kind, dim, rank = dt.from_numpy(g.dtype), params["dim"], g.ndim
-    if not g.size or not kind.is_floating_point:
+    if not g.size or not kind.is_inexact:
         return NotImplemented
     size, count = g.shape[-1], g.shape[dim]
     x = converted(g, dt.accumulator(kind).np) if kind in dt.NARROW else g

@@ -9,6 +9,7 @@ from ...ir.ops import resample, taps
 from ...passes.codegen.triton import taps as text
 from ..device_array import DeviceArray
 from . import pools, transfer
+from .arrays import as_reals
 from .eager import contiguous, converted
 from .program import empty
 from .sorts import flat_blocks
@@ -20,8 +21,11 @@ _MOST_TABLES = 512
 
 def mapped(x: DeviceArray, axis: int, table: tuple, skips: bool = False) -> DeviceArray:
     """x mapped along an axis by a table (places, weights); see `ir.ops.taps.apply_table`. What has no weight is not read if it
-    `skips`."""
+    `skips`. Parts of complex numbers are mapped by themselves."""
     kind, places = dt.from_numpy(x.dtype), table[0]
+    if kind.is_complex:
+        parts = mapped(as_reals(contiguous(x)).reshape(*x.shape, 2), axis, table, skips)
+        return parts.view(x.dtype).reshape(*parts.shape[:-1])
     number, count = places.shape
     out = empty(x.device, (*x.shape[:axis], count, *x.shape[axis + 1:]), x.dtype)
     if out.size:
@@ -59,7 +63,7 @@ def _along_all(op):
         tables = tables_of(x, **params)
         kind = dt.from_numpy(x.dtype)
         weighted = any(w is not None for _, w in tables.values())
-        if kind.is_complex or kind in dt.FLOAT8 or (weighted and not kind.is_floating_point) or not x.size:
+        if kind in dt.FLOAT8 or (weighted and not kind.is_inexact) or not x.size:
             return NotImplemented
         out = converted(x, dt.accumulator(kind).np) if weighted and kind in dt.NARROW else x
         for axis in taps.in_order(tables, x.shape):

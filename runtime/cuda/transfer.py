@@ -10,6 +10,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import DeviceError, ShapeError
 from ...ir.kernel_builder import KernelBuilder
+from ...ir.ops.complexes import complex_
 from ..device_array import DeviceArray
 from . import checks, pools, streams
 from .arrays import empty, used
@@ -128,25 +129,7 @@ def write(dst, src):
                 _copy(dst, _apart(src, dst))
             return
         src = _apart(src, dst)
-    if dst.dtype.kind == "c":
-        _write_complex(dst, src)
-    else:
-        _assign(dst, src)
-
-
-def _write_complex(dst, src):
-    """Complex numbers as pairs of reals."""
-    if not isinstance(src, DeviceArray):
-        src = to_device(np.asarray(src, dst.dtype), dst.device)
-    elif src.dtype != dst.dtype:
-        src = to_device(to_host(src).astype(dst.dtype), dst.device)
-    seen = src.look(dst.shape, _broadcast_strides(src, dst.shape))
-    _assign(_as_reals(dst), _as_reals(seen))
-
-
-def _as_reals(a):
-    half = a.itemsize // 2
-    return a.look((*a.shape, 2), (*a.strides, half), 0, np.dtype(f"f{half}"))
+    _assign(dst, src)
 
 
 def _apart(src, dst):
@@ -168,8 +151,13 @@ def _assign(dst, src):
             _plans.clear()
         made = _plans[key] = _copier(dst, kind, steps, number)
     stream = streams.current(dst.device).handle
-    given = as_number(kind, src) if number else used(src, stream)
-    made(dst.device, stream, (given, used(dst, stream)))
+    given = [used(src, stream)] if not number else _parts(kind, src) if kind.is_complex else [as_number(kind, src)]
+    made(dst.device, stream, (*given, used(dst, stream)))
+
+
+def _parts(kind, number) -> list:
+    """A complex number as a launch gives it."""
+    return [as_number(dt.PARTS[kind], x) for x in (number.real, number.imag)]
 
 
 def _broadcast_strides(src, shape):
@@ -195,16 +183,19 @@ def _copier(dst, kind, steps, number) -> Prepared:
     dims = dims or [(1, 1, 1)]
     dims.append(dims.pop(max(range(len(dims)), key=lambda d: (dims[d][2] == 1, dims[d][1] == 1, dims[d][0]))))
     target = dt.from_numpy(dst.dtype)
-    k = KernelBuilder(f"assign_{kind.short}_{target.short}_{len(dims)}")
+    k = KernelBuilder(f"assign_{kind.short}_{target.short}_{len(dims)}{'_number' if number else ''}")
     last = len(dims) - 1
     for d in range(len(dims)):
         k.parallel(f"d{d}", f"n{d}")
     named = [[s if s == 0 or (s == 1 and d == last) else f"s{b}_{d}" for d, (_, *both) in enumerate(dims) for s in (both[b],)]
              for b in (0, 1)]
-    x, y = k.input("x", kind, named[0]), k.output("y", target, named[1])
+    pair = number and kind.is_complex
+    sources = [k.input(name, dt.PARTS[kind] if pair else kind, named[0]) for name in (("re", "im") if pair else ("x",))]
+    y = k.output("y", target, named[1])
     with k.point():
-        k.store(k.load(x).to(target), y)
+        loaded = [k.load(x) for x in sources]
+        k.store(k.append(complex_.name, target, loaded) if pair else loaded[0].to(target), y)
     sizes = {f"n{d}": n for d, (n, _, _) in enumerate(dims)}
     for b in (0, 1):
         sizes |= {f"s{b}_{d}": both[b] for d, (_, *both) in enumerate(dims)}
-    return Prepared(k.build(), sizes, numbers=frozenset({"x"}) if number else frozenset())
+    return Prepared(k.build(), sizes, numbers=frozenset(sources) if number else frozenset())

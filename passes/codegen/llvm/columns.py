@@ -56,7 +56,7 @@ class Columns(Nest):
                 self.run(self.s, stage.body, env, place)
             elif folds_of(stage):
                 states = self.reduce(stage, env, place)
-                env |= {i.name: fold.result(state)
+                env |= {i.name: fold.result(self.s, state)
                         for i, fold, state in zip(folds_of(stage), self.memory[stage][0], states)}
             else:
                 self.each(stage, env, place)

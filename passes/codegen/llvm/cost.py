@@ -21,6 +21,9 @@ class Counter(Builder):
         self.count += op != "const"
         return Val(self, dtype, None)
 
+    def parts(self, z):
+        return tuple([Val(self, dt.PARTS[z.dtype], None)] * 2)
+
     def rare(self, cond, usual, slow):
         return usual
 

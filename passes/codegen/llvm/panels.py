@@ -206,7 +206,7 @@ class Panels(Nest):
             states = self.counter(folds, shelves[-1], spot).finish(count)
             for i, fold, state in zip(folds_of(stage), folds, states):
                 if i.name in self.kept:
-                    self.keep(i.name, fold.result(state), spot)
+                    self.keep(i.name, fold.result(self.s, state), spot)
 
         self.each_state(results)
 

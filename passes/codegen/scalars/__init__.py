@@ -28,7 +28,7 @@ Largest error seen, in units of the last place, over dense samples of the whole 
 """
 
 from ....ir import dtype as dt
-from . import activations, basic, bessel, exponential, hyperbolic, integers, random, special, trigonometric
+from . import activations, basic, bessel, complexes, exponential, hyperbolic, integers, random, special, trigonometric
 from .builder import LOW_PRECISION, Builder, Val
 from .numpy_builder import NumpyBuilder
 
@@ -51,27 +51,28 @@ EITHER = (
 )
 DRAWS = (random.random_bits, random.random_uniform, random.random_uniform_double, random.random_normal,
          random.random_normal_double, random.random_below)
-# Names that basic uses and other files define.
-_IMPORTED = {"exp", "exp2", "log", "log1p", "log_edges", "sin", "sign_mask", "wide_exp", "wide_exp2", "wide_log",
-             "wide_log1p"}
 
 
 def _own_functions(module):
     """The public functions of a module, by name; a trailing underscore only avoids Python's own word."""
-    found = {n: f for n, f in vars(module).items() if callable(f) and not n.startswith("_") and n not in _IMPORTED}
+    found = {n: f for n, f in vars(module).items()
+             if callable(f) and not n.startswith("_") and f.__module__ == module.__name__}
     return {n.rstrip("_"): f for n, f in found.items()}
 
 
 FUNCTIONS = _own_functions(basic) | {f.__name__: f for f in DOUBLE_ONLY + EITHER + DRAWS}
 VIA_DOUBLE = frozenset(f.__name__ for f in DOUBLE_ONLY)
+COMPLEX = _own_functions(complexes)      # those of complex numbers, and `complex`, which makes one of two real numbers
 DRAW_NAMES = frozenset(f.__name__ for f in DRAWS)
 _AS_GIVEN = frozenset({basic.where.__name__, basic.nextafter.__name__})  # never widened here
 
 
 def apply(s: Builder, name: str, *args: Val) -> Val:
     """The named function of values of one dtype (`where`: bool, then one dtype), computed as its precision asks."""
-    fn = FUNCTIONS[name]
     kind = args[-1].dtype
+    if kind.is_complex or name == complexes.complex.__name__:
+        return COMPLEX[name](s, *args)
+    fn = FUNCTIONS[name]
     if not kind.is_floating_point:
         return fn(s, *args)
     work = dt.float64 if name in VIA_DOUBLE else dt.float32 if kind in LOW_PRECISION else kind
@@ -81,4 +82,4 @@ def apply(s: Builder, name: str, *args: Val) -> Val:
     return s.cast(out, kind) if out.dtype is work else out
 
 
-__all__ = ["FUNCTIONS", "VIA_DOUBLE", "Builder", "NumpyBuilder", "Val", "apply"]
+__all__ = ["COMPLEX", "FUNCTIONS", "VIA_DOUBLE", "Builder", "NumpyBuilder", "Val", "apply"]

@@ -21,13 +21,14 @@ Instructions (`emit(op, dtype, args, attr)`; operands share a dtype unless said)
 Casts: float to float rounds to nearest even; float to integer truncates (out of range: the machine's x86 answer, the
 smallest integer, cut to the narrower type); integer to integer wraps; anything to bool is `!= 0`. f16 and bf16 values only
 load, store, bitcast, cast to and from f32, and select: arithmetic on them is done in f32 and rounded once. f8 values do as
-well, but their casts are written here (`float8.py`), so that no backend has to spell them.
+well, but their casts are written here (`float8.py`), so that no backend has to spell them. Complex values are pairs, whose
+instructions are those of their parts (`complexes.py`): no `emit` ever sees one.
 """
 
 from abc import ABC, abstractmethod
 
 from ....ir import dtype as dt
-from . import float8
+from . import complexes, float8
 
 SIGNED_OF = {8: dt.int64, 4: dt.int32, 2: dt.int16, 1: dt.int8}
 UNSIGNED_OF = {8: dt.uint64, 4: dt.uint32, 2: dt.uint16, 1: dt.uint8}
@@ -35,7 +36,8 @@ LOW_PRECISION = dt.NARROW
 
 
 class Val:
-    """One scalar (or lane-wise) value of a builder. Python numbers beside it become constants of its dtype."""
+    """One scalar (or lane-wise) value of a builder. Python numbers beside it become constants of its dtype. What stands for
+    a complex value (`ref`) is a pair."""
 
     __slots__ = ("dtype", "ref", "s")
 
@@ -150,7 +152,17 @@ class Builder(ABC):
             return tuple(self.select(cond, x, y) for x, y in zip(a, b))
         return self.select(cond, a, b)
 
+    def parts(self, z: Val) -> tuple:
+        """The real and the imaginary part of a complex value."""
+        return tuple([Val(self, dt.PARTS[z.dtype], ref) for ref in z.ref])
+
+    def whole(self, re: Val, im: Val) -> Val:
+        """The complex value of two parts."""
+        return Val(self, dt.WHOLES[re.dtype], (re.ref, im.ref))
+
     def const(self, dtype, number) -> Val:
+        if dtype.is_complex:
+            return self.whole(*[self.const(dt.PARTS[dtype], x) for x in (number.real, number.imag)])
         return self.emit("const", dtype, (), number)
 
     def lift(self, like: Val, x) -> Val:
@@ -166,7 +178,10 @@ class Builder(ABC):
 
     def select(self, cond, a, b):
         like = a if isinstance(a, Val) else b
-        return self.emit("select", like.dtype, (cond, self.lift(like, a), self.lift(like, b)))
+        a, b = self.lift(like, a), self.lift(like, b)
+        if like.dtype.is_complex:
+            return self.whole(*[self.select(cond, x, y) for x, y in zip(self.parts(a), self.parts(b))])
+        return self.emit("select", like.dtype, (cond, a, b))
 
     def fma(self, a, b, c):
         """a * b + c with one rounding."""
@@ -201,6 +216,8 @@ class Builder(ABC):
     def cast(self, x: Val, dtype) -> Val:
         if x.dtype is dtype:
             return x
+        if x.dtype.is_complex or dtype.is_complex:
+            return complexes.cast(self, x, dtype)
         if dtype is dt.bool_:
             return self.widen(x).ne(0)
         if dtype in LOW_PRECISION and x.dtype is not dt.float32:

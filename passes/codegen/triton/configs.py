@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ....ir.kernel import POINT, SPREAD, Kernel, buffer_of
 from ..folds import folds_of, has_scan
 from . import elementwise, sweeps
-from .nest import Source
+from .nest import Source, memory
 
 TILE = 1024           # elements of a tile of simple work
 LONG = 400            # lines of a text of which registers hold few elements a lane: lgamma, digamma
@@ -70,7 +70,8 @@ def _product(sizes):
 
 def _elementwise(kernel, extents, numbers, apart):
     source = _written(kernel, numbers, apart)
-    tile, each = (TILE, 8) if source.text.count("\n") < LONG else (TILE // 4, 2)
+    pairs = any(i.dtype.is_complex for i in kernel.instructions())      # (whose functions compute in float64)
+    tile, each = (TILE, 8) if source.text.count("\n") < (LONG // 2 if pairs else LONG) else (TILE // 4, 2)
     if len(extents) < 2:
         n = extents[0] if extents else 1
         columns = WARP if n <= WARP else tile
@@ -131,7 +132,7 @@ def _cut(kernel, parallel, numbers, across, parts):
     found, swept = [], sweeps.sweeps_of(kernel)
 
     def scratch(states, times):
-        return tuple([(name, count * times * sweeps.memory_of(d).itemsize) for name, d in states])
+        return tuple([(name, count * times * memory(d).itemsize) for name, d in states])
 
     def by_rows(part, *states):
         return Launch(_written(kernel, numbers, across, False, part, joined),

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 from ....ir import dtype as dt
 from ....ir.kernel import CAST, CONST, LOAD, STORE, Instr
-from .. import scalars
 from ..llvm.fused_epilogue import ACCUMULATED
-from .nest import POINTER, SHORT, SIZE, Parameter, function, memory
-from .spelling import Text, TritonBuilder
+from .nest import POINTER, SIZE, Parameter, applied
+from .spelling import Text, TritonBuilder, memory
 
 
 @dataclass(frozen=True)
@@ -85,33 +84,20 @@ class _Writer:
         elif i.op == CAST:
             self.env[i.name] = self.s.cast(args[0], i.dtype)
         else:
-            self.env[i.name] = self._apply(i.op, args)
-
-    def _apply(self, name, args):
-        made = function(name, tuple([a.dtype for a in args]))
-        if len(made.lines) <= SHORT:
-            return scalars.apply(self.s, name, *args)
-        self.text.helpers.setdefault(made.name, made.text)
-        return self.s.wrap(made.dtype, self.text.let(f"{made.name}({', '.join(map(self.s.stated, args))})"))
+            self.env[i.name] = applied(self.s, i.op, args)
 
     def _at(self, name):
-        """(address, mask) of an operand's elements beside the tile."""
+        """(elements from an operand's start, mask) of those beside the tile."""
         operand, (rows, batches) = self.place[name]
         site = self.site
         found = [(f"{site.batch[0]} * t_{name}", site.batch[1])] if batches else []
         found += [(f"{site.row[0]} * r_{name}", site.row[1])] if rows else []
         found += [site.column] if operand.along_columns else []
         masks = dict.fromkeys([mask for _, mask in found if mask])
-        return f"{name} + ({' + '.join([term for term, _ in found])})" if found else name, " & ".join(masks)
+        return " + ".join([term for term, _ in found]), " & ".join(masks)
 
     def _load(self, i):
-        at, mask = self._at(i.attr)
-        dtype = self.place[i.attr][0].dtype
-        loaded = self.text.let(f"tl.load({at}{', ' + mask if mask else ''})", "v")
-        value = self.s.wrap(dt.uint8 if dtype is dt.bool_ else dtype, loaded)
-        return value.ne(0) if dtype is dt.bool_ else value
+        return self.s.load(self.place[i.attr][0].dtype, i.attr, *self._at(i.attr))
 
     def _store(self, i, value):
-        at, mask = self._at(i.attr)
-        ref = f"{value.ref}.to(tl.uint8)" if value.dtype is dt.bool_ else value.ref
-        self.text.put(f"tl.store({at}, {ref}, {mask})")
+        self.s.store(value, i.attr, *self._at(i.attr))

@@ -15,7 +15,7 @@ from ....ir import dtype as dt
 from ....ir.kernel import Instr, Kernel, buffer_of
 from .. import scalars
 from ..scalars import Val
-from .spelling import TYPE, Text, TritonBuilder
+from .spelling import TYPE, Text, TritonBuilder, memory
 
 SHORT = 5      # lines up to which a function is written where it is used
 # What numbers of narrow types are given as.
@@ -32,11 +32,6 @@ class Parameter:
     name: str
     kind: str
     dtype: dt.DType = dt.int64
-
-
-def memory(dtype: dt.DType) -> dt.DType:
-    """How fused kernels see elements of a dtype in memory."""
-    return dt.uint8 if dtype is dt.bool_ or dtype in dt.FLOAT8 else dtype
 
 
 @dataclass(frozen=True)
@@ -91,10 +86,30 @@ def function(name: str, dtypes: tuple) -> Function:
     """The function `name` of scalars for arguments of these dtypes."""
     text = Text()
     s = TritonBuilder(text)
-    names = [f"x{n}" for n in range(len(dtypes))]
+    names = [(f"x{n}", f"y{n}") if d.is_complex else f"x{n}" for n, d in enumerate(dtypes)]
     out = scalars.apply(s, name, *[s.wrap(d, x) for d, x in zip(dtypes, names)])
     called = "_".join([name, "of", *dict.fromkeys(d.short for d in dtypes)])
-    return Function(called, out.dtype, (f"def {called}({', '.join(names)}):", *text.lines, f"    return {out.ref}"))
+    given, made = [x for n in names for x in refs(n)], ", ".join(map(s.stated, s.pieces(out)))
+    return Function(called, out.dtype, (f"def {called}({', '.join(given)}):", *text.lines, f"    return {made}"))
+
+
+def refs(ref) -> tuple:
+    """The names that stand for a value."""
+    return ref if isinstance(ref, tuple) else (ref,)
+
+
+def applied(s: TritonBuilder, name: str, args) -> Val:
+    """A scalar function of values: its instructions where they are few, else a call of a function of the file."""
+    made = function(name, tuple([a.dtype for a in args]))
+    if len(made.lines) <= SHORT:
+        return scalars.apply(s, name, *args)
+    s.text.helpers.setdefault(made.name, made.text)
+    call = f"{made.name}({', '.join([s.stated(p) for a in args for p in s.pieces(a)])})"
+    if not made.dtype.is_complex:
+        return s.wrap(made.dtype, s.text.let(call))
+    re, im = s.text.name(), s.text.name()
+    s.text.put(f"{re}, {im} = {call}")
+    return s.wrap(made.dtype, (re, im))
 
 
 class Nest:
@@ -208,15 +223,7 @@ class Nest:
             return self.s.wrap(dt.int64, self.text.let(f"tl.full([], {extent}, tl.int64)"))
         if i.op == "cast":
             return self.named(self.s.cast(args[0], i.dtype), axes)
-        return self.named(self.apply(i.op, args), axes)
-
-    def apply(self, name: str, args) -> Val:
-        """A scalar function of values: its instructions where they are few, else a call of a function of the file."""
-        made = function(name, tuple([a.dtype for a in args]))
-        if len(made.lines) <= SHORT:
-            return scalars.apply(self.s, name, *args)
-        self.text.helpers.setdefault(made.name, made.text)
-        return self.s.wrap(made.dtype, self.text.let(f"{made.name}({', '.join(map(self.s.stated, args))})"))
+        return self.named(applied(self.s, i.op, args), axes)
 
     def load(self, i: Instr, args, place: Place) -> Val:
         """What a buffer holds here (or at computed indices)."""
@@ -225,12 +232,7 @@ class Nest:
             return self._number(buffer)
         at = dict(zip(i.attr[1:], args)) if args else None
         offset, axes = self.offset(buffer, place, at)
-        mask = place.mask(axes)
-        pointer = f"{buffer.name} + ({offset})" if offset else buffer.name
-        name = self.text.let(f"tl.load({pointer}{', ' + mask if mask else ''})", "v")
-        value = self.s.wrap(dt.uint8 if buffer.dtype is dt.bool_ else buffer.dtype, name)
-        self.shape_of[name] = axes
-        return self.named(value.ne(0), axes) if buffer.dtype is dt.bool_ else value
+        return self.named(self.s.load(buffer.dtype, buffer.name, offset, place.mask(axes)), axes)
 
     def _number(self, buffer) -> Val:
         """The element that the launch gave: 16-bit floats and bools come in a wider type."""
@@ -242,10 +244,7 @@ class Nest:
         """Writes a value into a buffer."""
         buffer = self.kernel.buffer(str(i.attr))
         offset, axes = self.offset(buffer, place)
-        ref = f"{value.ref}.to(tl.uint8)" if value.dtype is dt.bool_ else value.ref
-        mask = place.mask(self.store_axes(axes, place))
-        pointer = f"{buffer.name} + ({offset})" if offset else buffer.name
-        self.text.put(f"tl.store({pointer}, {ref}{', ' + mask if mask else ''})")
+        self.s.store(value, buffer.name, offset, place.mask(self.store_axes(axes, place)))
 
     def store_axes(self, axes, place) -> frozenset:
         """The axes whose masks a store needs."""

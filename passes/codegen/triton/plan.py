@@ -196,7 +196,7 @@ def _has_epilogue(product, result) -> bool:
     operands = [x for x in product.node.inputs if x is not None]
     if not _reaches_all(product.node) or _is_cut(product.node):
         return False
-    return (product.dtype in FLOATS and _are_factors(product.node, operands)
+    return (product.dtype in FLOATS and not result.dtype.is_complex and _are_factors(product.node, operands)
             and product.aval.size == result.aval.size > 0 and 2 <= product.ndim <= MOST_DIMS.get(product.node.op, product.ndim))
 
 

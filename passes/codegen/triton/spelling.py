@@ -3,7 +3,8 @@
 Every value has its dtype stated, so no rule of promotion is ever asked: operands of one instruction are of one dtype, and
 only float32 and int32 constants stand as plain literals. Division, square root and conversions are the correctly rounded
 ones; what a GPU does otherwise than a CPU (conversions out of range) is made the same here. bool is int1 in registers, and
-float8, of which chips have different kinds, its bits.
+float8, of which chips have different kinds, its bits. Complex numbers are two values in registers; in memory one of
+complex64 is an int64, so that both of its parts come with one load.
 """
 
 import math
@@ -21,9 +22,16 @@ TYPE = {dt.bool_: "tl.int1", dt.float16: "tl.float16", dt.bfloat16: "tl.bfloat16
         **dict.fromkeys(dt.FLOAT8, "tl.uint8")}
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and": "&",
           "or": "|", "xor": "^", "shl": "<<", "shr": ">>", "quo": "//", "rem": "%"}
+# How elements lie in memory, where that is not as they are.
+_IN_MEMORY = {dt.bool_: dt.uint8, dt.complex64: dt.int64, dt.complex128: dt.float64, **dict.fromkeys(dt.FLOAT8, dt.uint8)}
 _SMALLEST = 2.0 ** -126     # below it a literal is no float32 for Triton
 _CALLS = {"sqrt": "tl.sqrt_rn", "floor": "tl.floor", "ceil": "tl.ceil", "abs": "tl.abs", "mulhi": "tl.umulhi", "fma": "tl.fma",
           "select": "tl.where"}
+
+
+def memory(dtype: dt.DType) -> dt.DType:
+    """How kernels see elements of a dtype in memory."""
+    return _IN_MEMORY.get(dtype, dtype)
 
 
 class Text:
@@ -95,9 +103,39 @@ class TritonBuilder(Builder):
     def __init__(self, text: Text):
         self.text = text
 
-    def wrap(self, dtype, ref: str) -> Val:
-        """A name of the text as a value."""
+    def wrap(self, dtype, ref: str | tuple) -> Val:
+        """A name of the text (two of a complex number) as a value."""
         return Val(self, dtype, ref)
+
+    def pieces(self, value: Val) -> tuple:
+        """What of a value has a name of its own: the parts of a complex one, else itself."""
+        return self.parts(value) if value.dtype.is_complex else (value,)
+
+    def load(self, dtype, pointer: str, offset: str, mask: str) -> Val:
+        """What memory holds some elements behind a pointer, as it is worked with; offset and mask may be empty."""
+        if dtype is dt.complex128:
+            return self.whole(*[self.load(dt.float64, pointer, at, mask) for at in _of_parts(offset)])
+        kind = memory(dtype)
+        loaded = self.wrap(kind, self.text.let(f"tl.load({_at(pointer, offset)}{', ' + mask if mask else ''})", "v"))
+        if dtype is dt.complex64:
+            halves = [f"{loaded.ref}.to(tl.int32)", f"({loaded.ref} >> 32).to(tl.int32)"]
+            return self.whole(*[self._let(dt.float32, f"{half}.to(tl.float32, bitcast=True)") for half in halves])
+        return loaded.ne(0) if dtype is dt.bool_ else self.wrap(dtype, loaded.ref)
+
+    def store(self, value: Val, pointer: str, offset: str, mask: str):
+        """Puts a value there."""
+        ref = value.ref
+        if value.dtype is dt.complex128:
+            for part, at in zip(self.parts(value), _of_parts(offset)):
+                self.store(part, pointer, at, mask)
+            return
+        if value.dtype is dt.complex64:
+            re, im = map(self.stated, self.parts(value))
+            ref = (f"({im}.to(tl.int32, bitcast=True).to(tl.int64) << 32)"
+                   f" | {re}.to(tl.uint32, bitcast=True).to(tl.int64)")
+        elif value.dtype is dt.bool_:
+            ref = f"{ref}.to(tl.uint8)"
+        self.text.put(f"tl.store({_at(pointer, offset)}, {ref}{', ' + mask if mask else ''})")
 
     def emit(self, op, dtype, args, attr=None):
         if op == "const":
@@ -213,6 +251,15 @@ class TritonBuilder(Builder):
             fresh = [v.ref for v in after]
             self.text.put(f"{', '.join(names)} = {', '.join(fresh)}")
         return tuple(self.wrap(v.dtype, n) for v, n in zip(state, names))
+
+
+def _at(pointer: str, offset: str) -> str:
+    return f"{pointer} + ({offset})" if offset else pointer
+
+
+def _of_parts(offset: str) -> tuple:
+    """The offsets of the parts of a complex number, in elements as large as they are."""
+    return (f"2 * ({offset})", f"2 * ({offset}) + 1") if offset else ("", "1")
 
 
 def _is_literal(ref: str) -> bool:

@@ -22,10 +22,11 @@ from ..folds import Fold, folds_of
 from ..scalars import Val
 from . import spread
 from .nest import COLUMN_AXIS, POINTER, ROW_AXIS, SIZE, Nest, Parameter, Place, Source
-from .spelling import TYPE, Text, TritonBuilder, filled
+from .spelling import TYPE, Text, TritonBuilder, filled, memory
 
 FINISH = -1         # the part of a cut kernel that follows all of its sweeps
 JOIN = -2           # that which combines the parts of sweep n is JOIN - n
+_WIDEST = dict.fromkeys(dt.FLOATS, dt.float64) | {dt.complex64: dt.complex128}      # in which running folds are kept
 _ROW, _COLUMN = frozenset({ROW_AXIS}), frozenset({COLUMN_AXIS})
 _BOTH = _ROW | _COLUMN
 
@@ -64,7 +65,7 @@ class Sweeps(Nest):
         states = [pair for n, joined in seen.items() for pair in self.states(swept[n], joined)]
         if self.part <= JOIN:
             states += self.states(swept[JOIN - self.part], True)
-        pointers = [Parameter(n, POINTER, memory_of(d)) for n, d in states]
+        pointers = [Parameter(n, POINTER, memory(d)) for n, d in states]
         return (*[p for p in super().parameters() if p.kind == SIZE or p.name in names], *pointers)
 
     def are_joined(self, sweep) -> bool:
@@ -187,8 +188,7 @@ class Sweeps(Nest):
             spread.gather(self, names, value)
             return
         state = tuple(self.s.wrap(d, n) for d, n in zip(fold.dtypes, names))
-        fresh = (value, self.s.wrap(dt.int64, self.text.let("at_k.to(tl.int64)"))) if fold.indexed else (value,)
-        for name, old, new in zip(names, state, fold.combine(self.s, state, fresh)):
+        for name, old, new in zip(names, state, fold.combine(self.s, state, self.fresh(fold, value))):
             self.text.put(f"{name} = tl.where(in_row & in_k, {new.ref}, {old.ref})")
 
     def gathered(self, names, fold) -> tuple:
@@ -196,6 +196,11 @@ class Sweeps(Nest):
         if fold.kind == SPREAD:
             return spread.of_lanes(self, names, fold)
         return self.across(fold, [self.s.wrap(d, n) for d, n in zip(fold.dtypes, names)])
+
+    def fresh(self, fold, value) -> tuple:
+        """The state of a tile's elements, each by itself."""
+        state = fold.state(self.s, value)
+        return (*state, self.s.wrap(dt.int64, self.text.let("at_k.to(tl.int64)"))) if fold.indexed else state
 
     def at_once(self, stage, env, place, folds, count) -> dict:
         """A sweep over whole rows: values stay for later sweeps."""
@@ -209,9 +214,8 @@ class Sweeps(Nest):
             if fold.kind == SPREAD:
                 results[i.name] = self.named(spread.of_row(self, fold, value, sums.get(value.ref), count), _ROW)
                 continue
-            fresh = (value, self.s.wrap(dt.int64, self.text.let("at_k.to(tl.int64)"))) if fold.indexed else (value,)
             state = []
-            for v, nothing in zip(fresh, fold.start):
+            for v, nothing in zip(self.fresh(fold, value), fold.start):
                 name = self.text.let(f"tl.where(in_row & in_k, {v.ref}, {filled('ROWS, COLS', v.dtype, nothing)})")
                 state.append(self.s.wrap(v.dtype, name))
             results[i.name] = self.folded(fold, self.across(fold, state), i, place)
@@ -228,22 +232,21 @@ class Sweeps(Nest):
                 ref = f"{v.ref}.to(tl.uint8)" if v.dtype is dt.bool_ else v.ref
                 at = f"state_{i.name}_{m} + (at_part * ({self.row_count}) + {self.row})"
                 self.text.put(f"tl.store({at}, {ref}, {place.masks[ROW_AXIS]})")
-        return self.named(self.s.cast(fold.result(kept), i.dtype), _ROW)
+        return self.named(self.s.cast(fold.result(self.s, kept), i.dtype), _ROW)
 
     def across(self, fold, state) -> tuple:
         """States of rows from those of all columns."""
         if fold.kind == SPREAD:
             return spread.of_parts(self, fold, state)
         if fold.kind == "sum" and fold.dtype is not dt.bool_:
-            name = self.text.let(f"tl.sum({state[0].ref}, 1)[:, None]", "v")
-            return (self.s.wrap(fold.dtype, self._back(fold.dtype, name)),)
+            names = [self.text.let(f"tl.sum({v.ref}, 1)[:, None]", "v") for v in state]
+            return tuple([self.s.wrap(d, self._back(d, name)) for d, name in zip(fold.dtypes, names)])
         helper = self.helper(fold)
-        if fold.indexed:
-            first, second = self.text.name("v"), self.text.name("v")
-            values, ids = state
-            self.text.put(f"{first}, {second} = tl.reduce(({self._wide(values)}, {ids.ref}), 1, {helper})")
-            first, second = self.text.let(f"{first}[:, None]"), self.text.let(f"{second}[:, None]")
-            return self.s.wrap(fold.dtype, self._narrow(fold.dtype, first)), self.s.wrap(dt.int64, second)
+        if len(state) > 1:
+            names = [self.text.name("v") for _ in state]
+            self.text.put(f"{', '.join(names)} = tl.reduce(({', '.join(map(self._wide, state))}), 1, {helper})")
+            names = [self.text.let(f"{name}[:, None]") for name in names]
+            return tuple([self.s.wrap(d, self._narrow(d, name)) for d, name in zip(fold.dtypes, names)])
         name = self.text.let(f"tl.reduce({self._wide(state[0])}, 1, {helper})[:, None]", "v")
         return (self.s.wrap(fold.dtype, self._narrow(fold.dtype, name)),)
 
@@ -274,7 +277,7 @@ class Sweeps(Nest):
         """The results of an earlier sweep."""
         found = {}
         for i, kept in self.combined(stage, self.are_joined(sweep)):
-            found[i.name] = self.named(self.s.cast(self.fold_of(i).result(kept), i.dtype), _ROW)
+            found[i.name] = self.named(self.s.cast(self.fold_of(i).result(self.s, kept), i.dtype), _ROW)
         return found
 
     def join(self, stage):
@@ -313,24 +316,24 @@ class Sweeps(Nest):
         found = {}
         for i in stage.body:
             if i.op == "scan":
-                kind = dt.float64 if i.dtype.is_floating_point else i.dtype
-                found[i.name] = self.text.let(filled("ROWS, 1", kind, Fold(i.attr, kind).start[0]), "carry")
+                fold = Fold(i.attr, _WIDEST.get(i.dtype, i.dtype))
+                found[i.name] = [self.text.let(filled("ROWS, 1", d, n), "carry") for d, n in zip(fold.dtypes, fold.start)]
         return found
 
     def scan(self, i, value, place):
         """Prefixes within the tile on top of what came before, in float64 for floats."""
-        kind = dt.float64 if i.dtype.is_floating_point else i.dtype
+        kind = _WIDEST.get(i.dtype, i.dtype)
         fold = Fold(i.attr, kind)
-        wide = self.s.cast(value, kind)
-        tile = self.text.let(f"tl.where(in_row & in_k, {wide.ref}, {filled('ROWS, COLS', kind, fold.start[0])})")
-        helper = self.helper(fold)
-        prefix = self.text.let(f"tl.associative_scan({tile}, 1, {helper})")
-        carry = self.carries[i.name]
-        total = self.across(fold, [self.s.wrap(kind, tile)])[0]
-        out = fold.combine(self.s, (self.s.wrap(kind, carry),), (self.s.wrap(kind, prefix),))[0]
-        after = fold.combine(self.s, (self.s.wrap(kind, carry),), (total,))[0]
-        self.text.put(f"{carry} = {after.ref}")
-        return self.named(self.s.cast(out, i.dtype), _BOTH)
+        tiles = [self.text.let(f"tl.where(in_row & in_k, {v.ref}, {filled('ROWS, COLS', v.dtype, nothing)})")
+                 for v, nothing in zip(fold.state(self.s, self.s.cast(value, kind)), fold.start)]
+        helper, names = self.helper(fold), [self.text.name() for _ in tiles]
+        given = tiles[0] if len(tiles) == 1 else f"({', '.join(tiles)})"
+        self.text.put(f"{', '.join(names)} = tl.associative_scan({given}, 1, {helper})")
+        prefix, carry, tile = (tuple([self.s.wrap(d, n) for d, n in zip(fold.dtypes, found)])
+                               for found in (names, self.carries[i.name], tiles))
+        out, after = fold.combine(self.s, carry, prefix), fold.combine(self.s, carry, self.across(fold, tile))
+        self.text.put(f"{', '.join(_names(carry))} = {', '.join(_names(after))}")
+        return self.named(self.s.cast(fold.result(self.s, out), i.dtype), _BOTH)
 
     # What earlier sweeps left.
 
@@ -370,11 +373,6 @@ class Sweeps(Nest):
 def sweeps_of(kernel) -> list:
     """The stages that go over whole rows."""
     return [s for s in kernel.stages if s.over == SWEEP]
-
-
-def memory_of(dtype):
-    """How a state of a dtype lies in memory."""
-    return dt.uint8 if dtype is dt.bool_ else dtype
 
 
 def combine_text(name: str, fold: Fold) -> str:

@@ -1,0 +1,76 @@
+"""Complex numbers on a device, where they are no matter of single elements: as pairs, in matrix products and convolutions.
+
+A matrix of complex numbers is, in memory, one of real numbers with twice the columns. Its product with another is a product
+of real matrices whose result is complex again, if each row of the other is there twice: as it is, and times i.
+"""
+
+from ...ir import dtype as dt
+from ...ir.errors import DTypeError
+from ...ir.ops import complexes as co
+from ...ir.ops import conv as cv
+from ...ir.ops import elementwise as ew
+from ...ir.ops.linalg import matmul
+from ...ir.ops.shape import expand, iota, reshape
+from ..device_array import DeviceArray
+from . import convolutions, products
+from .arrays import as_pairs, as_reals, empty
+from .eager import composed, contiguous, copied
+
+
+def _columns_twice(x):
+    """Matrices of the parts of complex numbers."""
+    return as_reals(contiguous(x)).reshape(*x.shape[:-1], 2 * x.shape[-1])
+
+
+def pairs(inputs, params, device):
+    """One copy: that is how complex numbers lie in memory."""
+    return as_pairs(copied(inputs[0]))
+
+
+def product(inputs, params, device):
+    """x @ y over the last two dims; leading ones are a batch."""
+    x, y = inputs
+    if not (isinstance(x, DeviceArray) and isinstance(y, DeviceArray)) or "c" not in (x.dtype.kind, y.dtype.kind):
+        return products.product(inputs, params, device)
+    if x.dtype != y.dtype:
+        raise DTypeError(f"matmul takes two tensors of one dtype, got {x.dtype.name} and {y.dtype.name}; cast one with .to()")
+    if not (x.size and y.size):
+        return products.filled_or(x, y, empty(device, (*x.shape[:-1], y.shape[-1]), x.dtype), device)
+    twice, = composed(_rows_twice, (y,), {}, device)
+    found = products.product((_columns_twice(x), _columns_twice(twice)), params, device)
+    return found.view(x.dtype)
+
+
+def _rows_twice(y):
+    """Each row, and behind it the row times i."""
+    *lead, rows, columns = y.shape
+    apart, shape = (*lead, rows, 1, columns), (*lead, rows, 2, columns)
+    turned = co.complex_(ew.neg(co.imag(y)), co.real(y))
+    first = ew.eq(iota(y, shape=shape, dim=len(lead) + 1, dtype=dt.int64), 0)
+    found = ew.where(first, *[expand(reshape(v, shape=apart), shape=shape) for v in (y, turned)])
+    return (reshape(found, shape=(*lead, 2 * rows, columns)),)
+
+
+def _by_parts(op, real_ones):
+    """A convolution, or a gradient of one, of complex numbers: four of their parts."""
+
+    def parts(x, y, bias=None, **params):
+        (a, b), (c, d) = [(co.real(v), co.imag(v)) for v in (x, y)]
+        none = (None,) if op is cv.conv else ()
+        found = co.complex_(ew.sub(op(a, c, *none, **params), op(b, d, *none, **params)),
+                            ew.add(op(a, d, *none, **params), op(b, c, *none, **params)))
+        if bias is not None:
+            column = reshape(bias, shape=(1, bias.shape[0], *[1] * (x.ndim - 2)))
+            found = ew.add(found, expand(column, shape=found.shape))
+        return (found,)
+
+    def run(inputs, params, device):
+        if not all(x is None or (isinstance(x, DeviceArray) and x.dtype.kind == "c" and x.size) for x in inputs):
+            return real_ones(inputs, params, device)
+        return composed(parts, inputs, params, device)[0]
+
+    return run
+
+
+_CONVOLUTIONS = (cv.conv, cv.conv_input_grad, cv.conv_weight_grad)
+OPERATORS = {co.pairs: pairs, matmul: product, **{op: _by_parts(op, convolutions.OPERATORS[op]) for op in _CONVOLUTIONS}}
