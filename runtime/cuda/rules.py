@@ -31,7 +31,9 @@ def gradients(op: Op, goals: tuple, args, params) -> tuple | None:
     run operator by operator. `goals` are those of `write_rules`, or for a joint rule which gradients are needed."""
     if (op, goals) in _plain:
         return None
-    low, inputs, like = dt.from_numpy(args[0].dtype) in LOW, [], []
+    low = dt.from_numpy(args[0].dtype) in LOW
+    inputs: list = []
+    like: list = []
     for a in args:
         if a.__class__ is DeviceArray:
             if a.dtype.kind == "c" or 0 in a.shape:
