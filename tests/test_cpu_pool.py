@@ -136,7 +136,6 @@ def test_a_step_list_runs_in_order_and_stops_on_status(count, threads):
 
 
 @needs_linux
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_forked_child_has_a_pool_of_its_own(count, threads):
     threads(3)
     counted(count, 10)
@@ -149,7 +148,6 @@ def test_a_forked_child_has_a_pool_of_its_own(count, threads):
 
 
 @needs_linux
-@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 def test_a_fork_while_another_thread_holds_the_pool(count, threads):
     threads(2)
     stop = threading.Event()

@@ -8,6 +8,7 @@ cannot see that. The stubs tell them. A function of the API without a return ann
 """
 
 import argparse
+import builtins
 import inspect
 import subprocess
 import sys
@@ -26,8 +27,8 @@ ROOT = Path(ingot.__file__).parent
 WIDTH = 124
 LITERALS = (bool, int, float, str, type(None), tuple)
 LEFT_OUT = {"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__slotnames__", "__getattr__",
-            "__annotations__", "__annotate_func__", "__annotations_cache__", "__static_attributes__", "__firstlineno__",
-            "__init_subclass__"}
+            "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__static_attributes__",
+            "__firstlineno__", "__init_subclass__"}
 FOREIGN = {"typing", "types"}
 THIRD = {"numpy", "collections.abc"}
 
@@ -75,6 +76,8 @@ class Stub:
             return f"{self.annotation(hint.__origin__)}[{inner}]"
         if isinstance(hint, str):
             return hint
+        if isinstance(hint, types.FunctionType):        # Python 3.14 reads a class's `-> bool` late: as its method `bool`
+            hint = getattr(builtins, hint.__name__)
         if not isinstance(hint, type) or hint.__module__ in FOREIGN:
             return "Any"
         if hint is types.ModuleType:
@@ -217,7 +220,7 @@ def tensor_stub() -> str:
     """`runtime/tensor.pyi`."""
     stub = Stub(tensor.__name__, "ingot.runtime", "The Tensor with every method that the API attaches to it.")
     for name, thing in vars(tensor).items():
-        if getattr(thing, "__module__", None) != tensor.__name__:
+        if name in LEFT_OUT or getattr(thing, "__module__", None) != tensor.__name__:
             continue
         if isinstance(thing, type):
             stub.cls(thing, "Tensor" if thing is tensor.Tensor else "Any")
