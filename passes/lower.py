@@ -7,6 +7,7 @@ code. Only what decides how memory is read is written into it: strides of 0, and
 import hashlib
 import weakref
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from ..ir import dtype as dt
@@ -18,6 +19,7 @@ from .codegen.llvm.kernels import suited
 from .kernel_body import CALL, INDEX, PICK, Body, Unfit
 
 DEAR = 20           # cost from which a value of an earlier sweep is stored and read again instead of computed again
+HELD = 1 << 13      # longest row that no sweep but the first fetches, whatever the backend
 _SHORT = 4          # extent from which a dim is worth being that of the lanes
 
 
@@ -37,10 +39,12 @@ class Lowered:
     flops: int = 0
 
 
-def lower(body: Body, placed: dict | None = None) -> Lowered:
-    """The kernel of a body. `placed` has the patterns, over its shape, of results that are not written in row-major order."""
+def lower(body: Body, placed: dict | None = None, launches: bool = False) -> Lowered:
+    """The kernel of a body. `placed` has the patterns, over its shape, of results that are not written in row-major order;
+    `launches` says that each sweep over long rows reads memory."""
     loops = Loops(body, placed)
-    stages = Writer(body, loops).stages()
+    far = launches and bool(body.reduced) and hint(prod([body.shape[d] for d in body.reduced])) > HELD
+    stages = Writer(body, loops, far).stages()
     kernel = _shared(body, Kernel("kernel", loops.dims, loops.buffers, tuple(stages)))
     points = 1
     for n in body.shape:
@@ -165,8 +169,8 @@ def _for_lanes(dims):
 class Writer:
     """Lays terms out in stages."""
 
-    def __init__(self, body: Body, loops: Loops):
-        self.body, self.loops = body, loops
+    def __init__(self, body: Body, loops: Loops, far: bool = False):
+        self.body, self.loops, self.far = body, loops, far
         self.sweeps = max((t.depth for t in body.terms), default=0)
         self.kept: dict = {}                 # term -> (buffer, number of the sweep that stores it)
         self.lines: list = []
@@ -278,7 +282,8 @@ class Writer:
     # Values that several sweeps need.
 
     def _choose_kept(self):
-        """Dear values that a later sweep needs again wait in the buffer of a result that is not there yet."""
+        """Dear values that a later sweep needs again wait in the buffer of a result that is not there yet; so do results of
+        several values in far memory."""
         free = {}
         for v, t in self.body.results.items():
             if v not in self.body.rows:
@@ -293,7 +298,9 @@ class Writer:
             del free[buffer]
 
     def _pays(self, t, sweeps, result, dtype):
-        if t in self.kept or len(sweeps) < 2 or t.dtype is not dtype or self._weight(t) < DEAR:
+        if t in self.kept or len(sweeps) < 2 or t.dtype is not dtype:
+            return False
+        if self._weight(t) < DEAR and not (self.far and t is result and self._fetches(t) > 1):
             return False
         return t is result or sweeps[-1] <= result.depth + 1
 
@@ -315,11 +322,19 @@ class Writer:
 
     def _weight(self, t):
         """What it costs to compute a term from memory."""
-        seen, stack, total = set(), [t], 0
-        while stack:
-            x = stack.pop()
-            if x not in seen and not x.row:
-                seen.add(x)
-                total += x.cost
-                stack.extend(x.args)
-        return total
+        return sum(x.cost for x in _along_rows(t))
+
+    def _fetches(self, t):
+        """How many values it is computed from."""
+        return sum(x.kind == LOAD for x in _along_rows(t))
+
+
+def _along_rows(t) -> set:
+    """A term and what it is computed from, as far as that varies along a row."""
+    seen, stack = set(), [t]
+    while stack:
+        x = stack.pop()
+        if x not in seen and not x.row:
+            seen.add(x)
+            stack.extend(x.args)
+    return seen

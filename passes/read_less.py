@@ -9,14 +9,17 @@ the same bits.
 """
 
 from dataclasses import replace
+from math import prod
 from typing import NamedTuple
 
 from ..ir.graph import Value
+from ..ir.kernel import FOLD
 from ..ir.op import Scalar
 from .fuse import MOST_AGAIN, Group, size_of
 from .fuse_epilogue import DEAREST as DEAREST_BEHIND
 from .kernel_body import Body, Unfit, node_cost, source_of
-from .lower import Loops
+from .lower import HELD, Loops
+from .one_sweep import one_sweep
 
 DEAREST = 64         # cost of an element up to which it is made again; more where many bytes are saved:
 A_BYTE = 20          # instructions that a byte is worth: large chips do 10 in its time, half of them beside other bytes
@@ -123,8 +126,9 @@ class _Search:
                 nodes[v.node] = None
                 cost += node_cost(v.node)
                 stack += _sources(v.node)
-        saved = sum(bytes_of(v) * (1 + self._share(v)) for v in wanted) + self._spared(f, leaves, wanted)
-        spent = sum(bytes_of(v) * ((v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
+        sweeps = _sweeps(current)
+        saved = sum(bytes_of(v) * (sweeps + self._share(v)) for v in wanted) + self._spared(f, leaves, wanted)
+        spent = sum(bytes_of(v) * (sweeps * (v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
         dearest = FACTOR if self._is_factor(g) else max(DEAREST, A_BYTE * (saved - spent) / size_of(wanted[0].shape))
         if cost > dearest or any(not self._is_there(v, f) for v in leaves):
             return None
@@ -224,6 +228,16 @@ def _fitting(nodes, group) -> Body | None:
     twice = sum(node_cost(n) * max(0, size_of((count,)) - size_of(n.output.shape)) for n, count in body.counts.items()
                 if type(n.op.lower) is Scalar)
     return None if twice > MOST_AGAIN * size_of(body.shape) or len(body.loads) + len(body.results) > MOST_BUFFERS else body
+
+
+def _sweeps(group) -> int:
+    """How often a kernel goes over what it fetches: once for each reduction of a reduction, and once for its results, unless it
+    holds its rows."""
+    body = group.body
+    if not body.reduced or prod(body.shape[d] for d in body.reduced) <= HELD:
+        return 1
+    deepest = max(t.depth for t in one_sweep(body).terms if t.kind == FOLD)
+    return deepest + any(v not in body.rows for v in body.results)
 
 
 def fetched(group) -> list:

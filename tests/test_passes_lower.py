@@ -92,6 +92,26 @@ def test_dear_values_wait_in_the_buffer_of_a_later_result():
         }""")
 
 
+FAR = """
+    graph g(%y: f32[4,{n}], %g: f32[4,{n}], %h: f32[4,{n}]) {{
+      %0: f32[4,{n}] = add(%g, %h)
+      %1: bool[4,{n}] = gt(%y, 0)
+      %2: f32[4,{n}] = where(%1, %0, 0.0)
+      %3: f32[4,1] = sum(%2, dim=(1,), keepdim=True)
+      %4: f32[4,{n}] = expand(%3, shape=(4, {n}))
+      %5: f32[4,{n}] = sub(%2, %4)
+      return %2, %5
+    }}"""
+
+
+@pytest.mark.parametrize(("n", "launches", "loads"), [(20000, True, [3, 1]), (20000, False, [3, 3]), (5, True, [3, 3])])
+def test_results_of_several_values_wait_where_each_sweep_reads_memory(n, launches, loads):
+    """(Else what they are made of is fetched again.)"""
+    graph = graph_of(FAR.format(n=n))
+    kernel = lower(Body(graph.nodes, (4, n), (1,), graph.outputs), launches=launches).kernel
+    assert [sum(i.op == "load" for i in s.body) for s in kernel.stages if s.over == "sweep"] == loads
+
+
 def test_a_rows_value_can_fill_the_row():
     g = graph_of("""
         graph g(%x: f32[3,5]) {

@@ -179,7 +179,7 @@ def _parts(graph, steps) -> dict:
     for s in kernels:
         placed = placement.patterns(s.group.body, found)
         if placed:
-            s.lowered = lower(s.group.body, placed)
+            s.lowered = lower(one_sweep(s.group.body), placed, launches=True)
     return found
 
 
@@ -187,7 +187,7 @@ def _step(group):
     if type(group) is Epilogue:
         return ProductStep(group)
     if group.is_kernel:
-        return KernelStep(lower(one_sweep(group.body)), group)
+        return KernelStep(lower(one_sweep(group.body), launches=True), group)
     return CallStep(group.nodes[0], refused=tuple(group.refused))
 
 
