@@ -11,6 +11,7 @@ from distribution_table import ROWS
 from ingot import nn
 from ingot.ir.errors import ArgumentError, DeviceError, ShapeError
 from ingot.nn import functional as F
+from ingot.runtime.cuda import eager
 
 
 @pytest.fixture(autouse=True)
@@ -280,3 +281,18 @@ def test_interpolation_in_a_step_is_part_of_its_graph(cuda):
             ingot.runtime.cuda.taps.forget()
         np.testing.assert_allclose(f(x.cuda()).cpu().numpy(), want.numpy(), rtol=1e-5, atol=1e-6)
     assert cuda.calls["cuGraphLaunch"] >= 2 and ingot.runtime.cuda.eager.Host.calls == from_host
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64", "bool"])
+@pytest.mark.parametrize("shapes", [((3, 4), (4, 5)), ((2, 3, 4), (2, 4, 1)), ((7, 33), (33,)), ((4,), (4,)), ((3, 0), (0, 2))],
+                         ids=str)
+def test_products_of_integers(dtype, shapes, monkeypatch):
+    """They wrap as the CPU's do, on the device."""
+    def refused(op, *_):
+        raise AssertionError(f"{op.name} runs on the host")
+
+    monkeypatch.setattr(eager, "on_host", refused)
+    for _ in range(4):
+        x, y = ((ingot.rand(s) * 200).to(ingot.int64).to(getattr(ingot, dtype)) for s in shapes)
+        want, got = x @ y, x.to("cuda") @ y.to("cuda")
+        assert got.dtype is want.dtype and got.tolist() == want.tolist()

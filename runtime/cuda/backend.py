@@ -50,8 +50,8 @@ def ordered_images(graph: Graph) -> Graph:
     return channels_last(graph, precision.of_convolutions() != "ieee")
 
 
-for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, integers, scans,
-                sliding, complexes, fourier):
+for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, scans, sliding,
+                complexes, integers, fourier):
     eager.OWN.update(_module.OPERATORS)
 for _module in (attentions, moves):
     eager.INTO.update(_module.INTO)

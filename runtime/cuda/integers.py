@@ -1,5 +1,5 @@
-"""Quotients and remainders of integers on a device. A divisor of zero is noted in a status word, and raised when values are
-next read."""
+"""Quotients, remainders and matrix products of integers on a device. A divisor of zero is noted in a status word, and raised
+when values are next read."""
 
 import functools
 
@@ -9,10 +9,13 @@ from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...ir.numeric import refuse_zero
 from ...ir.ops import elementwise as ew
+from ...ir.ops.linalg import matmul
+from ...ir.ops.reduce import sum_
+from ...ir.ops.shape import expand, permute, reshape
 from ...passes.codegen.triton import taps as text
 from ..device_array import DeviceArray
-from . import checks, streams
-from .eager import contiguous
+from . import checks, complexes, products, streams
+from .eager import composed, contiguous
 from .kernels import Prepared, as_number
 from .program import empty, used
 from .sorts import flat_blocks
@@ -68,4 +71,25 @@ def _prepared(name, kind, there, size):
     return Prepared(k.build(), {"size": size}, numbers=frozenset([n for n, t in zip("ab", there) if not t]))
 
 
-OPERATORS = {op: _divided(op) for op in (ew.floor_divide, ew.trunc_divide, ew.remainder, ew.fmod)}
+def product(inputs, params, device):
+    """x @ y of integers (and bools, where a sum of 1 or more is true): a sum for each element of the result. Others are
+    multiplied elsewhere."""
+    x, y = inputs
+    if not (isinstance(x, DeviceArray) and isinstance(y, DeviceArray) and x.dtype == y.dtype and x.dtype.kind in "iub"):
+        return complexes.product(inputs, params, device)
+    if not (x.size and y.size):
+        return products.filled_or(x, y, empty(device, (*x.shape[:-1], y.shape[-1]), x.dtype), device)
+    return composed(_summed_products, inputs, {}, device)[0]
+
+
+def _summed_products(x, y):
+    *lead, rows, depth = x.shape
+    columns = y.shape[-1]
+    shape, turned = (*lead, rows, columns, depth), (*range(len(lead)), len(lead) + 1, len(lead))
+    apart = reshape(x, shape=(*lead, rows, 1, depth)), reshape(permute(y, dims=turned), shape=(*lead, 1, columns, depth))
+    wide = [expand(v if v.dtype is dt.int64 else ew.cast(v, dtype=dt.int64), shape=shape) for v in apart]
+    found = sum_(ew.mul(*wide), dim=(len(lead) + 2,), keepdim=False)
+    return (found if x.dtype is dt.int64 else ew.cast(found, dtype=x.dtype),)
+
+
+OPERATORS = {matmul: product} | {op: _divided(op) for op in (ew.floor_divide, ew.trunc_divide, ew.remainder, ew.fmod)}
