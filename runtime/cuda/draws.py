@@ -25,16 +25,17 @@ def key(generator, device: int) -> DeviceArray | None:
         return None
     seed, call = generator.reserve(1)
     place = device, streams.current(device).handle, seed
-    first, keys = _keys.get(place, (None, None))
+    first, keys, _ = _keys.get(place, _NO_TABLE)
     if keys is None or not 0 <= call - first < _TOGETHER:
         if len(_keys) >= _MOST_TABLES:
             _keys.clear()
         rows = np.array([(seed, (call + n) % 2 ** 64) for n in range(_TOGETHER)], np.uint64)
-        first, keys = _keys[place] = call, transfer.to_device(rows, device, wait=False)
+        first, keys, _ = _keys[place] = call, transfer.to_device(rows, device, wait=False), rows
     return keys.look((2,), (_WORD,), 2 * _WORD * (call - first))
 
 
-_keys: dict = {}        # (device, stream, seed) -> (the first call of the table, its keys)
+_keys: dict = {}        # (device, stream, seed) -> (the first call of the table, its keys, and as they lie on the host)
+_NO_TABLE = (0, None, None)
 _TOGETHER, _MOST_TABLES = 256, 64
 
 

@@ -97,7 +97,7 @@ def _table(make, args, kind, device) -> DeviceArray:
     if found is None:
         if len(_uploaded) >= _MOST_TABLES:
             _uploaded.clear()
-        found = _uploaded[key] = transfer.to_device(make(*args).astype(dt.WHOLES[kind].np), device)
+        found = _uploaded[key] = transfer.constant(make(*args).astype(dt.WHOLES[kind].np), device)
     pools.keep(found.memory)
     return found
 
