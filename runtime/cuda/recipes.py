@@ -218,11 +218,12 @@ def run(op, inputs, params, device, work):
         known = _known.get(key, 0)
     except TypeError:           # a parameter that cannot be a key
         return work(op, inputs, params, device)
+    noted = noting.notes is not None            # by a call that this is a part of, whose list has every launch
     if known.__class__ is Recipe:
-        if known.switches == switches():
+        if not noted and known.switches == switches():
             return known(arrays, device)
         known = 0
-    if known > _LAST or noting.notes is not None or is_capturing():
+    if known > _LAST or noted or is_capturing():
         return work(op, inputs, params, device)
     if len(_known) >= _MOST:
         _known.clear()
