@@ -195,3 +195,32 @@ def test_parameters_with_one_gradient(cuda):
         ingot.optim.AdamW(params).step()
         results.append([p.detach().cpu().numpy() for p in params])
     same(*results)
+
+
+@pytest.mark.parametrize("kinds", [(np.float32,), (np.float64,), (np.float32, np.float64)], ids=["f32", "f64", "both"])
+@pytest.mark.parametrize("devices", [["cuda"], ["cuda:0", "cuda:1"], ["cuda", "cpu"]], ids=str)
+def test_clipping(devices, kinds, cuda):
+    """By a norm that lies on the device, and by a value; no large number is one too many."""
+    def clipped(devices, how, *args):
+        found = []
+        for a, d, kind in zip(drawn(SHAPES), itertools.cycle(devices), itertools.cycle(kinds)):
+            p = ingot.zeros(*a.shape, device=d, dtype=ingot.from_numpy(np.zeros(0, kind)).dtype).requires_grad_()
+            p.grad = ingot.tensor(a.astype(kind), device=d)
+            found.append(p)
+        getattr(ingot.nn.utils, how)(found, *args)
+        return [p.grad.cpu().numpy() for p in found]
+
+    for how, *args in (("clip_grads_with_norm_", 2.0, ingot.tensor(40.0)), ("clip_grad_value_", 0.5),
+                       ("clip_grad_value_", 1e300)):
+        there = [a.to(devices[0]) if isinstance(a, ingot.Tensor) else a for a in args]
+        want = clipped(["cpu"], how, *args)
+        cuda.launches.clear()
+        same(clipped(devices, how, *there), want)
+        launches = [launch for launch in cuda.launches if launch["name"].startswith(("_scaled", "_limited"))]
+        assert 1 <= len(launches) <= 2 * len(kinds) * len({d for d in devices if d != "cpu"})
+
+
+def test_a_number_in_memory_of_an_update_alone(cuda):
+    x, n = ingot.tensor([1.0, 2.0, 3.0], device="cuda"), ingot.tensor(0.5, device="cuda")
+    sweeps.sweep(added, (x,), (), [n._a])
+    assert x.tolist() == [1.5, 2.5, 3.5]

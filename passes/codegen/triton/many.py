@@ -4,26 +4,28 @@ programs those before it have. What it does there is what `elementwise.py` write
 
 from ....ir.kernel import Kernel
 from .elementwise import Elementwise
-from .nest import COLUMN_AXIS, NUMBER, SIZE, Parameter, Place, Source
+from .nest import COLUMN_AXIS, SIZE, Parameter, Place, Source
 
 
 class Many(Elementwise):
     """Writes a kernel of one dim for `slots` sets of its buffers. `over` names, for each result, the operand in whose memory it
-    is written. Parameters are the numbers, the pointers of each set, then the sets' sizes; sets that are not used come last
-    and have size 0."""
+    is written. Parameters are the numbers and the pointers to one element, which all sets share, the pointers of each set, then
+    the sets' sizes; sets that are not used come last and have size 0."""
 
     def __init__(self, kernel: Kernel, numbers, over: tuple, slots: int):
         super().__init__(kernel, numbers)
         self.over, self.slots = over, slots
         written = {result for result, _ in over}
-        self.sets = [b for b in super().parameters() if b.kind not in (NUMBER, SIZE) and b.name not in written]
+        alone = {b.name for b in kernel.buffers if not any(b.strides)}
+        pointers = [p for p in super().parameters() if p.kind != SIZE and p.name not in written]
+        self.shared = [p for p in pointers if p.name in alone]
+        self.sets = [p for p in pointers if p.name not in alone]
 
     def name(self):
         return f"{self.kernel.name}_many"
 
     def parameters(self):
-        found = [p for p in super().parameters() if p.kind == NUMBER]
-        found += [Parameter(f"{p.name}_{i}", p.kind, p.dtype) for i in range(self.slots) for p in self.sets]
+        found = self.shared + [Parameter(f"{p.name}_{i}", p.kind, p.dtype) for i in range(self.slots) for p in self.sets]
         return (*found, *[Parameter(f"{self.kernel.dims[0].extent}_{i}", SIZE) for i in range(self.slots)])
 
     def flat(self) -> Place:
