@@ -58,6 +58,9 @@ def calls() -> dict:
         net(x).sum().backward()
         adam.step()
 
+    small = [ingot.ones(64, device="cuda").requires_grad_() for _ in range(161)]        # as many as ResNet-50 has
+    for p in small:
+        p.grad = ingot.ones(64, device="cuda")
     return {
         "x + y": lambda: x + y, "x * 0.5": lambda: x * 0.5, "x += y": lambda: x.add_(y), "leaf * x, taped": lambda: leaf * x,
         "x @ y": lambda: x @ y, "x.sum()": x.sum, "softmax": lambda: x.softmax(-1), "x[1]": lambda: x[1],
@@ -66,7 +69,9 @@ def calls() -> dict:
         "linear, taped": lambda: linear(x), "convolution, taped": lambda: conv(image), "batch norm, taped": lambda: norm(image),
         "layer norm": lambda: F.layer_norm(x, (64,)), "embedding": lambda: F.embedding(ids, x),
         "attention": lambda: F.scaled_dot_product_attention(heads, heads, heads),
-        "cross entropy": lambda: F.cross_entropy(x, ids), "training step, 10 layers, Adam": step}
+        "cross entropy": lambda: F.cross_entropy(x, ids), "training step, 10 layers, Adam": step,
+        "161 parameters, Adam": ingot.optim.Adam(small).step,
+        "161 parameters, SGD with momentum": ingot.optim.SGD(small, lr=0.1, momentum=0.9).step}
 
 
 def microseconds(call) -> float:

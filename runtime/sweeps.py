@@ -29,9 +29,10 @@ def sweep(build, written, read, numbers, name="step"):
 
 
 def sweep_each(build, rows, numbers, name="step"):
-    """Does that for each row (written, read) of tensors of one shape and dtype."""
-    m, kind, scalars = tls.m, None, ()
+    """Does that for each row (written, read) of tensors of one shape and dtype. On a device, numbers may be arrays there."""
+    m, kind = tls.m, None
     kernel: Any = None
+    scalars: Any = None
     far: list = []          # (kernel, outs, arrays) on a device
     for written, read in rows:
         for t in written:
@@ -40,10 +41,12 @@ def sweep_each(build, rows, numbers, name="step"):
         if outs[0].dtype is not kind:
             kind = outs[0].dtype
             kernel = _kernel(build, len(outs) + len(arrays) + len(numbers), len(outs), KINDS[kind])
-            scalars = _scalars(numbers, kind)
+            scalars = None
         if outs[0].__class__ is DeviceArray:
             far.append((kernel, outs, arrays))
         else:
+            if scalars is None:
+                scalars = _scalars(numbers, kind)
             kernel.sweep(outs, arrays, scalars)
         for t in written:
             t._storage.wrote(name, _DEEP)
@@ -60,8 +63,9 @@ def _scalars(numbers, kind) -> tuple:
     kept: Any = _local.__dict__
     key = len(numbers), kind
     arrays = kept.get(key) or kept.setdefault(key, tuple([np.empty((), kind) for _ in numbers]))
-    for a, n in zip(arrays, numbers):
-        a.fill(n)
+    with np.errstate(over="ignore"):        # a limit that no number of the dtype reaches is infinite
+        for a, n in zip(arrays, numbers):
+            a.fill(n)
     return arrays
 
 

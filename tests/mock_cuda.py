@@ -24,6 +24,7 @@ from ingot.runtime.cuda import (
     fourier,
     integers,
     launch,
+    many,
     moves,
     pools,
     products,
@@ -61,7 +62,7 @@ def forget():
     """Makes the runtime forget everything that belongs to a driver."""
     for table in (eager._plans, transfer._plans, compiler._made):
         table.clear()
-    for made in (eager._prepared_sweep, draws._prepared, integers._prepared, moves._prepared, products._prepared,
+    for made in (draws._prepared, integers._prepared, moves._prepared, products._prepared,
                  products._usual, products._parts, products._added, recurrent._graph):
         made.cache_clear()
     launch.forget()
@@ -73,6 +74,7 @@ def forget():
     taps.forget()
     fourier.forget()
     checks.forget()
+    many.forget()
     pools.forget()
     streams.forget()
     context.forget()

@@ -67,6 +67,10 @@ class Language:
 
     @staticmethod
     def where(condition, a, b):
+        if isinstance(a, Pointer) and isinstance(b, Pointer) and condition.shape == ():
+            if a.memory.flat.dtype != b.memory.flat.dtype:
+                raise Fault(f"tl.where of pointers to {a.memory.flat.dtype} and {b.memory.flat.dtype}")
+            return a if condition else b
         tiles = [x for x in (a, b) if isinstance(x, Tile)]
         if not tiles:
             raise Fault("tl.where of two literals")

@@ -5,6 +5,7 @@ limits, whole vectors loaded, the parameter layout that launches rely on, correc
 import importlib.util
 import inspect
 import re
+import struct
 
 import pytest
 
@@ -14,8 +15,10 @@ from ingot.ir.kernel_builder import KernelBuilder
 from ingot.passes.codegen import library, scalars
 from ingot.passes.codegen.triton import configs, elementwise, matmul, sweeps
 from ingot.passes.codegen.triton.nest import POINTER, SIZE, Source
+from ingot.runtime.cpu import kernels as host_kernels
 from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import kernels
+from ingot.runtime.cuda import kernels, many
+from ingot.runtime.optim import fused
 from test_triton_kernels import ARITY, FLOATING, function_kernel, reduction
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
@@ -257,3 +260,17 @@ def test_without_triton_the_error_says_what_to_install(monkeypatch):
     one, = configs.launches(double(dt.float32), {"n0": 64})
     with pytest.raises(RuntimeError, match="needs Triton: install ingot"):
         compiler.build(variant(one, {"n0": 64}, 90))
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
+def test_updates_of_many_arrays_load_whole_vectors(kind, arch):
+    """Where nothing is known of addresses and sizes, single elements."""
+    step = host_kernels.elementwise("adam", (kind,) * 12, (kind,) * 4, fused.adam_step(True, True, True))
+    made, vector = many._prepared_together(step, 4, 1, (False,) * 7), f"v{16 // kind.itemsize}.b{8 * kind.itemsize}"
+    for even, width in ((True, vector), (False, f"b{8 * kind.itemsize}")):
+        variant = made.variant(arch, even)
+        compiled = compiler._run_triton(variant)
+        binary = compiler._binary(variant, compiled)
+        assert set(loads(compiled.asm["ptx"])) == {f"ld.global.{width}", f"st.global.{width}"}
+        assert binary.spills == 0 < binary.registers <= 160 and struct.calcsize(binary.layout) < 1024

@@ -26,6 +26,7 @@ from . import (
     fourier,
     gathers,
     integers,
+    many,
     moves,
     pools,
     precision,
@@ -69,7 +70,7 @@ sized = Sized
 contiguous = eager.contiguous
 copied = eager.copied
 converted = eager.converted
-sweep = eager.sweep
+sweep = many.sweep
 overwrite = eager.overwrite
 gradients = rules.gradients
 key = draws.key

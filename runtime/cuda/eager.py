@@ -30,9 +30,8 @@ from ...passes.decompose import decompose
 from ...passes.kernel_body import LOW, can_fuse
 from ..cpu import eager as host_kernels
 from ..device_array import DeviceArray
-from . import pools, recipes, streams, transfer
-from .kernels import Prepared
-from .program import DeviceGraph, empty, filled, used
+from . import pools, recipes, transfer
+from .program import DeviceGraph, empty, filled
 
 
 def decompose_bodies(graph: Graph) -> Graph:
@@ -378,30 +377,3 @@ def copied(x: DeviceArray) -> DeviceArray:
 def converted(x: DeviceArray, dtype) -> DeviceArray:
     """The elements in another dtype."""
     return run(cast, (x,), {"dtype": dt.from_numpy(np.dtype(dtype))})
-
-
-def sweep(rows, numbers):
-    """Runs elementwise kernels (`runtime/cpu/kernels.py` describes them) of (outs, arrays, numbers) that write outs anew: one
-    for each row (kernel, outs, arrays)."""
-    for kernel, outs, arrays in rows:
-        _sweep(kernel, outs, arrays, numbers)
-
-
-def _sweep(kernel, outs, arrays, numbers):
-    reads = [contiguous(a) for a in (*outs, *arrays)]
-    writes = [a if a.is_contiguous else empty(a.device, a.shape, a.dtype) for a in outs]
-    classes = (1,) * len(reads) + (0,) * len(numbers) + (1,) * len(writes)
-    made = _prepared_sweep(kernel, classes, outs[0].size, frozenset(range(len(reads), len(reads) + len(numbers))))
-    device = outs[0].device
-    stream = streams.current(device).handle
-    given = [used(a, stream) for a in reads] + [float(n) for n in numbers] + [used(a, stream) for a in writes]
-    if outs[0].size:
-        made(device, stream, given)
-    for a, made_there in zip(outs, writes):
-        if a is not made_there:
-            transfer.write(a, made_there)
-
-
-@functools.lru_cache(1024)
-def _prepared_sweep(kernel, classes, size, numbers):
-    return Prepared(kernel.kernel(1, classes), {"n0": size}, numbers=frozenset([f"b{n}" for n in numbers]))

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ....ir.kernel import POINT, SPREAD, Kernel, buffer_of
 from ..folds import folds_of, has_scan
 from . import elementwise, sweeps
+from . import many as many_arrays
 from .nest import Source, memory
 
 TILE = 1024           # elements of a tile of simple work
@@ -68,10 +69,22 @@ def _product(sizes):
     return total
 
 
+def many(kernel: Kernel, numbers, over, slots) -> Launch:
+    """The launch that runs a kernel of one dim on up to `slots` sets of arrays; its grid depends on their sizes."""
+    tile, each = _simple_tile(kernel, _written(kernel, numbers, False))
+    source = many_arrays.write(kernel, numbers, over, slots)
+    return Launch(source, (("COLS", tile),), _warps(tile, each), (0, 1, 1))
+
+
+def _simple_tile(kernel, source) -> tuple[int, int]:
+    """(elements of a tile, of a lane) of a kernel without reduce dims."""
+    pairs = any(i.dtype.is_complex for i in kernel.instructions())      # (whose functions compute in float64)
+    return (TILE, 8) if source.text.count("\n") < (LONG // 2 if pairs else LONG) else (TILE // 4, 2)
+
+
 def _elementwise(kernel, extents, numbers, apart):
     source = _written(kernel, numbers, apart)
-    pairs = any(i.dtype.is_complex for i in kernel.instructions())      # (whose functions compute in float64)
-    tile, each = (TILE, 8) if source.text.count("\n") < (LONG // 2 if pairs else LONG) else (TILE // 4, 2)
+    tile, each = _simple_tile(kernel, source)
     if len(extents) < 2:
         n = extents[0] if extents else 1
         columns = WARP if n <= WARP else tile

@@ -14,7 +14,7 @@ from ...placement import beside
 from ...state import tls
 from ...sweeps import KINDS, sweep_each
 from ...tensor import Tensor, wrap
-from ...writes import is_plain
+from ...writes import is_plain, is_quiet
 
 
 def _gradients(parameters):
@@ -33,8 +33,8 @@ def _gradients(parameters):
 def _parted(gradients):
     """(those that a kernel may write where they lie, the others)."""
     m = tls.m
-    swept = [g for g in gradients if is_plain(g, m) and g._a.dtype in KINDS]
-    return swept, gradients if not swept else [g for g in gradients if not (is_plain(g, m) and g._a.dtype in KINDS)]
+    swept = [g for g in gradients if is_quiet(g, m) and g._a.dtype in KINDS]
+    return swept, gradients if not swept else [g for g in gradients if not (is_quiet(g, m) and g._a.dtype in KINDS)]
 
 
 def _limited(k, g, low, high):
@@ -90,13 +90,22 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
     """Scales gradients so that a norm computed before comes down to max_norm."""
     scale = (as_float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
     swept, others = _parted(_gradients(parameters))
-    if swept and scale._a.__class__ is np.ndarray:
-        sweep_each(_scaled, [((g,), ()) for g in swept], [scale._a], "clip_grad_norm_")
-    else:
-        others = [*swept, *others]
+    if scale.ndim:
+        swept, others = [], [*swept, *others]
+    alike: dict = {}        # what is scaled by one number
+    for g in swept:
+        a = g._a
+        alike.setdefault((a.dtype, None if a.__class__ is np.ndarray else a.device), []).append(g)
+    for some in alike.values():
+        sweep_each(_scaled, [((g,), ()) for g in some], [_as(scale, some[0])._a], "clip_grad_norm_")
     for g in others:
-        scale_there = beside(scale, g)
-        g.mul_(scale_there if g.dtype is scale.dtype else scale_there.to(g.dtype))
+        g.mul_(_as(scale, g))
+
+
+def _as(number, g):
+    """A number where a gradient is, in its dtype."""
+    there = beside(number, g)
+    return there if g.dtype is number.dtype else there.to(g.dtype)
 
 
 @no_grad()
