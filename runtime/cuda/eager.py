@@ -50,9 +50,9 @@ OWN: dict = {}          # operators with device code of their own: (inputs, para
 
 def run(op: Op, inputs, params, device=None):
     """The result of an operator on inputs of which at least one is a device array (or `device` is said)."""
-    device = common_device(op, inputs) if device is None else device
     if op.is_view:
         return inputs[0].viewed(op, params)
+    device = common_device(op, inputs) if device is None else device
     return recipes.run(op, inputs, params, device, _worked_out)
 
 
