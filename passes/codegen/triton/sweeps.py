@@ -164,7 +164,7 @@ class Sweeps(Nest):
                 for i, f in folds if i.name not in led}
         self.carries = self.start_scans(stage)
         low, high = self.low, self.high = self.bounds(count)
-        backwards = self.goes_back(stage)
+        backwards = self.part is None and goes_back(self.kernel, stage)
         with self.text.block(f"for {'back_k' if backwards else 'from_k'} in range({low}, {high}, COLS):"):
             if backwards:
                 self.text.put(f"from_k = (tl.cdiv({count}, COLS) - 1) * COLS - back_k")
@@ -178,12 +178,6 @@ class Sweeps(Nest):
         kept = {i.name: self.gathered(held[i.name], fold) for i, fold in folds if i.name in held}
         kept |= {name: kept[leader][:1] for name, leader in led.items()}
         return {i.name: self.folded(fold, kept[i.name], i, place) for i, fold in folds}
-
-    def goes_back(self, stage) -> bool:
-        """Whether a sweep begins at a row's end, which the sweep before has read last and is still near: those that fold
-        nothing, so that no result depends on it."""
-        later = stage is not sweeps_of(self.kernel)[0] and self.part is None
-        return later and not any(i.op in ("reduce", "scan") for i in stage.body)
 
     def bounds(self, count) -> tuple:
         """The range of a program's sweep. Programs begin in order: every second sweep goes backwards, so that it meets first
@@ -398,6 +392,12 @@ class Sweeps(Nest):
 def sweeps_of(kernel) -> list:
     """The stages that go over whole rows."""
     return [s for s in kernel.stages if s.over == SWEEP]
+
+
+def goes_back(kernel, stage) -> bool:
+    """Whether a sweep of a row that is not cut begins at its end, which the sweep before has read last and is still near: one
+    that folds nothing, so that no result depends on it."""
+    return stage is not sweeps_of(kernel)[0] and not any(i.op in ("reduce", "scan") for i in stage.body)
 
 
 def combine_text(name: str, fold: Fold) -> str:
