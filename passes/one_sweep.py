@@ -31,7 +31,7 @@ from .kernel_body import CALL, INDEX, Body, Term
 
 @dataclass(frozen=True)
 class _Found:
-    """A sum that can be found as `kind` of x; as exp(top) unless `finite`, if that is asked."""
+    """A sum that is `kind` of x; if there is a `finite`, only where that holds, and exp(top) elsewhere."""
 
     kind: str
     x: Term

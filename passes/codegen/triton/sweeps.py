@@ -5,9 +5,9 @@ reduce dims. "columns": neighbouring points of the last parallel dim, for memory
 
 Rows that fit are read at once (`whole`): then nothing is loaded or computed twice, however many sweeps there are. Longer ones
 are walked over, each sweep with its own loop; one that only writes begins where the one before has ended. Very long rows are
-cut among programs: each sweep is a kernel of its own (`Part`)
-that begins with what the parts of earlier ones left, combined in order, and leaves the states of its own parts; the last kernel
-(`FINISH`) makes what there is one of for each row. Where parts are many, a kernel combines them once for all (`JOIN`).
+cut among programs: each sweep is a kernel of its own (`Part`) that begins with what the parts of earlier ones left, combined in
+order, and leaves the states of its own parts; the last kernel (`FINISH`) makes what there is one of for each row. Where parts
+are many, a kernel combines them once for all (`JOIN`).
 
 What there is one of for each row is written at the very end, when no thread of the program reads any more: it may lie where an
 operand of the row does.
