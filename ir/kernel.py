@@ -26,8 +26,8 @@ Sizes and strides are ints or names: named ones (`symbols`) are given when the k
 
 Instructions: `load` (a buffer; with arguments, they are the indices that replace the loop's in the named dims), `store`,
 `const`, `index` (of a dim, i64), `size` (of a dim, i64), `cast`, `reduce` (KINDS), `scan` (sum, prod), and every scalar
-function of the code generator by name. A `spread` is the sum of squares about the mean (of floats; kernels for GPUs alone have
-it). Reductions have one fixed tree per logical size (passes/codegen/llvm/reduce.py
+function of the code generator by name. A `spread` is the sum of squares about the mean, an `exp_sum` that of exp(x - largest)
+(of floats; kernels for GPUs alone have them). Reductions have one fixed tree per logical size (passes/codegen/llvm/reduce.py
 states it), whatever the layout, the instruction set or the number of threads.
 """
 
@@ -39,8 +39,8 @@ from typing import Any
 from .dtype import DType
 from .errors import GraphError
 
-SPREAD = "spread"
-KINDS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin", SPREAD)
+SPREAD, EXP_SUM = "spread", "exp_sum"
+KINDS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin", SPREAD, EXP_SUM)
 SCANS = ("sum", "prod")
 POINT, SWEEP = "point", "sweep"
 LOAD, STORE, CONST, CAST, FOLD = "load", "store", "const", "cast", "reduce"

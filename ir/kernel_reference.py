@@ -10,7 +10,7 @@ import numpy as np
 from numpy.lib.stride_tricks import as_strided
 
 from . import numeric, philox
-from .kernel import SPREAD, SWEEP, Kernel, buffer_of
+from .kernel import EXP_SUM, SPREAD, SWEEP, Kernel, buffer_of
 
 _NUMPY = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "div": np.divide, "neg": np.negative, "abs": np.abs,
@@ -107,6 +107,8 @@ class _Run:
         if i.attr == SPREAD:
             centred = x - x.mean(axis=axes, keepdims=True, dtype=np.float64)
             return np.square(centred).sum(axis=axes, keepdims=True).astype(i.dtype.np)
+        if i.attr == EXP_SUM:
+            return np.exp(x - x.max(axis=axes, keepdims=True)).sum(axis=axes, keepdims=True, dtype=i.dtype.np)
         keep = {"dtype": i.dtype.np} if i.attr in ("sum", "prod") else {}
         return _FOLDS[i.attr](x, axis=axes, keepdims=True, **keep)
 

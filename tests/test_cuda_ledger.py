@@ -56,13 +56,14 @@ def test_convolutions_and_attention_count_their_operations(ledger):
 @pytest.mark.parametrize("channels, images, length, times", [
     (64, 4, 256, 1),            # all of it stays near
     (64, 64, 3600, 2),          # parts of rows, a launch for each sweep: it is gone when the next one begins
-    (4096, 64, 1200, 2),        # a row a program, but those that run at once hold more than what stays near
+    # A row a program, but those that run at once hold more than what stays near: that much of it is, from the end.
+    (4096, 64, 1200, 2 - (24 << 20) / (2 * 132 * 8 * 64 * 1200 * 2)),
     (4096, 4, 2400, 1),         # (less)
     (4096, 1, 4096, 1),         # whole rows
 ])
 def test_what_sweeps_read_again_from_memory_counts_again(ledger, channels, images, length, times):
     row, = rows_of(ledger, lambda x: x - x.amax((0, 2), keepdim=True), (images, channels, length), dtype=ingot.float16)
-    assert row.read == times * images * channels * length * 2 and row.written == images * channels * length * 2
+    assert row.read == round(times * images * channels * length * 2) and row.written == images * channels * length * 2
 
 
 def test_images_that_are_turned_and_sums_of_parts_count(ledger):

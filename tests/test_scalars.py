@@ -9,6 +9,7 @@ import pytest
 from ingot.ir import dtype as dt
 from ingot.ir import numeric
 from ingot.passes.codegen import scalars
+from ingot.passes.codegen.scalars import exponential
 
 LONG = np.longdouble
 S = scalars.NumpyBuilder()
@@ -216,6 +217,17 @@ def test_binary_edges_of_single_numbers(name, reference):
     np.testing.assert_array_equal(run(name, a, b), want, err_msg=name)
     bad = ~np.isnan(want) & (np.signbit(run(name, a, b)) != np.signbit(want))
     assert not bad.any(), f"sign of {name}{list(zip(a[bad], b[bad]))[:3]}"
+
+
+@pytest.mark.parametrize("kind, least, tiny", [(dt.float32, -86, 1e-36), (dt.float64, -700, 1e-300)], ids=str)
+def test_exponentials_of_what_is_added_to_one(kind, least, tiny):
+    """Those of exp where they are large enough to count; what is not, and what is no number, is next to nothing."""
+    x = np.concatenate([-np.random.default_rng(0).random(20000) * -least, [0.0, -0.0]]).astype(kind.np)
+    below = np.array([least - 1, -1e30, -np.inf, np.nan], kind.np)
+    with np.errstate(all="ignore"):
+        near, far = [exponential.exp_below(S, S.value(a)).ref for a in (x, below)]
+    assert ulps(near, np.exp(x.astype(np.longdouble)), kind.np).max() <= 1 and (near[-2:] == 1).all()
+    assert ((far >= 0) & (far <= tiny)).all()
 
 
 def test_powers_of_whole_numbers_are_exact():

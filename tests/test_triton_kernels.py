@@ -214,7 +214,8 @@ def test_a_number_comes_by_value():
 
 KINDS = {"sum": (dt.float32, dt.int64, dt.float64), "prod": (dt.float32, dt.int32), "max": (dt.float32, dt.int64, dt.uint8),
          "min": (dt.float32, dt.int16), "any": (dt.bool_,), "all": (dt.bool_,), "argmax": (dt.float32, dt.int32, dt.bool_),
-         "argmin": (dt.float64,), "spread": (dt.float32, dt.float64)}
+         "argmin": (dt.float64,), "spread": (dt.float32, dt.float64),
+         "exp_sum": (dt.float32, dt.float64)}
 
 
 def reduction(kind, d, across):
@@ -244,7 +245,7 @@ def test_reductions(kind, d, across):
         check(reduction(kind, d, across), [x, y], [1], 1e-5, outer=outer, rows=rows, cols=cols, far=rows * cols)
 
 
-@pytest.mark.parametrize("kind", ["sum", "max", "argmin", "any", "spread"])
+@pytest.mark.parametrize("kind", ["sum", "max", "argmin", "any", "spread", "exp_sum"])
 @pytest.mark.parametrize("across", [False, True])
 def test_long_rows_are_cut_in_parts_and_walked(kind, across, monkeypatch):
     rng = np.random.default_rng(5)

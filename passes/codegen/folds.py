@@ -1,7 +1,7 @@
 """Reductions as states that combine: what every backend's reductions share."""
 
 from ...ir import dtype as dt
-from ...ir.kernel import SPREAD, SWEEP, Kernel, Stage
+from ...ir.kernel import EXP_SUM, SPREAD, SWEEP, Kernel, Stage
 from .scalars import Builder, apply
 
 
@@ -32,17 +32,18 @@ def _limits(dtype):
 
 _IDENTITY = {"sum": lambda d: 0, "prod": lambda d: 1, "max": lowest, "min": highest, "any": lambda d: False,
              "all": lambda d: True, "argmax": lowest, "argmin": highest}
+_STATES = {SPREAD: 4, EXP_SUM: 2}
 _NO_INDEX = (1 << 63) - 1
 
 
 class Fold:
     """One reduction: its kind and the dtype of the values it folds. A state is a tuple of values that are not complex. Those of
-    a spread, which are never combined in pairs, are described in `triton/spread.py`."""
+    a spread and of an exp_sum, which are never combined in pairs, are described in `triton/spread.py` and `exp_sums.py`."""
 
     def __init__(self, kind: str, dtype):
         self.kind, self.dtype = kind, dtype
         self.indexed = kind.startswith("arg")
-        parts = (dt.PARTS[dtype],) * 2 if dtype.is_complex else (dtype,) * (4 if kind == SPREAD else 1)
+        parts = (dt.PARTS[dtype],) * 2 if dtype.is_complex else (dtype,) * _STATES.get(kind, 1)
         self.dtypes = (dtype, dt.int64) if self.indexed else parts
 
     @property
@@ -50,6 +51,8 @@ class Fold:
         """The state before the first element, as Python numbers."""
         if self.kind == SPREAD:
             return (0,) * 4
+        if self.kind == EXP_SUM:
+            return (lowest(self.dtype), 0)
         first = _IDENTITY[self.kind](self.dtype)
         return (first, _NO_INDEX) if self.indexed else (first, 0) if self.dtype.is_complex else (first,)
 
@@ -94,5 +97,7 @@ class Fold:
         return s.parts(value) if self.dtype.is_complex else (value,)
 
     def result(self, s, state):
-        """The value of the reduction."""
+        """The value of the reduction. That of an exp_sum is nan where the largest is infinite, as exp(x - that) is."""
+        if self.kind == EXP_SUM:
+            return state[1] + (state[0] - state[0])
         return s.whole(*state) if self.dtype.is_complex else state[1] if self.indexed else state[-1]

@@ -8,8 +8,9 @@ It is found on a driver that does nothing, so no GPU is needed, nothing is compu
     print(ledger.table())
 
 Each input counts once, and so does each result. What a kernel goes over in several sweeps counts again where too much lies
-between for it to be still in the second-level cache; what an operator copies or fills beside its own kernel, or to lie in
-another order before that reads it, is read and written; and sums of parts are written before they are added up.
+between for it to be still in the second-level cache (less for a sweep that begins where the one before has ended); what an
+operator copies or fills beside its own kernel, or to lie in another order before that reads it, is read and written; and sums
+of parts are written before they are added up.
 """
 
 import ctypes
@@ -24,6 +25,7 @@ from ...ir.ops import conv as cv
 from ...ir.ops import conv_last as last
 from ...ir.ops.linalg import matmul
 from ...ir.ops.scaled import matmul8
+from ...passes.codegen.triton.sweeps import goes_back
 from . import compile as compiler
 from . import kernels as loops
 from . import launch, precision, program
@@ -131,7 +133,7 @@ class Ledger(Planner):
         if self._running is not None and type(self._running.step) is not program.Launched:
             self._running.loops += len(prepared.launches)
             for buffer, times, size in _moved(prepared):
-                self._running.read += times * size
+                self._running.read += round(times * size)
                 self._running.written += size * buffer.written
 
     def clear(self):
@@ -284,7 +286,7 @@ def _of_kernel(step) -> tuple:
     for (buffer, times, size), (value, _) in zip(_moved(step.kernel), step.operands):
         whole, (so_far, most) = _bytes(value), read.get(value, (0, 0))
         most = max(most, times)
-        read[value] = min(so_far + times * size, most * whole), most
+        read[value] = min(so_far + round(times * size), round(most * whole)), most
         if buffer.written:
             written[value] = min(written.get(value, 0) + size, whole)
     return sum([n for n, _ in read.values()]), sum(written.values())
@@ -301,9 +303,19 @@ def _moved(prepared) -> list:
     once = {b.name: b.dtype.itemsize * prod([n for n, s in zip(extents, b.strides) if number(s)]) for b in kernel.buffers}
     stages = [s for s in kernel.stages if s.over == SWEEP]
     swept = [{buffer_of(i) for i in s.body if i.op == LOAD and not i.args} for s in stages]
-    far = [names for names in swept if _between(prepared, sum([once[n] for n in names])) > _NEAR]
-    times = {n: sum([n in names for names in far]) for n in once}
+    shares = [_fetched(prepared, s, sum([once[n] for n in names])) for s, names in zip(stages, swept)]
+    times = {n: sum([share for names, share in zip(swept, shares) if n in names]) for n in once}
     return [(b, times[b.name] if b.written else max(1, times[b.name]), once[b.name]) for b in kernel.buffers]
+
+
+def _fetched(prepared, stage, swept: int) -> float:
+    """The share that a sweep, which reads so many bytes, fetches from memory. One that goes backwards finds the end near: the
+    further from there, the more was read since, twice."""
+    between = _between(prepared, swept)
+    if between <= _NEAR:
+        return 0
+    back = len(prepared.launches) == 1 and goes_back(prepared.kernel, stage)
+    return 1 - _NEAR / (2 * between) if back else 1
 
 
 def _between(prepared, swept: int) -> int:

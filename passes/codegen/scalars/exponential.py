@@ -81,6 +81,15 @@ def _exp32(s, x):
     return s.scale(s.fma(r, s.fma(r, s.poly(r, C.EXP32), 1.0), 1.0), n, i)
 
 
+def exp_below(s, x):
+    """e**x for x <= 0 in a sum that is 1 at least: what is too small to count there is about 2**-124, and so is nan."""
+    if x.dtype is not dt.float32:
+        return exp(s, s.select(x > -700.0, x, -700.0))
+    r, _, i = _split_single(s, s.select(x > -86.0, x, -86.0))
+    y = s.fma(r, s.fma(r, s.poly(r, C.EXP32), 1.0), 1.0)
+    return (y.bits() + (i << 23)).as_(dt.float32)
+
+
 def exp2(s, x):
     """2**x."""
     if x.dtype is dt.float32:

@@ -4,9 +4,10 @@ Two strategies differ in what a row of the tile is. "rows": any point of the par
 reduce dims. "columns": neighbouring points of the last parallel dim, for memory that is read along that.
 
 Rows that fit are read at once (`whole`): then nothing is loaded or computed twice, however many sweeps there are. Longer ones
-are walked over, each sweep with its own loop. Very long rows are cut among programs: each sweep is a kernel of its own (`Part`)
-that begins with what the parts of earlier ones left, combined in order, and leaves the states of its own parts; the last kernel
-(`FINISH`) makes what there is one of for each row. Where parts are many, a kernel combines them once for all (`JOIN`).
+are walked over, each sweep with its own loop; one that only writes begins where the one before has ended. Very long rows are
+cut among programs: each sweep is a kernel of its own (`Part`) that begins with what the parts of earlier ones left, combined in
+order, and leaves the states of its own parts; the last kernel (`FINISH`) makes what there is one of for each row. Where parts
+are many, a kernel combines them once for all (`JOIN`).
 
 What there is one of for each row is written at the very end, when no thread of the program reads any more: it may lie where an
 operand of the row does.
@@ -17,10 +18,10 @@ The tree of a reduction depends on COLS and the number of parts alone, which dep
 from collections.abc import Iterable
 
 from ....ir import dtype as dt
-from ....ir.kernel import SPREAD, SWEEP, Kernel, buffer_of
+from ....ir.kernel import EXP_SUM, SPREAD, SWEEP, Kernel, buffer_of
 from ..folds import Fold, folds_of
 from ..scalars import Val
-from . import spread
+from . import exp_sums, spread
 from .nest import COLUMN_AXIS, POINTER, ROW_AXIS, SIZE, Nest, Parameter, Place, Source
 from .spelling import TYPE, Text, TritonBuilder, filled, memory
 
@@ -158,17 +159,25 @@ class Sweeps(Nest):
         count = self.product(self.kernel.reduce)
         if self.whole:
             return self.at_once(stage, env, place, folds, count)
-        held = [[self.text.let(filled("ROWS, COLS", d, n), "state") for d, n in zip(f.dtypes, f.start)] for _, f in folds]
+        led = exp_sums.led(folds)
+        held = {i.name: [self.text.let(filled("ROWS, COLS", d, n), "state") for d, n in zip(f.dtypes, f.start)]
+                for i, f in folds if i.name not in led}
         self.carries = self.start_scans(stage)
         low, high = self.low, self.high = self.bounds(count)
-        with self.text.block(f"for from_k in range({low}, {high}, COLS):"):
+        backwards = self.part is None and goes_back(self.kernel, stage)
+        with self.text.block(f"for {'back_k' if backwards else 'from_k'} in range({low}, {high}, COLS):"):
+            if backwards:
+                self.text.put(f"from_k = (tl.cdiv({count}, COLS) - 1) * COLS - back_k")
             self.text.put("at_k = (from_k + tl.arange(0, COLS))[None, :].to(INDEX)")
             self.text.put(f"in_k = at_k < {high}")
             inner = dict(env)
             found = self.run(stage.body, inner, self.along(place, "at_k"))
-            for names, (_, fold), (_, value) in zip(held, folds, found):
-                self.gather(names, fold, value)
-        return {i.name: self.folded(fold, self.gathered(names, fold), i, place) for names, (i, fold) in zip(held, folds)}
+            for (i, fold), (_, value) in zip(folds, found):
+                if i.name in held:
+                    self.gather(held[i.name], fold, value)
+        kept = {i.name: self.gathered(held[i.name], fold) for i, fold in folds if i.name in held}
+        kept |= {name: kept[leader][:1] for name, leader in led.items()}
+        return {i.name: self.folded(fold, kept[i.name], i, place) for i, fold in folds}
 
     def bounds(self, count) -> tuple:
         """The range of a program's sweep. Programs begin in order: every second sweep goes backwards, so that it meets first
@@ -186,6 +195,9 @@ class Sweeps(Nest):
         """Takes one tile into the held state."""
         if fold.kind == SPREAD:
             spread.gather(self, names, value)
+            return
+        if fold.kind == EXP_SUM:
+            exp_sums.gather(self, names, value)
             return
         state = tuple(self.s.wrap(d, n) for d, n in zip(fold.dtypes, names))
         for name, old, new in zip(names, state, fold.combine(self.s, state, self.fresh(fold, value))):
@@ -209,19 +221,24 @@ class Sweeps(Nest):
             self.text.put(f"in_k = at_k < {count}")
             self.known["k"] = self.along(place, "at_k")
         found = self.run(stage.body, dict(env), self.known["k"])
-        results, sums = {}, {}          # (sums by the name of what they are of)
+        results, made = {}, {}          # (what was made, by its kind and the name of what it is of)
         for (i, fold), (_, value) in zip(folds, found):
             if fold.kind == SPREAD:
-                results[i.name] = self.named(spread.of_row(self, fold, value, sums.get(value.ref), count), _ROW)
+                results[i.name] = self.named(spread.of_row(self, fold, value, made.get(("sum", value.ref)), count), _ROW)
                 continue
-            state = []
-            for v, nothing in zip(self.fresh(fold, value), fold.start):
-                name = self.text.let(f"tl.where(in_row & in_k, {v.ref}, {filled('ROWS, COLS', v.dtype, nothing)})")
-                state.append(self.s.wrap(v.dtype, name))
-            results[i.name] = self.folded(fold, self.across(fold, state), i, place)
-            if fold.kind == "sum":
-                sums[value.ref] = results[i.name]
+            if fold.kind == EXP_SUM:
+                results[i.name] = self.named(exp_sums.of_row(self, fold, value, made.get(("max", value.ref))), _ROW)
+                continue
+            results[i.name] = made[fold.kind, value.ref] = self.folded(fold, self.of_row(fold, value), i, place)
         return results
+
+    def of_row(self, fold, value) -> tuple:
+        """The state of a whole row."""
+        state = []
+        for v, nothing in zip(self.fresh(fold, value), fold.start):
+            name = self.text.let(f"tl.where(in_row & in_k, {v.ref}, {filled('ROWS, COLS', v.dtype, nothing)})")
+            state.append(self.s.wrap(v.dtype, name))
+        return self.across(fold, state)
 
     # Folding a tile to a value per row.
 
@@ -238,6 +255,8 @@ class Sweeps(Nest):
         """States of rows from those of all columns."""
         if fold.kind == SPREAD:
             return spread.of_parts(self, fold, state)
+        if fold.kind == EXP_SUM:
+            return exp_sums.joined(self, fold, state)
         if fold.kind == "sum" and fold.dtype is not dt.bool_:
             names = [self.text.let(f"tl.sum({v.ref}, 1)[:, None]", "v") for v in state]
             return tuple([self.s.wrap(d, self._back(d, name)) for d, name in zip(fold.dtypes, names)])
@@ -373,6 +392,12 @@ class Sweeps(Nest):
 def sweeps_of(kernel) -> list:
     """The stages that go over whole rows."""
     return [s for s in kernel.stages if s.over == SWEEP]
+
+
+def goes_back(kernel, stage) -> bool:
+    """Whether a sweep of a row that is not cut begins at its end, which the sweep before has read last and is still near: one
+    that folds nothing, so that no result depends on it."""
+    return stage is not sweeps_of(kernel)[0] and not any(i.op in ("reduce", "scan") for i in stage.body)
 
 
 def combine_text(name: str, fold: Fold) -> str:
