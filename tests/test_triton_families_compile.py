@@ -9,8 +9,10 @@ from dataclasses import replace
 import pytest
 
 from ingot.ir import dtype as dt
+from ingot.ir import philox
 from ingot.passes.codegen.triton import (
     attention,
+    attention_drops,
     classes,
     configs,
     conv,
@@ -166,6 +168,31 @@ def test_masked_attention(mask):
     how = attention.Kind(dt.bfloat16, mask, False, even=True, late=mask == attention.BOOLS)
     constants, warps, stages = attention.tiles(how, 64, 64, 0.125, attention.FORWARD, 90)
     compiled(attention.forward(how), constants, warps, 90, stages)
+
+
+@pytest.mark.parametrize("arch, drops, mask", [
+    (90, attention_drops.ALIGNED, attention.NO_MASK), (80, attention_drops.SHIFTED, attention.NO_MASK),
+    *[pytest.param(arch, drops, mask, marks=pytest.mark.slow) for arch, drops, mask in (
+        (80, attention_drops.ALIGNED, attention.NO_MASK), (90, attention_drops.SHIFTED, attention.NO_MASK),
+        (90, attention_drops.SHIFTED, attention.BOOLS), (90, attention_drops.ALIGNED, attention.ADDED),
+        (80, attention_drops.SHIFTED, attention.BOOLS), (80, attention_drops.ALIGNED, attention.ADDED))]])
+@pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.slow)])
+def test_attention_with_dropout(size, arch, drops, mask):
+    """Ten rounds of two products draw four elements, or, where rows begin within a block of Philox, two on the average."""
+    full = arch == 90 and drops == attention_drops.ALIGNED
+    how = attention.Kind(dt.bfloat16, mask, mask == attention.NO_MASK, even=True, full=full, late=mask != attention.ADDED,
+                         drops=drops)
+    for part, write, names in ATTENTION:
+        names = [n for n in names if full or part == attention.FORWARD or attention.takes_strides(how, n, size, size, arch)]
+        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        rows = tuple([(attention.strides_of(n)[2], 768 if n in ("g", "out") else 2304) for n in names])
+        _, ptx = compiled(write(replace(how, strided=tuple(names))), (*constants, *rows), warps, arch, stages)
+        tile = dict(constants)
+        words = tile["BM"] * tile["BN"] // (32 * warps) * (2 if drops == attention_drops.SHIFTED else 1)
+        factors = [str(m) for m in (philox.M0, philox.M1, philox.M0 - 2 ** 32, philox.M1 - 2 ** 32)]
+        products = len(re.findall(rf"mul\.\S+ .*, (?:{'|'.join(factors)});", ptx))
+        rounds = 2 * philox.ROUNDS * words // attention_drops.WORDS
+        assert 0.9 * rounds <= products <= 1.1 * rounds, (part, products, rounds)
 
 
 SPILLS = {(attention.KEYS, 128): 256, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out

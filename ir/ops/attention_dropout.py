@@ -1,5 +1,5 @@
-"""Attention of which probabilities are dropped at random, drawn from a key: forward and backward draw the same bits, and nothing
-of the size of the scores is kept.
+"""Attention of which probabilities are dropped at random, drawn from a key: forward and backward draw the same bits, and
+nothing of the size of the scores is kept.
 
 A probability is kept where the word of its score, numbered as `bernoulli_mask` numbers the elements of (..., heads, L, S), is
 below round((1 - p) 2^32), and is then multiplied by 1 / (1 - p). What is dropped stays in the sum that rows are divided by.

@@ -8,7 +8,8 @@ and their gradients written where they are to be joined. The mask has strides fo
 
 Scores are in units of log2(e), so that the exponential is one instruction; a positive scale is applied with the subtraction of
 the largest (`Kind.late`), which leaves one instruction more for each score. Blocks of which every element is seen come
-without masks: all but the last without a mask, all but those on the diagonal where attention is causal.
+without masks: all but the last without a mask, all but those on the diagonal where attention is causal. (Not so where
+probabilities are dropped: beside what is drawn for it, a comparison is little, and one loop takes fewer registers than three.)
 
 On Hopper chips the tuner may take another road, as for products (`matmul_hopper.py`): blocks come by bulk copies (COPIES),
 asked for by warps of their own (SPECIAL). Triton gives those to kernels of four warps, of one loop that loads nothing else; so
@@ -66,7 +67,8 @@ class Kind:
     def name(self, what: str) -> str:
         """A kernel's name."""
         said = {self.mask: self.mask != NO_MASK, "causal": self.causal, self.precision: self.precision != "ieee",
-                "even": self.even, "full": self.full, "late": self.late, "strided": bool(self.strided), self.drops: bool(self.drops)}
+                "even": self.even, "full": self.full, "late": self.late, "strided": bool(self.strided),
+                self.drops: bool(self.drops)}
         marks = [what, self.dtype.short, *[mark for mark, is_so in said.items() if is_so], *self.strided]
         return "_".join([*marks, *([self.road] if self.road else [])])
 
@@ -190,7 +192,7 @@ class Kind:
         last = "tl.minimum(S, (block + 1) * BM)" if self.causal else "S"
         if self.full and not self.causal and self.mask == NO_MASK:
             return [self.loop("0", "S", "BN"), *_indent(body(False))]
-        if self.mask != NO_MASK or self.road == SPECIAL:
+        if self.mask != NO_MASK or self.road == SPECIAL or self.drops:
             return [f"last = {last}", self.loop("0", "last", "BN"), *_indent(body(True))]
         whole = "tl.minimum(S, block * BM)" if self.causal else "S"
         return [f"last = {last}", f"whole = {whole} // BN * BN", self.loop("0", "whole", "BN"), *_indent(body(False)),
@@ -199,7 +201,7 @@ class Kind:
     def over_queries(self, body) -> list:
         """The same for the blocks of queries of a block of keys: those on the diagonal, then whole ones, then the rest."""
         first = "block * BN // BM * BM" if self.causal else "0"
-        if self.mask != NO_MASK:
+        if self.mask != NO_MASK or self.drops:
             return [self.loop(first, "L", "BM"), *_indent(body(True))]
         if self.full:
             edges = ["crossed = tl.minimum(tl.cdiv((block + 1) * BN, BM) * BM, L)", self.loop(first, "crossed", "BM"),
@@ -246,7 +248,8 @@ def forward(kind: Kind) -> Source:
                 f"higher = tl.maximum(top, {kind.largest})", *safe, f"p = {kind.powers('safe[:, None]')}",
                 "shrink = tl.exp2(top - safe)", "total = total * shrink + tl.sum(p, 1)",
                 f"value = {kind.rows('v', 'under', 'j', 'S', 'BV', 'V', False, masked)}",
-                *kind.drawn, f"acc = {kind.dot(f'{stays}.to({TYPE[kind.dtype]})', 'value', 'acc * shrink[:, None]')}", "top = higher"]
+                *kind.drawn,
+                f"acc = {kind.dot(f'{stays}.to({TYPE[kind.dtype]})', 'value', 'acc * shrink[:, None]')}", "top = higher"]
 
     lines = [*_own_queries(kind), f'top = tl.full([BM], float("-inf"), {kind.wide})', f"total = tl.zeros([BM], {kind.wide})",
              f"acc = tl.zeros([BM, BV], {kind.wide})", *kind.over_keys(body),
@@ -317,7 +320,8 @@ def key_grad(kind: Kind) -> Source:
              "for member in range(0, G):", "    head = key_head * G + member", "    group = batch * H + head",
              *_indent(kind.described(("q", "group * L", "L", "BM", "E"), ("g", "group * L", "L", "BM", "V"))),
              *_indent(kind.over_queries(body)), "to_key = to_key * SCALE",
-             kind.put("gk", "under * S", "j", "S", "E", "to_key"), kind.put("gv", "under * S", "j", "S", "V", kind.shared("to_value"))]
+             kind.put("gk", "under * S", "j", "S", "E", "to_key"),
+             kind.put("gv", "under * S", "j", "S", "V", kind.shared("to_value"))]
     parameters = kind.parameters(("g", "q", "k", "v", "lse", "delta"), ("gk", "gv"))
     return kind.made("attention_key_grad", parameters, lines)
 
@@ -342,7 +346,9 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
             return [(16, 16, 4, 2), (16, 32, 8, 2)] if wide <= 64 else [(16, 16, 8, 2), (16, 16, 8, 3)]
         return [(32, 32, 8, 3), (16, 16, 4, 3)] if wide <= 64 and part == FORWARD else [(16, 16, 4, 3 if wide <= 64 else 2)]
     if kind.dtype.itemsize == 4 or wide > 128:
-        return [(64, 32, 4 if part != FORWARD else 8, 2)]
+        return [(64, 32, 4 if part != FORWARD and not kind.drops else 8, 2)]
+    if kind.drops:
+        return _where_drawn(kind, part, wide, arch)
     if part == FORWARD:
         # (Four warps on Hopper: what PyTorch's table for that chip begins with, and 232 registers hold without a mask beside;
         # not measured here.)
@@ -355,6 +361,18 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
     if arch >= HOPPER:
         found.insert(0, found.pop(1 if part == QUERIES else 2))
     return found
+
+
+def _where_drawn(kind, part, wide, arch) -> list:
+    """Candidates of kernels that draw: fewer scores a thread, since what is drawn takes registers."""
+    large, crowded = wide <= 64 and arch >= HOPPER, wide > 64 and kind.mask != NO_MASK
+    if part == FORWARD:
+        found = [(64, 64, 8, 3), (128, 32, 8, 3), (64, 32, 4, 3)]
+        return [(128, 64, 8, 3), *found] if large else [(64, 32, 8, 3), *found] if crowded else found
+    found = [(64, 32, 8, 2), (32, 32, 8, 2), (32, 64, 8, 2)]
+    if part == KEYS and crowded:
+        return [found[1], found[0]]
+    return [(128, 64, 8, 2), (64, 64, 4, 2), *found] if large and kind.mask == NO_MASK else found
 
 
 # (rows of queries, rows of keys, warps, stages, road) of the roads that copy.

@@ -4,8 +4,10 @@ import math
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
+from ....ir.ops import elementwise as ew
 from ....ir.ops import nn as ops_nn
-from ....ir.ops.attention import attention
+from ....ir.ops import reduce as rd
+from ....ir.ops.attention import attention, masked_scores
 from ....ir.ops.attention_dropout import dropped_attention
 from ....ir.ops.shape import expand
 from ....ir.substitute import as_float
@@ -26,7 +28,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     q, k, v = _same_batch(query, key, value, enable_gqa)
     p, said = probability(dropout_p), {"causal": bool(is_causal), "scale": factor}
     if 0 < p < 1:
-        out, _ = dropped_attention(q, k, v, attn_mask, draw_key_beside(q), p=p, **said)
+        out = (_redrawn if q.device.type in _DRAWN_INSIDE else _stored)(q, k, v, attn_mask, p, **said)
     else:
         out, _ = attention(q, k, v, attn_mask, **said)
         out = out * 0.0 if p == 1 else out
@@ -43,6 +45,27 @@ def _same_batch(q, k, v, enable_gqa):
         return q, k, v
     batch = FUNCTIONS["broadcast_shapes"](*batches)
     return tuple(expand(t, shape=(*batch, *t.shape[cut:])) for t in (q, k, v))
+
+
+_DRAWN_INSIDE = ("cuda",)       # devices whose kernels draw what is dropped anew, instead of keeping it
+
+
+def _redrawn(q, k, v, mask, p, causal, scale):
+    """Attention whose probabilities are dropped at random, by kernels that hold no scores."""
+    return dropped_attention(q, k, v, mask, draw_key_beside(q), causal=causal, scale=scale, p=p)[0]
+
+
+def _stored(q, k, v, mask, p, causal, scale):
+    """The same with probabilities that are kept for the gradients, which is quicker where memory is near."""
+    k, v = (t if t.shape[-3] == q.shape[-3] else t.repeat_interleave(q.shape[-3] // t.shape[-3], dim=-3) for t in (k, v))
+    scores = masked_scores(q, k, mask, causal, scale)
+    if mask is None:
+        shares = ops_nn.softmax(scores, dim=scores.ndim - 1)
+    else:
+        nothing = expand(ew.isneginf(rd.amax(scores, dim=(scores.ndim - 1,), keepdim=True)), shape=tuple(scores.shape))
+        shares = ops_nn.softmax(ew.where(nothing, 0.0, scores), dim=scores.ndim - 1)
+        shares = ew.where(nothing, 0.0, shares)
+    return dropout(shares, p) @ v
 
 
 def canonical_mask(mask, dtype):
