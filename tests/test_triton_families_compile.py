@@ -2,6 +2,7 @@
 core instructions where they are due.
 """
 
+import importlib.metadata
 import importlib.util
 import re
 from dataclasses import replace
@@ -29,7 +30,8 @@ from ingot.passes.codegen.triton.nest import SIZE
 from ingot.runtime.cuda import compile as compiler
 from test_triton_compile import ARCHS, SHARED, built, loads, variant
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+FOUND = importlib.util.find_spec("triton") is not None
+pytestmark = pytest.mark.skipif(not FOUND, reason="Triton is not installed")
 
 
 def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
@@ -170,6 +172,10 @@ def test_masked_attention(mask):
     compiled(attention.forward(how), constants, warps, 90, stages)
 
 
+# Older ones have each thread draw what it reads: two, or four, draw the same.
+DRAWN_ONCE = tuple(map(int, importlib.metadata.version("triton").split(".")[:2])) >= (3, 9) if FOUND else False
+
+
 @pytest.mark.parametrize("arch, drops, mask", [
     (90, attention_drops.ALIGNED, attention.NO_MASK), (80, attention_drops.SHIFTED, attention.NO_MASK),
     *[pytest.param(arch, drops, mask, marks=pytest.mark.slow) for arch, drops, mask in (
@@ -192,7 +198,7 @@ def test_attention_with_dropout(size, arch, drops, mask):
         factors = [str(m) for m in (philox.M0, philox.M1, philox.M0 - 2 ** 32, philox.M1 - 2 ** 32)]
         products = len(re.findall(rf"mul\.\S+ .*, (?:{'|'.join(factors)});", ptx))
         rounds = 2 * philox.ROUNDS * words // attention_drops.WORDS
-        assert 0.9 * rounds <= products <= 1.1 * rounds, (part, products, rounds)
+        assert 0.9 * rounds <= products <= (1.1 if DRAWN_ONCE else 4) * rounds, (part, products, rounds)
 
 
 SPILLS = {(attention.KEYS, 128): 256, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out

@@ -153,17 +153,17 @@ def _in_tiles(q, v) -> bool:
 def attention(inputs, params, device, into=(None, None)):
     """softmax(q k' * scale + mask) v, with dropout where a key is given, and the logsumexp of each row; written `into` arrays
     that are given, if kernels can."""
-    q, k, v, mask, *key = inputs
+    (q, k, v, mask), key = inputs[:4], inputs[4:]
     if not _fits((q, k, v, mask)):
         return NotImplemented
     if not (k.shape[-2] and q.shape[-1]):
         return NotImplemented
     if not _in_tiles(q, v):
-        return composed(dropout.forward_steps if key else steps.attention, inputs, params,
-                        device) if q.size and v.size else NotImplemented
+        in_steps = dropout.forward_steps if key else steps.attention
+        return composed(in_steps, inputs, params, device) if q.size and v.size else NotImplemented
     s = Shapes(q, k, v, mask, params)
     if key:
-        s.drop(*key, params["p"])
+        s.drop(key[0], params["p"])
     out, lse = s.result("out", (*q.shape[:-1], s.width), into[0]), s.result("lse", q.shape[:-1])
     if lse.size:
         s.run(text.forward, text.FORWARD, ("q", "k", "v"), ("out", "lse"), s.over_queries, s.batch * s.heads)
@@ -172,7 +172,7 @@ def attention(inputs, params, device, into=(None, None)):
 
 def attention_grad(inputs, params, device, into=(None, None, None, None)):
     """The gradients of queries, keys, values and (if asked) the mask; written `into` arrays that are given, if kernels can."""
-    g, q, k, v, mask, lse, delta, *key = inputs
+    (g, q, k, v, mask, lse, delta), key = inputs[:7], inputs[7:]
     if not (_fits((q, k, v, mask)) and all(isinstance(x, DeviceArray) for x in (g, lse, delta))):
         return NotImplemented
     if not (q.size and k.size and v.size):
@@ -184,7 +184,7 @@ def attention_grad(inputs, params, device, into=(None, None, None, None)):
         return *found, empty(device, (0,) * q.ndim, q.dtype) if gm is None else gm
     s = Shapes(q, k, v, mask, params, backward=True)
     if key:
-        s.drop(*key, params["p"])
+        s.drop(key[0], params["p"])
     s.read(g=g)
     s.arrays |= {"lse": contiguous(lse), "delta": contiguous(delta)}
     reads = "g", "q", "k", "v", "lse", "delta"
@@ -194,8 +194,9 @@ def attention_grad(inputs, params, device, into=(None, None, None, None)):
     s.run(lambda kind: text.query_grad(kind, wanted), text.QUERIES, reads, ("gq", "ds_out") if wanted else ("gq",),
           s.over_queries, s.batch * s.heads)
     s.run(text.key_grad, text.KEYS, reads, ("gk", "gv"), s.over_keys, s.batch * s.key_heads)
-    found = gq, gk, gv
-    return (*found, _narrowed(ds, mask.shape, device)) if wanted else found if key else (*found, ds)
+    if wanted:
+        return gq, gk, gv, _narrowed(ds, mask.shape, device)
+    return (gq, gk, gv) if key else (gq, gk, gv, ds)
 
 
 def _narrowed(x, shape, device):

@@ -365,7 +365,8 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
 
 def _where_drawn(kind, part, wide, arch) -> list:
     """Candidates of kernels that draw: fewer scores a thread, since what is drawn takes registers."""
-    large, crowded = wide <= 64 and arch >= HOPPER, wide > 64 and kind.mask != NO_MASK
+    large = wide <= 64 and arch >= HOPPER and kind.drops == drops.ALIGNED
+    crowded = wide > 64 and kind.mask != NO_MASK
     if part == FORWARD:
         found = [(64, 64, 8, 3), (128, 32, 8, 3), (64, 32, 4, 3)]
         return [(128, 64, 8, 3), *found] if large else [(64, 32, 8, 3), *found] if crowded else found
