@@ -201,6 +201,17 @@ def test_attention_with_dropout(size, arch, drops, mask):
         assert 0.9 * rounds <= products <= (1.1 if DRAWN_ONCE else 4) * rounds, (part, products, rounds)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("size", [64, 128])
+@pytest.mark.parametrize("drops", [attention_drops.ALIGNED, attention_drops.SHIFTED])
+def test_attention_with_dropout_in_tf32(drops, size, arch):
+    how = attention.Kind(dt.float32, attention.NO_MASK, True, "tf32", even=True, late=True, drops=drops)
+    for part, write, _ in ATTENTION:
+        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        compiled(write(how), constants, warps, arch, stages, spills=0 if DRAWN_ONCE else 40)
+
+
 SPILLS = {(attention.KEYS, 128): 256, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out
 
 

@@ -346,7 +346,7 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
             return [(16, 16, 4, 2), (16, 32, 8, 2)] if wide <= 64 else [(16, 16, 8, 2), (16, 16, 8, 3)]
         return [(32, 32, 8, 3), (16, 16, 4, 3)] if wide <= 64 and part == FORWARD else [(16, 16, 4, 3 if wide <= 64 else 2)]
     if kind.dtype.itemsize == 4 or wide > 128:
-        return [(64, 32, 4 if part != FORWARD and not kind.drops else 8, 2)]
+        return [(32, 32, 8, 2)] if kind.drops and part != FORWARD else [(64, 32, 4 if part != FORWARD else 8, 2)]
     if kind.drops:
         return _where_drawn(kind, part, wide, arch)
     if part == FORWARD:
