@@ -15,11 +15,12 @@ from dataclasses import dataclass
 from ..ir.graph import Builder, Graph, Node
 from ..ir.op import View
 from ..ir.ops.attention import attention, attention_grad
+from ..ir.ops.attention_dropout import dropped_attention, dropped_attention_grad
 from ..ir.ops.shape import cat, contiguous, permute, reshape
 from .rewrite import rebuild
 from .strided import Pattern, row_major, through
 
-STRIDED = frozenset((attention, attention_grad))
+STRIDED = frozenset((attention, attention_grad, dropped_attention, dropped_attention_grad))
 TURNS = frozenset((permute, reshape))         # views that show every element once
 
 

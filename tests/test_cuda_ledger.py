@@ -51,6 +51,9 @@ def test_convolutions_and_attention_count_their_operations(ledger):
     assert row.flops == 2 * 8 * 32 * 56 ** 2 * 64 * 9 and row.dtype == "float32"
     row, = rows_of(ledger, lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), (2, 4, 256, 64))
     assert row.flops == 2 * 2 * 4 * 256 * 256 * 64
+    row, = rows_of(ledger, lambda q: F.scaled_dot_product_attention(q, q, q, dropout_p=0.1), (2, 4, 256, 64),
+                   dtype=ingot.float16)
+    assert row.flops == 4 * 2 * 4 * 256 * 256 * 64 and row.dtype == "float16", "keys of draws are no factors"
 
 
 @pytest.mark.parametrize("channels, images, length, times", [

@@ -2,6 +2,7 @@
 core instructions where they are due.
 """
 
+import importlib.metadata
 import importlib.util
 import re
 from dataclasses import replace
@@ -9,8 +10,10 @@ from dataclasses import replace
 import pytest
 
 from ingot.ir import dtype as dt
+from ingot.ir import philox
 from ingot.passes.codegen.triton import (
     attention,
+    attention_drops,
     classes,
     configs,
     conv,
@@ -27,7 +30,8 @@ from ingot.passes.codegen.triton.nest import SIZE
 from ingot.runtime.cuda import compile as compiler
 from test_triton_compile import ARCHS, SHARED, built, loads, variant
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+FOUND = importlib.util.find_spec("triton") is not None
+pytestmark = pytest.mark.skipif(not FOUND, reason="Triton is not installed")
 
 
 def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
@@ -166,6 +170,46 @@ def test_masked_attention(mask):
     how = attention.Kind(dt.bfloat16, mask, False, even=True, late=mask == attention.BOOLS)
     constants, warps, stages = attention.tiles(how, 64, 64, 0.125, attention.FORWARD, 90)
     compiled(attention.forward(how), constants, warps, 90, stages)
+
+
+# Older ones have each thread draw what it reads: two, or four, draw the same.
+DRAWN_ONCE = tuple(map(int, importlib.metadata.version("triton").split(".")[:2])) >= (3, 9) if FOUND else False
+
+
+@pytest.mark.parametrize("arch, drops, mask", [
+    (90, attention_drops.ALIGNED, attention.NO_MASK), (80, attention_drops.SHIFTED, attention.NO_MASK),
+    *[pytest.param(arch, drops, mask, marks=pytest.mark.slow) for arch, drops, mask in (
+        (80, attention_drops.ALIGNED, attention.NO_MASK), (90, attention_drops.SHIFTED, attention.NO_MASK),
+        (90, attention_drops.SHIFTED, attention.BOOLS), (90, attention_drops.ALIGNED, attention.ADDED),
+        (80, attention_drops.SHIFTED, attention.BOOLS), (80, attention_drops.ALIGNED, attention.ADDED))]])
+@pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.slow)])
+def test_attention_with_dropout(size, arch, drops, mask):
+    """Ten rounds of two products draw four elements, or, where rows begin within a block of Philox, two on the average."""
+    full = arch == 90 and drops == attention_drops.ALIGNED
+    how = attention.Kind(dt.bfloat16, mask, mask == attention.NO_MASK, even=True, full=full, late=mask != attention.ADDED,
+                         drops=drops)
+    for part, write, names in ATTENTION:
+        names = [n for n in names if full or part == attention.FORWARD or attention.takes_strides(how, n, size, size, arch)]
+        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        rows = tuple([(attention.strides_of(n)[2], 768 if n in ("g", "out") else 2304) for n in names])
+        _, ptx = compiled(write(replace(how, strided=tuple(names))), (*constants, *rows), warps, arch, stages)
+        tile = dict(constants)
+        words = tile["BM"] * tile["BN"] // (32 * warps) * (2 if drops == attention_drops.SHIFTED else 1)
+        factors = [str(m) for m in (philox.M0, philox.M1, philox.M0 - 2 ** 32, philox.M1 - 2 ** 32)]
+        products = len(re.findall(rf"mul\.\S+ .*, (?:{'|'.join(factors)});", ptx))
+        rounds = 2 * philox.ROUNDS * words // attention_drops.WORDS
+        assert 0.9 * rounds <= products <= (1.1 if DRAWN_ONCE else 4) * rounds, (part, products, rounds)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("size", [64, 128])
+@pytest.mark.parametrize("drops", [attention_drops.ALIGNED, attention_drops.SHIFTED])
+def test_attention_with_dropout_in_tf32(drops, size, arch):
+    how = attention.Kind(dt.float32, attention.NO_MASK, True, "tf32", even=True, late=True, drops=drops)
+    for part, write, _ in ATTENTION:
+        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        compiled(write(how), constants, warps, arch, stages, spills=0 if DRAWN_ONCE else 40)
 
 
 SPILLS = {(attention.KEYS, 128): 256, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out

@@ -138,8 +138,8 @@ def _rows(v, shape):
     return expand(reshape(v, shape=(*v.shape, 1)), shape=shape)
 
 
-def _probabilities(q, k, mask, lse, causal, scale):
-    """exp(scores - lse), where keys are there for all heads."""
+def masked_scores(q, k, mask, causal, scale):
+    """Scores where keys are there for all heads; -inf for what is not seen."""
     s = ew.mul(matmul(q, transpose_last(k)), scale)
     shape = s.shape
     if mask is not None and dt.of(mask) is dt.bool_:
@@ -149,7 +149,13 @@ def _probabilities(q, k, mask, lse, causal, scale):
     if causal:
         row = iota(q, shape=tuple(shape), dim=len(shape) - 2, dtype=dt.int64)
         s = ew.where(ew.ge(row, iota(q, shape=tuple(shape), dim=len(shape) - 1, dtype=dt.int64)), s, -math.inf)
-    return ew.exp(ew.sub(s, _rows(lse, shape)))
+    return s
+
+
+def _probabilities(q, k, mask, lse, causal, scale):
+    """exp(scores - lse), where keys are there for all heads."""
+    s = masked_scores(q, k, mask, causal, scale)
+    return ew.exp(ew.sub(s, _rows(lse, s.shape)))
 
 
 def _last_sum(x):

@@ -42,7 +42,7 @@ def _infer(q, k, v, bounds, table, *, scale, squash):
     return _infer_attention(q, k, v, None, causal=False, scale=scale)
 
 
-def _in_wide(body):
+def in_wide(body):
     """A body that computes float16 and bfloat16 in float32 and rounds each result once."""
 
     def wide(*args, **params):
@@ -122,7 +122,7 @@ def distances_summed(ds, shape):
 
 bounded_attention_grad = op(
     "bounded_attention_grad", infer=_infer_grad, ref=in_single(_grad_body), vjp=derived_vjp(_grad_body),
-    saves=(1, 2, 3, 4, 5, 6, 7, 8), lower=Composite(_in_wide(_grad_body)), batch=LEADING, numbers=("scale",),
+    saves=(1, 2, 3, 4, 5, 6, 7, 8), lower=Composite(in_wide(_grad_body)), batch=LEADING, numbers=("scale",),
     given=by_scaled_queries(lambda: bounded_attention_grad, 1),
     flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
     doc="The gradients of bounded_attention for q, k, v and (with table_grad) the table; delta is each row's g . out.")
@@ -138,7 +138,7 @@ def _vjp(g, out, q, k, v, bounds, table, *, scale, squash, needs):
 
 bounded_attention = op(
     "bounded_attention", infer=_infer, ref=in_single(_body), vjp=_vjp, saves=(0, 1, 2, 3, 4, 5),
-    lower=Composite(_in_wide(_body)), traits=("autocast_low",), batch=LEADING,
+    lower=Composite(in_wide(_body)), traits=("autocast_low",), batch=LEADING,
     numbers=("scale",), given=by_scaled_queries(lambda: bounded_attention, 0),
     flops=lambda args, outs, params: _flops(*args[:3]),
     doc="softmax(outer * tanh(inner * q k' * scale) + table) v over each query's keys, and the logsumexp of its scores.")

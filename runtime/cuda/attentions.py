@@ -8,18 +8,21 @@ import numpy as np
 from ...ir import config
 from ...ir import dtype as dt
 from ...ir.ops import attention as at
+from ...ir.ops import attention_dropout as dropout
 from ...ir.ops.reduce import sum_
 from ...passes.codegen.triton import attention as text
+from ...passes.codegen.triton import attention_drops
 from ..device_array import DeviceArray
 from . import attention_steps as steps
 from . import context as contexts
-from . import precision, templates, tuning
+from . import precision, templates, transfer, tuning
 from .eager import composed, contiguous, run
 from .program import empty
 
 _NARROW = 1 << 31      # bytes of arrays that bulk copies find their way in
 _NEAR = 1 << 31        # bytes from the first element of an operand with strides to its last one
 _VECTOR = 16           # bytes of a whole load
+_WORDS = 2 ** 32       # numbers that a word may be
 _WIDEST = 256          # longest vectors of a query or value that a block holds
 
 
@@ -39,6 +42,8 @@ class Shapes:
         self.scale = float(params["scale"])
         late = how != text.ADDED and self.scale >= text.LEAST_SCALE
         self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], precision.of_products(), even, full, late)
+        self.draws: tuple = ()         # the key that is drawn from, and what a word must be below and its share by their names
+        self.numbers: dict = {}
         self.arrays: dict = {}
         self.backward = backward
         self.read(q=q, k=k, v=v)
@@ -54,6 +59,16 @@ class Shapes:
         fits = into is not None and (into.is_contiguous or _has_rows(into))
         found = self.arrays[name] = into if fits else empty(self.device, shape, self.kind.dtype.np)
         return found
+
+    def drop(self, key, p):
+        """Has probabilities dropped with what a key draws."""
+        kept = round((1.0 - p) * _WORDS)
+        if kept == _WORDS:
+            return              # every word is below that
+        self.draws = key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), self.device),
+        self.numbers = {"kept": kept, "share": 1.0 / (1.0 - p)}
+        shifted = self.keys % attention_drops.WORDS
+        self.kind = replace(self.kind, drops=attention_drops.SHIFTED if shifted else attention_drops.ALIGNED)
 
     def _mask(self, mask, lead):
         """(the mask, elements between its batches, heads, queries and keys)."""
@@ -73,7 +88,7 @@ class Shapes:
         steps = {n: _steps(a) for n, a in named.items() if n in text.HEADS + text.KEY_HEADS and not a.is_contiguous}
         kind = replace(self.kind, strided=tuple(steps))
         masks = () if self.mask is None else (self.mask,)
-        arrays = (*[named[n] for n in reads], *masks, *[named[n] for n in writes])
+        arrays = (*[named[n] for n in reads], *masks, *self.draws, *[named[n] for n in writes])
         rows = tuple([(text.strides_of(n)[2], each[2]) for n, each in steps.items()])
         sizes = {"L": self.length, "S": self.keys, "H": self.heads, "G": self.heads // self.key_heads}
         sizes |= dict(zip(("m_b", "m_h", "m_q", "m_k"), self.strides))
@@ -84,7 +99,7 @@ class Shapes:
             constants = text.constants(self.e, self.width, self.scale, rows_, columns)
             source = write(replace(kind, road=road[0]) if road else kind)
             grid = (blocks(dict(constants)) * groups, 1, 1)
-            return self.device, source, arrays, sizes, ((*constants, *rows), warps, grid), stages
+            return self.device, source, arrays, sizes | self.numbers, ((*constants, *rows), warps, grid), stages
 
         def prepare(tile):
             made = how(tile)
@@ -136,15 +151,19 @@ def _in_tiles(q, v) -> bool:
 
 
 def attention(inputs, params, device, into=(None, None)):
-    """softmax(q k' * scale + mask) v, and the logsumexp of each row; written `into` arrays that are given, if kernels can."""
-    q, k, v, mask = inputs
-    if not _fits(inputs):
+    """softmax(q k' * scale + mask) v, with dropout where a key is given, and the logsumexp of each row; written `into` arrays
+    that are given, if kernels can."""
+    (q, k, v, mask), key = inputs[:4], inputs[4:]
+    if not _fits((q, k, v, mask)):
         return NotImplemented
     if not (k.shape[-2] and q.shape[-1]):
         return NotImplemented
     if not _in_tiles(q, v):
-        return composed(steps.attention, inputs, params, device) if q.size and v.size else NotImplemented
+        in_steps = dropout.forward_steps if key else steps.attention
+        return composed(in_steps, inputs, params, device) if q.size and v.size else NotImplemented
     s = Shapes(q, k, v, mask, params)
+    if key:
+        s.drop(key[0], params["p"])
     out, lse = s.result("out", (*q.shape[:-1], s.width), into[0]), s.result("lse", q.shape[:-1])
     if lse.size:
         s.run(text.forward, text.FORWARD, ("q", "k", "v"), ("out", "lse"), s.over_queries, s.batch * s.heads)
@@ -153,15 +172,19 @@ def attention(inputs, params, device, into=(None, None)):
 
 def attention_grad(inputs, params, device, into=(None, None, None, None)):
     """The gradients of queries, keys, values and (if asked) the mask; written `into` arrays that are given, if kernels can."""
-    g, q, k, v, mask, lse, delta = inputs
+    (g, q, k, v, mask, lse, delta), key = inputs[:7], inputs[7:]
     if not (_fits((q, k, v, mask)) and all(isinstance(x, DeviceArray) for x in (g, lse, delta))):
         return NotImplemented
     if not (q.size and k.size and v.size):
         return NotImplemented
     if not _in_tiles(q, v):
+        if key:
+            return composed(dropout.grad_steps, inputs, params, device)
         *found, gm = composed(steps.attention_grad, inputs, params, device)
         return *found, empty(device, (0,) * q.ndim, q.dtype) if gm is None else gm
     s = Shapes(q, k, v, mask, params, backward=True)
+    if key:
+        s.drop(key[0], params["p"])
     s.read(g=g)
     s.arrays |= {"lse": contiguous(lse), "delta": contiguous(delta)}
     reads = "g", "q", "k", "v", "lse", "delta"
@@ -171,7 +194,9 @@ def attention_grad(inputs, params, device, into=(None, None, None, None)):
     s.run(lambda kind: text.query_grad(kind, wanted), text.QUERIES, reads, ("gq", "ds_out") if wanted else ("gq",),
           s.over_queries, s.batch * s.heads)
     s.run(text.key_grad, text.KEYS, reads, ("gk", "gv"), s.over_keys, s.batch * s.key_heads)
-    return gq, gk, gv, _narrowed(ds, mask.shape, device) if wanted else ds
+    if wanted:
+        return gq, gk, gv, _narrowed(ds, mask.shape, device)
+    return (gq, gk, gv) if key else (gq, gk, gv, ds)
 
 
 def _narrowed(x, shape, device):
@@ -183,5 +208,6 @@ def _narrowed(x, shape, device):
     return x.look(shape, DeviceArray(x.kind, x.memory, shape, x.dtype).strides)
 
 
-OPERATORS = {at.attention: attention, at.attention_grad: attention_grad}
+OPERATORS = {at.attention: attention, at.attention_grad: attention_grad, dropout.dropped_attention: attention,
+             dropout.dropped_attention_grad: attention_grad}
 INTO = OPERATORS       # those that write into arrays that are given

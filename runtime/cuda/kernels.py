@@ -6,7 +6,7 @@ A `Prepared` is one kernel with its sizes: its launches, each with what stays th
 from ...ir import dtype as dt
 from ...ir.kernel import Kernel
 from ...passes.codegen.triton import configs
-from ...passes.codegen.triton.nest import NUMBER, POINTER
+from ...passes.codegen.triton.nest import NUMBER, POINTER, SIZE
 from . import compile as compiler
 from . import context as contexts
 from . import launch
@@ -67,6 +67,8 @@ class PreparedLaunch:
                 self.aligned.add(n)
             else:
                 self.template.append(sizes[p.name])
+                if p.kind != SIZE:
+                    continue
                 if sizes[p.name] % compiler.ALIGNED == 0:
                     self.aligned.add(n)
                 elif sizes[p.name] % compiler.EVEN[-1] == 0 and sizes[p.name] >= compiler.LONG:

@@ -21,6 +21,7 @@ from typing import Any
 from ...ir.graph import Value
 from ...ir.kernel import LOAD, SWEEP, buffer_of
 from ...ir.ops import attention as at
+from ...ir.ops import attention_dropout as dropout
 from ...ir.ops import conv as cv
 from ...ir.ops import conv_last as last
 from ...ir.ops.linalg import matmul
@@ -34,6 +35,7 @@ from .planning import Planner
 _PAGE = 1 << 21
 _FORWARD = frozenset((cv.conv, last.conv_last))
 _BACK = frozenset((cv.conv_input_grad, last.conv_last_input_grad))
+_ATTENTION = frozenset((at.attention, at.attention_grad, dropout.dropped_attention, dropout.dropped_attention_grad))
 _FILTERS = frozenset((cv.conv_weight_grad, last.conv_last_weight_grad))
 _CONVOLUTIONS = _FORWARD | _BACK | _FILTERS
 _NEAR = 24 << 20        # bytes that are still in the second-level cache when they are read again: half of it
@@ -269,7 +271,7 @@ def _row(running) -> Row:
         read |= {v: _bytes(v) for v in step.source.beside}
         written = sum(_bytes(v) for v in (step.source.epilogue.result, *others))
     flops = _flops(node)
-    kind = values[-1].dtype.name if flops and values else ""
+    kind = next((v.dtype.name for v in reversed(values) if v.dtype.is_inexact), "") if flops else ""
     how = precision.of_convolutions() if node.op in _CONVOLUTIONS else precision.of_products()
     kind = how if kind == "float32" and how != "ieee" else kind
     shapes = " x ".join("x".join(map(str, x.shape)) for x in values[:2])
@@ -346,8 +348,8 @@ def _flops(node) -> int:
         return 2 * prod(node.output.shape if node.op in _FORWARD else shapes[0]) * prod(shapes[1][1:])
     if node.op in _FILTERS:
         return 2 * prod(shapes[1]) * prod(node.output.shape[1:])
-    if node.op in (at.attention, at.attention_grad):
-        first = node.op is at.attention_grad
+    if node.op in _ATTENTION:
+        first = node.op in (at.attention_grad, dropout.dropped_attention_grad)
         scores = prod(shapes[first][:-1]) * shapes[first + 1][-2] // (2 if node.params["causal"] else 1)
         return (10 if first else 4) * scores * shapes[first][-1]
     return 0

@@ -3,7 +3,7 @@
 import functools
 
 from ...passes.codegen.triton.configs import Launch
-from ...passes.codegen.triton.nest import POINTER
+from ...passes.codegen.triton.nest import POINTER, SIZE
 from . import streams
 from .arrays import used
 from .kernels import PreparedLaunch
@@ -13,8 +13,8 @@ _ROOM = 1 << 24       # how far the addresses of masked lanes may lie beyond an 
 
 
 def launch(device, source, arrays, sizes, how, stages=3):
-    """One launch. `arrays` are those of the pointer parameters in order, `sizes` the other parameters by name, `how` is
-    (constants, warps, grid)."""
+    """One launch. `arrays` are those of the pointer parameters in order, `sizes` the other parameters by name (sizes, strides
+    and numbers), `how` is (constants, warps, grid)."""
     stream = streams.current(device).handle
     _made(source, arrays, sizes, how, stages)(device, stream, [used(a, stream) for a in arrays], {})
 
@@ -25,7 +25,8 @@ def variant(device, source, arrays, sizes, how, stages=3):
 
 
 def _made(source, arrays, sizes, how, stages):
-    wide = max(max(a.nbytes // a.itemsize for a in arrays), max(map(abs, sizes.values()), default=0)) + _ROOM >= _NARROW
+    reaches = [abs(sizes[p.name]) for p in source.parameters if p.kind == SIZE]
+    wide = max(max(a.nbytes // a.itemsize for a in arrays), max(reaches, default=0)) + _ROOM >= _NARROW
     return _prepared(source, tuple(sizes.items()), how, stages, wide)
 
 

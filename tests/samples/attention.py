@@ -69,3 +69,24 @@ def _bounded_grad(rng):
             lse, delta = rng.standard_normal(q.shape[:-1]) + 1, rng.standard_normal(q.shape[:-1])
             params = {"scale": 0.4, "squash": squash, "table_grad": table is not None}
             yield Sample((g, q, k, v, bounds, table, lse, delta), params, tol=32)
+
+
+@samples("dropped_attention")
+def _dropped(rng):
+    for batch, *sizes in CASES:
+        q, k, v = tensors(rng, batch, *sizes)
+        key, bools = rng.integers(0, 1 << 63, 2).astype(np.uint64), np.tri(q.shape[-2], k.shape[-2], dtype=bool)
+        for mask, causal in ((None, False), (None, True), (rng.standard_normal(bools.shape), False), (bools, False)):
+            yield Sample((q, k, v, mask, key), {"causal": causal, "scale": 0.4, "p": 0.3}, tol=16)
+
+
+@samples("dropped_attention_grad")
+def _dropped_grad(rng):
+    for batch, *sizes in CASES:
+        q, k, v = tensors(rng, batch, *sizes)
+        g, key = rng.standard_normal((*q.shape[:-1], v.shape[-1])), rng.integers(0, 1 << 63, 2).astype(np.uint64)
+        lse, delta = rng.standard_normal(q.shape[:-1]) + 1, rng.standard_normal(q.shape[:-1])
+        mask = rng.standard_normal((q.shape[-2], k.shape[-2]))
+        for given, causal in ((None, True), (mask, False)):
+            params = {"causal": causal, "scale": 0.4, "p": 0.3, "mask_grad": given is not None}
+            yield Sample((g, q, k, v, given, lse, delta, key), params, tol=32)

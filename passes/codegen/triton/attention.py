@@ -8,7 +8,8 @@ and their gradients written where they are to be joined. The mask has strides fo
 
 Scores are in units of log2(e), so that the exponential is one instruction; a positive scale is applied with the subtraction of
 the largest (`Kind.late`), which leaves one instruction more for each score. Blocks of which every element is seen come
-without masks: all but the last without a mask, all but those on the diagonal where attention is causal.
+without masks: all but the last without a mask, all but those on the diagonal where attention is causal. (Not so where
+probabilities are dropped: beside what is drawn for it, a comparison is little, and one loop takes fewer registers than three.)
 
 On Hopper chips the tuner may take another road, as for products (`matmul_hopper.py`): blocks come by bulk copies (COPIES),
 asked for by warps of their own (SPECIAL). Triton gives those to kernels of four warps, of one loop that loads nothing else; so
@@ -19,6 +20,7 @@ import functools
 from dataclasses import dataclass
 
 from ....ir import dtype as dt
+from . import attention_drops as drops
 from .configs import power_of_two
 from .dots import stated_dot
 from .nest import POINTER, SIZE, Parameter, Source
@@ -55,6 +57,7 @@ class Kind:
     late: bool = False         # scores are scaled when they are read, which their order allows
     strided: tuple = ()        # names of operands and results that have strides: those of rows are compiled in
     road: str = LOADS
+    drops: str = drops.NONE    # whether probabilities are dropped, and how their words lie
 
     @property
     def wide(self) -> str:
@@ -64,7 +67,8 @@ class Kind:
     def name(self, what: str) -> str:
         """A kernel's name."""
         said = {self.mask: self.mask != NO_MASK, "causal": self.causal, self.precision: self.precision != "ieee",
-                "even": self.even, "full": self.full, "late": self.late, "strided": bool(self.strided)}
+                "even": self.even, "full": self.full, "late": self.late, "strided": bool(self.strided),
+                self.drops: bool(self.drops)}
         marks = [what, self.dtype.short, *[mark for mark, is_so in said.items() if is_so], *self.strided]
         return "_".join([*marks, *([self.road] if self.road else [])])
 
@@ -83,10 +87,34 @@ class Kind:
         pointers = [Parameter(n, POINTER, self.dtype) for n in reads]
         if self.mask != NO_MASK:
             pointers.append(Parameter("mask", POINTER, dt.uint8 if self.mask == BOOLS else self.dtype))
+        pointers += drops.POINTERS if self.drops else ()
         pointers += [Parameter(n, POINTER, self.dtype) for n in writes]
         strides = [*(_MASK_STRIDES if self.mask != NO_MASK else ()),
                    *[x for name in self.strided for x in strides_of(name)[:2]]]
-        return [*pointers, *[Parameter(n, SIZE) for n in ("L", "S", "H", "G", *strides)]]
+        numbers = drops.NUMBERS if self.drops else ()
+        return [*pointers, *[Parameter(n, SIZE) for n in ("L", "S", "H", "G", *strides)], *numbers]
+
+    @property
+    def key(self) -> list:
+        """Lines: what is drawn from."""
+        return drops.KEY if self.drops else []
+
+    @property
+    def drawn(self) -> list:
+        """Lines: which of a block's probabilities stay."""
+        return drops.kept(self.drops) if self.drops else []
+
+    def dropped(self, x, shared=True) -> str:
+        """What stays of a block, in its share unless whoever sums it sees to that."""
+        return f"tl.where(stays, {x}{' * share' if shared else ''}, 0.0)" if self.drops else x
+
+    def shared(self, x) -> str:
+        """A sum of what stayed, in its share."""
+        return f"({x} * share)" if self.drops else x
+
+    def made(self, what, parameters, lines) -> Source:
+        """The file of a kernel."""
+        return made(self.name(what), parameters, self.constants, [*self.key, *lines], True, drops.HELPERS if self.drops else "")
 
     def scores(self, query, key, masked=True) -> list:
         """Lines: `s` of a block [BM, BN] in units of log2(e) (or not scaled yet), -inf where nothing is to be seen."""
@@ -164,7 +192,7 @@ class Kind:
         last = "tl.minimum(S, (block + 1) * BM)" if self.causal else "S"
         if self.full and not self.causal and self.mask == NO_MASK:
             return [self.loop("0", "S", "BN"), *_indent(body(False))]
-        if self.mask != NO_MASK or self.road == SPECIAL:
+        if self.mask != NO_MASK or self.road == SPECIAL or self.drops:
             return [f"last = {last}", self.loop("0", "last", "BN"), *_indent(body(True))]
         whole = "tl.minimum(S, block * BM)" if self.causal else "S"
         return [f"last = {last}", f"whole = {whole} // BN * BN", self.loop("0", "whole", "BN"), *_indent(body(False)),
@@ -173,7 +201,7 @@ class Kind:
     def over_queries(self, body) -> list:
         """The same for the blocks of queries of a block of keys: those on the diagonal, then whole ones, then the rest."""
         first = "block * BN // BM * BM" if self.causal else "0"
-        if self.mask != NO_MASK:
+        if self.mask != NO_MASK or self.drops:
             return [self.loop(first, "L", "BM"), *_indent(body(True))]
         if self.full:
             edges = ["crossed = tl.minimum(tl.cdiv((block + 1) * BN, BM) * BM, L)", self.loop(first, "crossed", "BM"),
@@ -211,6 +239,8 @@ def _own_queries(kind, upstream=False) -> list:
 @functools.lru_cache(64)
 def forward(kind: Kind) -> Source:
     """out and the logsumexp of each row."""
+    stays = kind.dropped("p", shared=False)
+
     def body(masked):
         safe = ["safe = higher"] if not masked else ['safe = tl.where(higher == float("-inf"), 0.0, higher)']
         return [*_KEYS, f"key = {kind.rows('k', 'under', 'j', 'S', 'BE', 'E', True, masked)}",
@@ -218,21 +248,22 @@ def forward(kind: Kind) -> Source:
                 f"higher = tl.maximum(top, {kind.largest})", *safe, f"p = {kind.powers('safe[:, None]')}",
                 "shrink = tl.exp2(top - safe)", "total = total * shrink + tl.sum(p, 1)",
                 f"value = {kind.rows('v', 'under', 'j', 'S', 'BV', 'V', False, masked)}",
-                f"acc = {kind.dot(f'p.to({TYPE[kind.dtype]})', 'value', 'acc * shrink[:, None]')}", "top = higher"]
+                *kind.drawn,
+                f"acc = {kind.dot(f'{stays}.to({TYPE[kind.dtype]})', 'value', 'acc * shrink[:, None]')}", "top = higher"]
 
     lines = [*_own_queries(kind), f'top = tl.full([BM], float("-inf"), {kind.wide})', f"total = tl.zeros([BM], {kind.wide})",
              f"acc = tl.zeros([BM, BV], {kind.wide})", *kind.over_keys(body),
-             "none = total == 0.0", "total = tl.where(none, 1.0, total)", "acc = acc / total[:, None]",
+             "none = total == 0.0", "total = tl.where(none, 1.0, total)", f"acc = {kind.shared('acc')} / total[:, None]",
              f'sums = tl.where(none, float("inf"), top * {LN2} + tl.log(total))',
              kind.put("out", "group * L", "i", "L", "V", "acc"),
              f"tl.store(lse + (group * L + i), sums.to({TYPE[kind.dtype]}), i < L)"]
-    return made(kind.name("attention"), kind.parameters(("q", "k", "v"), ("out", "lse")), kind.constants, lines, True)
+    return kind.made("attention", kind.parameters(("q", "k", "v"), ("out", "lse")), lines)
 
 
 def _slopes(kind, upstream, value) -> list:
     """Lines: `p` and `ds` of a block from its scores."""
-    return [f"p = {kind.powers('row_lse[:, None]')}",
-            f"ds = p * ({kind.dot(upstream, value, f'tl.zeros([BM, BN], {kind.wide})')} - row_delta[:, None])"]
+    slope = kind.dropped(kind.dot(upstream, value, f"tl.zeros([BM, BN], {kind.wide})"))
+    return [*kind.drawn, f"p = {kind.powers('row_lse[:, None]')}", f"ds = p * ({slope} - row_delta[:, None])"]
 
 
 def _row_statistics(kind) -> list:
@@ -262,21 +293,21 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
              *(every if slopes else kind.over_keys(body)), "acc = acc * SCALE",
              kind.put("gq", "group * L", "i", "L", "E", "acc")]
     writes = ("gq", "ds_out") if slopes else ("gq",)
-    name = kind.name("attention_query_grad") + ("_slopes" if slopes else "")
-    return made(name, kind.parameters(("g", "q", "k", "v", "lse", "delta"), writes), kind.constants, lines, True)
+    what = "attention_query_grad" + ("_slopes" if slopes else "")
+    return kind.made(what, kind.parameters(("g", "q", "k", "v", "lse", "delta"), writes), lines)
 
 
 @functools.lru_cache(64)
 def key_grad(kind: Kind) -> Source:
     """The gradients of keys and values: all query heads of a key head, one after the other."""
-    narrow = TYPE[kind.dtype]
+    narrow, stays = TYPE[kind.dtype], kind.dropped("p", shared=False)
 
     def body(masked):
         return ["from_i = start", "i = (from_i + tl.arange(0, BM)).to(INDEX)",
                 f"query = {kind.rows('q', 'group * L', 'i', 'L', 'BE', 'E', False, masked)}",
                 f"up = {kind.rows('g', 'group * L', 'i', 'L', 'BV', 'V', False, masked)}",
                 *_row_statistics(kind), *kind.scores("query", "key", masked), *_slopes(kind, "up", "value"),
-                f"to_value = {kind.dot(f'tl.trans(p.to({narrow}))', 'up', 'to_value')}",
+                f"to_value = {kind.dot(f'tl.trans({stays}.to({narrow}))', 'up', 'to_value')}",
                 f"to_key = {kind.dot(f'tl.trans(ds.to({narrow}))', 'query', 'to_key')}"]
 
     lines = ["across = tl.cdiv(S, BN)", "program = tl.program_id(0)", "block = program % across",
@@ -289,9 +320,10 @@ def key_grad(kind: Kind) -> Source:
              "for member in range(0, G):", "    head = key_head * G + member", "    group = batch * H + head",
              *_indent(kind.described(("q", "group * L", "L", "BM", "E"), ("g", "group * L", "L", "BM", "V"))),
              *_indent(kind.over_queries(body)), "to_key = to_key * SCALE",
-             kind.put("gk", "under * S", "j", "S", "E", "to_key"), kind.put("gv", "under * S", "j", "S", "V", "to_value")]
+             kind.put("gk", "under * S", "j", "S", "E", "to_key"),
+             kind.put("gv", "under * S", "j", "S", "V", kind.shared("to_value"))]
     parameters = kind.parameters(("g", "q", "k", "v", "lse", "delta"), ("gk", "gv"))
-    return made(kind.name("attention_key_grad"), parameters, kind.constants, lines, True)
+    return kind.made("attention_key_grad", parameters, lines)
 
 
 FORWARD, QUERIES, KEYS = "forward", "queries", "keys"
@@ -314,7 +346,9 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
             return [(16, 16, 4, 2), (16, 32, 8, 2)] if wide <= 64 else [(16, 16, 8, 2), (16, 16, 8, 3)]
         return [(32, 32, 8, 3), (16, 16, 4, 3)] if wide <= 64 and part == FORWARD else [(16, 16, 4, 3 if wide <= 64 else 2)]
     if kind.dtype.itemsize == 4 or wide > 128:
-        return [(64, 32, 4 if part != FORWARD else 8, 2)]
+        return [(32, 32, 8, 2)] if kind.drops and part != FORWARD else [(64, 32, 4 if part != FORWARD else 8, 2)]
+    if kind.drops:
+        return _where_drawn(kind, part, wide, arch)
     if part == FORWARD:
         # (Four warps on Hopper: what PyTorch's table for that chip begins with, and 232 registers hold without a mask beside;
         # not measured here.)
@@ -329,6 +363,19 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
     return found
 
 
+def _where_drawn(kind, part, wide, arch) -> list:
+    """Candidates of kernels that draw: fewer scores a thread, since what is drawn takes registers."""
+    large = wide <= 64 and arch >= HOPPER and kind.drops == drops.ALIGNED
+    crowded = wide > 64 and kind.mask != NO_MASK
+    if part == FORWARD:
+        found = [(64, 64, 8, 3), (128, 32, 8, 3), (64, 32, 4, 3)]
+        return [(128, 64, 8, 3), *found] if large else [(64, 32, 8, 3), *found] if crowded else found
+    found = [(64, 32, 8, 2), (32, 32, 8, 2), (32, 64, 8, 2)]
+    if part == KEYS and crowded:
+        return [found[1], found[0]]
+    return [(128, 64, 8, 2), (64, 64, 4, 2), *found] if large and kind.mask == NO_MASK else found
+
+
 # (rows of queries, rows of keys, warps, stages, road) of the roads that copy.
 ROADS = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 8, 2, COPIES), (64, 64, 4, 3, COPIES),
                    (128, 64, 4, 3, SPECIAL), (128, 128, 4, 2, SPECIAL), (64, 64, 4, 3, SPECIAL)),
@@ -338,7 +385,7 @@ ROADS = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 
 
 def roads(kind: Kind, e: int, v: int, part: str, arch: int, addresses) -> list:
     """Candidates that copy, where there are such: for 16-bit floats on Hopper, whose rows begin on multiples of 16 bytes."""
-    if kind.dtype.itemsize != 2 or arch // 10 != 9 or max(e, v) > 128:
+    if kind.dtype.itemsize != 2 or arch // 10 != 9 or max(e, v) > 128 or kind.drops:
         return []
     if any(n % ALIGNED for n in (e * kind.dtype.itemsize, v * kind.dtype.itemsize, *addresses)):
         return []

@@ -4,12 +4,16 @@ import math
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, ShapeError
+from ....ir.ops import elementwise as ew
 from ....ir.ops import nn as ops_nn
-from ....ir.ops.attention import attention
+from ....ir.ops import reduce as rd
+from ....ir.ops.attention import attention, masked_scores
+from ....ir.ops.attention_dropout import dropped_attention
 from ....ir.ops.shape import expand
 from ....ir.substitute import as_float
 from ...api.register import FUNCTIONS
-from .dropout import dropout
+from ...random import draw_key_beside
+from .dropout import dropout, probability
 from .linear import linear
 
 
@@ -22,11 +26,12 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
         raise ShapeError(f"attention takes tensors of at least 2 dimensions, got {query.aval}, {key.aval}, {value.aval}")
     q, k, v = _same_batch(query, key, value, enable_gqa)
-    if dropout_p > 0:
-        k, v = (_all_heads(t, q.shape[-3]) for t in (k, v))
-        out = _with_dropout(q, k, v, attn_mask, dropout_p, is_causal, factor)
+    p, said = probability(dropout_p), {"causal": bool(is_causal), "scale": factor}
+    if 0 < p < 1:
+        out = (_redrawn if q.device.type in _DRAWN_INSIDE else _stored)(q, k, v, attn_mask, p, **said)
     else:
-        out, _ = attention(q, k, v, attn_mask, causal=bool(is_causal), scale=factor)
+        out, _ = attention(q, k, v, attn_mask, **said)
+        out = out * 0.0 if p == 1 else out
     return out.reshape(out.shape[1:]) if query.ndim == 2 and key.ndim == 2 and value.ndim == 2 else out
 
 
@@ -42,20 +47,25 @@ def _same_batch(q, k, v, enable_gqa):
     return tuple(expand(t, shape=(*batch, *t.shape[cut:])) for t in (q, k, v))
 
 
-def _all_heads(t, heads):
-    return t if t.shape[-3] == heads else t.repeat_interleave(heads // t.shape[-3], dim=-3)
+_DRAWN_INSIDE = ("cuda",)       # devices whose kernels draw what is dropped anew, instead of keeping it
 
 
-def _with_dropout(q, k, v, mask, p, causal, scale):
-    """Attention whose probabilities are dropped at random."""
-    scores = (q @ k.transpose(-1, -2)) * scale
-    if causal:
-        mask = FUNCTIONS["ones"]((q.shape[-2], k.shape[-2]), dtype=dt.bool_, device=q.device).tril()
-    if mask is not None and mask.dtype is dt.bool_:
-        scores = scores.masked_fill(~mask, -math.inf)
-    elif mask is not None:
-        scores = scores + mask
-    return dropout(ops_nn.softmax(scores, dim=scores.ndim - 1), p) @ v
+def _redrawn(q, k, v, mask, p, causal, scale):
+    """Attention whose probabilities are dropped at random, by kernels that hold no scores."""
+    return dropped_attention(q, k, v, mask, draw_key_beside(q), causal=causal, scale=scale, p=p)[0]
+
+
+def _stored(q, k, v, mask, p, causal, scale):
+    """The same with probabilities that are kept for the gradients, which is quicker where memory is near."""
+    k, v = (t if t.shape[-3] == q.shape[-3] else t.repeat_interleave(q.shape[-3] // t.shape[-3], dim=-3) for t in (k, v))
+    scores = masked_scores(q, k, mask, causal, scale)
+    if mask is None:
+        shares = ops_nn.softmax(scores, dim=scores.ndim - 1)
+    else:
+        nothing = expand(ew.isneginf(rd.amax(scores, dim=(scores.ndim - 1,), keepdim=True)), shape=tuple(scores.shape))
+        shares = ops_nn.softmax(ew.where(nothing, 0.0, scores), dim=scores.ndim - 1)
+        shares = ew.where(nothing, 0.0, shares)
+    return dropout(shares, p) @ v
 
 
 def canonical_mask(mask, dtype):

@@ -10,7 +10,8 @@ from ...random import draw_key_beside
 from ...tensor import numel_of
 
 
-def _probability(p):
+def probability(p):
+    """A probability as a float."""
     if not 0 <= p <= 1:
         raise ArgumentError(f"a dropout probability must be within 0 and 1, got {p}")
     return as_float(p)
@@ -43,7 +44,7 @@ def _channels(input):
 
 
 def _apply(how, name, input, p, training, inplace, shape):
-    p = _probability(p)
+    p = probability(p)
     floating(input, name)
     if not training or p == 0 or not numel_of(input):
         return input
