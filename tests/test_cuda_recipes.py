@@ -4,13 +4,16 @@ import contextlib
 import gc
 import weakref
 
+import numpy as np
 import pytest
 
 import ingot
 import ingot.nn.functional as F
 import mock_cuda
 from ingot.benchmarks import gpu_host
-from ingot.runtime.cuda import eager, recipes
+from ingot.ir.dtype import float32
+from ingot.ir.ops.constant import constant
+from ingot.runtime.cuda import eager, kernels, recipes
 
 RUNS = 6
 REPEATED = 4        # by this call a kind of call is repeated
@@ -162,6 +165,17 @@ def test_numbers(cuda):
         assert (x + n).tolist() == [1.0 + n, -2.0 + n]
 
 
+def test_numbers_among_parameters(cuda):
+    """(0.0 and -0.0 are equal to Python, and 1, 1.0 and True.)"""
+    x, there = ingot.tensor([-1.0, 2.0]), ingot.tensor([-1.0, 2.0]).to("cuda")
+    for _ in range(RUNS):
+        for n in (0.0, -0.0, 0, 1, 1.0):
+            assert there.clamp(n, 5.0).cpu().numpy().tobytes() == x.clamp(n, 5.0).numpy().tobytes(), n
+        for values in ((0.0, 1.0), (-0.0, 1.0), (0, 1)):
+            made = eager.run(constant, (there._a,), {"values": values, "shape": (2,), "dtype": float32}, 0)
+            assert eager.transfer.to_host(made).tobytes() == np.array(values, np.float32).tobytes()
+
+
 def test_kinds_that_come_once_take_no_room(cuda):
     x = ingot.ones(2).to("cuda")
     for n in range(50):
@@ -259,6 +273,16 @@ def test_captured_by_hand(cuda):
         x.copy_(ingot.randn(10, 10))
         graph.replay()
         ingot.testing.assert_close(y.cpu(), (x.cpu() @ x.cpu()).softmax(-1))
+
+
+def test_who_listens_hears_every_run(cuda, monkeypatch):
+    x, heard = ingot.randn(50).to("cuda"), []
+    for _ in range(RUNS):
+        x.exp()
+    monkeypatch.setattr(kernels, "LISTENERS", [heard.append])
+    for _ in range(RUNS):
+        x.exp()
+    assert len(heard) == RUNS
 
 
 def test_a_failure_while_noting_leaves_nothing(cuda, monkeypatch):

@@ -23,6 +23,7 @@ from ...ir.ops.families import NUMBERS
 from ...ir.ops.place import place
 from ...ir.ops.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
 from ...ir.ops.shape import as_strided, full, iota
+from ...ir.params import params_key
 from ...passes import pipeline
 from ...passes.class_losses import class_losses
 from ...passes.codegen.triton.plan import CallStep
@@ -67,7 +68,7 @@ def _worked_out(op: Op, inputs, params, device):
         result = _of_nothing(op, inputs, params, device)
         if result is not NotImplemented:
             return result
-    key = (op, tuple([described(x) for x in inputs]), tuple(params.items()))
+    key = kind_of(op, inputs, params)
     try:
         plan = _plans.get(key)
     except TypeError:       # a parameter that cannot be a key
@@ -116,7 +117,12 @@ def common_device(op, inputs) -> int:
     return found
 
 
-def described(x):
+def kind_of(call, inputs, params) -> tuple:
+    """What tells calls apart that are computed in different ways."""
+    return call, tuple([_described(x) for x in inputs]), params_key(params)
+
+
+def _described(x):
     """What of an input decides how it is computed."""
     if isinstance(x, DeviceArray):
         return x.shape, x.strides, x.dtype
@@ -164,7 +170,7 @@ _in_place = functools.lru_cache(None)(InPlace)
 
 def _worked_into(over: InPlace, inputs, params, device):
     """The input that was written over, or NotImplemented."""
-    key = (over, tuple([described(x) for x in inputs]), tuple(params.items()))
+    key = kind_of(over, inputs, params)
     plan = kept(key, lambda: _planned(over.op, inputs, params, over.where))
     if type(plan) is not tuple or plan[0] is None or not plan[0].in_place:
         return NotImplemented
@@ -223,7 +229,7 @@ def _planned(op, inputs, params, over=None):
 
 def composed(body, inputs, params, device) -> tuple:
     """The results of a function of operators, as a graph of its own that is kept by its inputs' shapes; some may be None."""
-    key = (body, tuple([described(x) for x in inputs]), tuple(params.items()))
+    key = kind_of(body, inputs, params)
     plan = _plans.get(key)
     if plan is None:
         b = Builder(body.__name__)

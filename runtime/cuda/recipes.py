@@ -6,14 +6,16 @@ one run of each kind of call is noted: memory taken and given back, launches, fi
 in an operand or in memory of the call. What comes later repeats the list.
 
 A run counts only if the list holds all that the driver was asked: one that waits, reads values or uploads something is
-never repeated, nor is one on memory that is neither an operand's nor its own (but for the words of `checks.py`).
+never repeated, nor is one on memory that is neither an operand's nor its own (but for the words of `checks.py`, and tables that
+are there for good).
 """
 
 from typing import Any, NamedTuple
 
 from ...ir import config
+from ...ir.params import param_key
 from ..device_array import DeviceArray
-from . import pools, precision, program, streams
+from . import kernels, pools, precision, program, streams
 from .arrays import KIND
 from .checks import launched
 from .noting import thread as noting
@@ -22,6 +24,7 @@ from .pools import Memory, is_capturing
 _ALIGNED = 15              # bits of an address: operands that start between whole vectors take the long road
 _FIRST, _LAST = 2, 6       # runs of a kind that may be noted: by then everything is loaded
 _MOST = 8192
+_PLAIN = frozenset((int, bool, str, type(None)))
 _new = object.__new__
 _TAKE, _DROP, _LAUNCH, _FILL, _COPY, _CHECK, _KEEP = range(7)
 
@@ -206,11 +209,11 @@ def run(op, inputs, params, device, work):
             described += kind, x if x else repr(x)      # 0.0 is not -0.0
         else:
             return work(op, inputs, params, device)
-    if together & _ALIGNED or program.OBSERVERS:
+    if together & _ALIGNED or program.OBSERVERS or kernels.LISTENERS:
         return work(op, inputs, params, device)
     for x in params.values():
         kind = x.__class__
-        described += kind, x if kind is not float or x else repr(x)
+        described += kind, x if kind in _PLAIN or (kind is float and x) else _told(x)
     if len(arrays) > 1:
         _add_sharing(described, arrays)
     key = tuple(described)
@@ -231,6 +234,12 @@ def run(op, inputs, params, device, work):
         _known[key] = known + 1
         return work(op, inputs, params, device)
     return _noted(key, known, arrays, lambda: work(op, inputs, params, device))
+
+
+def _told(param):
+    """What tells a parameter from others: -0.0 from 0.0, and 1.0 from 1, also where they stand in tuples."""
+    whole = param.__class__ is tuple and all([n.__class__ is int for n in param])  # noqa: C419  (a list is quicker here)
+    return param if whole else param_key(param)
 
 
 def switches() -> tuple:

@@ -58,8 +58,7 @@ _GIVEN = "given"
 
 
 def _worked_out(call: RulesCall, inputs, params, device):
-    graph = eager.kept((call, tuple([eager.described(x) for x in inputs]), tuple(params.items())),
-                       lambda: _graph(call, inputs, params))
+    graph = eager.kept(eager.kind_of(call, inputs, params), lambda: _graph(call, inputs, params))
     return NotImplemented if graph is None else tuple(graph.run([eager.as_stored(x) for x in inputs]))
 
 
