@@ -101,11 +101,21 @@ class Kernel:
     def __str__(self):
         return to_text(self)
 
-    @property
+    def __hash__(self):
+        return self._hash
+
+    def __getstate__(self):
+        return {name: x for name, x in self.__dict__.items() if name != "_hash"}        # (another process has other hashes)
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.name, self.dims, self.buffers, self.stages))
+
+    @cached_property
     def parallel(self) -> tuple[Dim, ...]:
         return tuple(d for d in self.dims if not d.reduce)
 
-    @property
+    @cached_property
     def reduce(self) -> tuple[Dim, ...]:
         return tuple(d for d in self.dims if d.reduce)
 
@@ -114,6 +124,11 @@ class Kernel:
         """Names of sizes and strides that the launch gives, in order of first use."""
         sizes = [d.extent for d in self.dims] + [s for b in self.buffers for s in b.strides]
         return tuple(dict.fromkeys(s for s in sizes if isinstance(s, str)))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the buffers, in order."""
+        return tuple(b.name for b in self.buffers)
 
     def buffer(self, name: str) -> Buffer:
         return next(b for b in self.buffers if b.name == name)

@@ -16,12 +16,14 @@ class Scope:
     """Named sizes, their values now, and the conditions that answers relied on.
 
     hints        {name: value now}
+    judges       whether choices that may turn out either way (`symbolic.judged`) are noted, too
     numbers      {name: the SymInt or SymFloat}
     conditions   {text of a Python expression over the names: the user's line that needed it}
     """
 
-    def __init__(self, where: Callable | None = None, least: int = LEAST):
+    def __init__(self, where: Callable | None = None, least: int = LEAST, judges: bool = False):
         self.least = least                # of every size
+        self.judges = judges
         self.lows: dict[str, Any] = {}    # name -> what it is at least, None for a number that may be any
         self.fixed: dict[str, int] = {}   # names that stand for a number here
         self.hints: dict[str, Any] = {}

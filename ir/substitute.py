@@ -37,6 +37,21 @@ def _function(name: str):
     return found
 
 
+def choice(name: str, function: Callable) -> Callable:
+    """A function of sizes that only judges, as one that may be asked about symbolic ones: it answers by what they are now, and
+    scopes that want to know of such choices note the answer as a condition."""
+    _FUNCTIONS[name] = function
+
+    def ask(*args):
+        answer = function(*map(hint, args))
+        symbol = next((x for x in args if type(x) is SymInt and x.scope.judges), None)
+        if symbol is not None:
+            symbol.scope.note(f"{name}({', '.join(map(source_of, args))}) == {answer!r}")
+        return answer
+
+    return ask
+
+
 def parse_number(scope: Scope, text: str) -> SymFloat:
     """The SymFloat of which `text` is the expression. Nothing is executed: only arithmetic on known names is understood."""
     import ast  # here, since graphs are read long after the start
@@ -74,16 +89,38 @@ def evaluator(expressions, names) -> Callable:
     return function_of(names, f"({body}{',' if expressions else ''})")
 
 
+def data_evaluator(data, names) -> Callable:
+    """A function of the values of `names` that gives plain data (tuples, slices, anything in them) with numbers for symbols."""
+    held: dict = {}
+    return function_of(names, _text_of(data, held), held)
+
+
+def _text_of(x, held) -> str:
+    """Plain data as Python text; what has none of its own goes into `held`, by name."""
+    kind = type(x)
+    if kind is tuple:
+        return f"({', '.join([_text_of(v, held) for v in x])}{',' * (len(x) == 1)})"
+    if kind is slice:
+        return f"slice{_text_of((x.start, x.stop, x.step), held)}"
+    if is_symbol(x):
+        return source_of(x)
+    if kind in (int, bool, type(None)):
+        return repr(x)
+    name = f"_held{len(held)}"
+    held[name] = x
+    return name
+
+
 def condition_check(conditions, names) -> Callable:
     """A function of the values of `names` that says whether all conditions of a scope hold."""
     return function_of(names, " and ".join(["True", *[f"({c})" for c in conditions]]))
 
 
-def function_of(names, expression: str) -> Callable:
-    """A function of the values of `names`."""
+def function_of(names, expression: str, held=()) -> Callable:
+    """A function of the values of `names`; `held` has what the expression names beside these."""
     for name in _WORDS(expression):
         _function(name)
-    space: dict = {"__name__": __name__, **_FUNCTIONS}
+    space: dict = {"__name__": __name__, **_FUNCTIONS, **dict(held)}
     exec(compile(f"def evaluate({', '.join(names)}):\n    return {expression}\n", "<sizes>", "exec"), space)
     return space["evaluate"]
 

@@ -262,6 +262,11 @@ def hint(x):
     return x.hint if type(x) is SymInt or type(x) is SymFloat else x
 
 
+def judged(x):
+    """A size for a choice that may turn out either way: its value now, unless its scope wants to know of such choices, too."""
+    return x if type(x) is SymInt and x.scope.judges else hint(x)
+
+
 def is_symbol(x) -> bool:
     """Whether a number is symbolic."""
     return type(x) is SymInt or type(x) is SymFloat

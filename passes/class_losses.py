@@ -13,6 +13,7 @@ from ..ir.ops import elementwise as ew
 from ..ir.ops import loss
 from ..ir.ops.reduce import amax, sum_
 from ..ir.ops.shape import expand, iota, reshape
+from ..ir.params import param_key
 from .rewrite import rebuild
 
 _KINDS = (dt.float32, dt.float64)
@@ -33,7 +34,7 @@ def class_losses(graph: Graph) -> Graph:
 
 def _checked(checked, target, classes, ignore_index):
     """(the targets, how many are classes)."""
-    key = target, classes, ignore_index
+    key = target, param_key(classes), ignore_index
     if key not in checked:
         checked[key] = loss.class_index(target, classes=classes, ignore_index=ignore_index)
         checked[target] = checked[key][0]

@@ -15,7 +15,7 @@ from ..ir.op import Reduce, Scalar
 from ..ir.ops.loss import take_class
 from ..ir.ops.shape import contiguous, later
 from ..ir.substitute import is_same
-from ..ir.symbolic import hint
+from ..ir.symbolic import judged
 from .group_order import GroupOrder
 from .kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of
 from .lower import Loops
@@ -250,7 +250,7 @@ class Fuser:
             return "too many buffers"
         points, again = size_of(body.shape), 0
         for n, count in body.counts.items():
-            count, natural = hint(count), size_of(body.shape if type(n.op.lower) is Reduce else n.output.shape)
+            count, natural = judged(count), size_of(body.shape if type(n.op.lower) is Reduce else n.output.shape)
             if count > natural:
                 if node_cost(n) > CHEAP:
                     return f"{n.op.name} would be computed {count} times for {natural} results"
@@ -310,7 +310,7 @@ def waits_for(node) -> list:
 
 def size_of(shape) -> int:
     """How many points a shape has (where sizes are symbolic, now): good for judging what pays, and nothing else."""
-    return hint(math.prod(shape))
+    return judged(math.prod(shape))
 
 
 def _is_dear_down(body):

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..ir.graph import Node, Value
 from ..ir.ops.linalg import matmul
-from ..ir.symbolic import hint
+from ..ir.symbolic import judged
 from .codegen.llvm.fused_epilogue import Fused, Operand
 from .fuse_epilogue import Epilogue, faces, line_of, steps_of
 from .kernel_body import Body, Unfit, source_of
@@ -99,7 +99,7 @@ def _prologue(group, value, node, position) -> Prologue | None:
     except Unfit:
         return None
     loads = list(body.loads)
-    again = hint(_meets(node, position)) * hint(operand.aval.size) // hint(value.aval.size)
+    again = judged(_meets(node, position)) * judged(operand.aval.size) // judged(value.aval.size)
     if (sum(t.cost for t in body.terms) + len(loads)) * again > MOST_AGAIN:
         return None
     if sum(math.prod([n for n, s in zip(p.shape, p.strides) if s]) * 2 > value.aval.size for _, p in loads) > MOST_LOADED:

@@ -14,7 +14,7 @@ from ..ir import dtype as dt
 from ..ir.dtype import DType
 from ..ir.kernel import CONST, FOLD, LOAD, POINT, STORE, SWEEP, Buffer, Dim, Instr, Kernel, Stage, to_text, verify
 from ..ir.ops import elementwise as ew
-from ..ir.symbolic import hint
+from ..ir.symbolic import hint, judged
 from .codegen.llvm.kernels import suited
 from .kernel_body import CALL, INDEX, PICK, Body, Unfit
 
@@ -43,7 +43,7 @@ def lower(body: Body, placed: dict | None = None, launches: bool = False) -> Low
     """The kernel of a body. `placed` has the patterns, over its shape, of results that are not written in row-major order;
     `launches` says that each sweep over long rows reads memory."""
     loops = Loops(body, placed)
-    far = launches and bool(body.reduced) and hint(prod([body.shape[d] for d in body.reduced])) > HELD
+    far = launches and bool(body.reduced) and judged(prod([body.shape[d] for d in body.reduced])) > HELD
     stages = Writer(body, loops, far).stages()
     kernel = _shared(body, Kernel("kernel", loops.dims, loops.buffers, tuple(stages)))
     points = 1
@@ -160,7 +160,7 @@ def _for_lanes(dims):
     """Parallel dims with the one last that suits the lanes best: not too short, with unit steps (or none)."""
     def worth(d):
         n, steps = dims[d]
-        return min(hint(n), _SHORT) * (1 + 2 * sum(s in (0, 1) for s in steps)), -sum([abs(hint(s)) for s in steps]), d
+        return min(_SHORT, judged(n)) * (1 + 2 * sum(s in (0, 1) for s in steps)), -sum([abs(judged(s)) for s in steps]), d
 
     best = max(range(len(dims)), key=worth)
     return [*dims[:best], *dims[best + 1:], dims[best]]

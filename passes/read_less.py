@@ -65,6 +65,8 @@ class _Search:
 
     def groups(self) -> list:
         """The groups, in order."""
+        if len(self.order) < 2:
+            return self.order
         for g in reversed(self.order):          # late readers first: what they take to has one reader more for the earlier ones
             if g.is_kernel and size_of(g.shape) >= LEAST // 4:
                 self._lighten(g)

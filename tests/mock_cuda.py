@@ -20,19 +20,17 @@ from ingot.runtime.cuda import (
     context,
     draws,
     driver,
-    eager,
     fourier,
-    integers,
+    kernels,
     launch,
     many,
-    moves,
     pools,
     products,
     recipes,
     recurrent,
     streams,
+    structures,
     taps,
-    templates,
     transfer,
     tuning,
 )
@@ -60,15 +58,15 @@ def _ptx(kind):
 
 def forget():
     """Makes the runtime forget everything that belongs to a driver."""
-    for table in (eager._plans, transfer._plans, compiler._made):
+    for table in (transfer._plans, compiler._made):
         table.clear()
-    for made in (draws._prepared, integers._prepared, moves._prepared, products._prepared,
-                 products._usual, products._parts, products._added, recurrent._graph):
+    structures.forget()
+    for made in (products._added, recurrent._graph):
         made.cache_clear()
     launch.forget()
+    kernels.forget()
     recipes.forget()
     draws._keys.clear()
-    templates.forget()
     tuning.forget()
     classes.forget()
     taps.forget()

@@ -217,8 +217,7 @@ def test_sizes_that_are_no_multiples_of_16_are_loaded_in_shorter_vectors(arch):
     source = matmul.source(dt.bfloat16, "ieee", (False, True), (False, True))
     sizes = {"M": m, "N": n, "K": k, "s_xb": 0, "s_xm": k, "s_yb": n * k, "s_yk": n}
     one = configs.Launch(source, chosen.constants, chosen.warps, (4, 64, 1), stages=chosen.stages)
-    at = {p.name: i for i, p in enumerate(source.parameters) if p.kind == POINTER}
-    made = kernels.PreparedLaunch(one, sizes, at, (0,) * len(at), False)
+    made = kernels.PreparedLaunch(one, sizes, source.pointers)
     assert {unit for _, unit in made.even} == {4}
     aligned = frozenset(made.aligned | set(made.pointers))
     ptx = compiler._run_triton(compiler.Variant(source, chosen.constants, chosen.warps, arch, False, aligned, chosen.stages,

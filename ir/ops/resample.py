@@ -10,7 +10,6 @@ from ..batch import IMAGES
 from ..derive import derived_vjp
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..op import Composite, Template, op
-from ..symbolic import hint
 from . import elementwise as ew
 from .point_taps import taps_take
 from .shape import cat, reshape, select
@@ -179,7 +178,7 @@ def _flat(places, x):
     """Flat indices (N, 1, *points) of whole places (floats, one array (N, *points) for each dim) in a plane; -1 outside."""
     flat: Any = None
     inside: Any = None
-    kind = dt.int32 if math.prod([hint(n) for n in x.shape[2:]]) < 1 << 31 else dt.int64
+    kind = dt.int32 if math.prod(x.shape[2:]) < 1 << 31 else dt.int64
     for place, n in zip(places, x.shape[2:]):
         ok = ew.logical_and(ew.ge(place, 0.0), ew.le(place, n - 1.0))
         index = ew.cast(ew.where(ok, place, 0.0), dtype=kind)

@@ -47,18 +47,19 @@ def draw(key, shape, dtype, device, write, *how, words=2) -> DeviceArray:
         key = key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
         stream = streams.current(device).handle
         seed = used(key, stream)
-        _prepared(write, how, dtype, out.size, words)(device, stream, (*[seed] * words, used(out, stream)))
+        made = Prepared(_kernel(write, how, dtype, words), {"n": out.size}, (*[n * _WORD for n in range(words)], 0))
+        made(device, stream, (*[seed] * words, used(out, stream)))
     return out
 
 
 @functools.lru_cache(1024)
-def _prepared(write, how, dtype, size, words):
+def _kernel(write, how, dtype, words):
     k = KernelBuilder("_".join([write.__name__.strip("_"), dtype.short]))
     k.parallel("i", "n")
     key, y = [k.input(name, dt.int64, (0,)) for name in ("seed", "call", "bound")[:words]], k.output("y", dtype, (1,))
     with k.point():
         k.store(write(k, k.index("i"), *map(k.load, key), *how).to(dtype), y)
-    return Prepared(k.build(), {"n": size}, (*[n * _WORD for n in range(words)], 0))
+    return k.build()
 
 
 def _uniform(k, i, seed, call, dtype):

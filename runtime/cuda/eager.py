@@ -1,4 +1,5 @@
-"""Operators on device arrays: each is a graph of one node, through the passes and the code generator, kept by its shapes.
+"""Operators on device arrays: each is a graph of one node, through the passes and the code generator, which is kept for all
+sizes that give the same steps (`structures.py`).
 
 What no kernel computes (yet) runs on the host, with the kernel that the CPU uses, and its results come back: slower, never
 different. `INGOT_DEBUG=1` says when that happens.
@@ -6,7 +7,6 @@ different. `INGOT_DEBUG=1` says when that happens.
 
 import functools
 import sys
-import threading
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from ...ir.ops.families import NUMBERS
 from ...ir.ops.place import place
 from ...ir.ops.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
 from ...ir.ops.shape import as_strided, full, iota
-from ...ir.params import params_key
+from ...ir.substitute import data_evaluator
 from ...passes import pipeline
 from ...passes.class_losses import class_losses
 from ...passes.codegen.triton.plan import CallStep
@@ -31,7 +31,7 @@ from ...passes.decompose import decompose
 from ...passes.kernel_body import LOW, can_fuse
 from ..cpu import eager as host_kernels
 from ..device_array import DeviceArray
-from . import pools, recipes, transfer
+from . import pools, recipes, structures, transfer
 from .program import DeviceGraph, empty, filled
 
 
@@ -41,10 +41,7 @@ def decompose_bodies(graph: Graph) -> Graph:
 
 
 PASSES = (*pipeline.SIMPLER, class_losses, decompose_bodies, *pipeline.SIMPLER)
-_plans: dict = {}
-_MOST_PLANS = 8192
 _ON_HOST, _IN_ORDER = object(), object()     # plans: computed by the CPU; computed of contiguous copies
-_lock = threading.RLock()
 INTO: dict = {}         # those that write into arrays: (inputs, params, device, into) -> the same
 OWN: dict = {}          # operators with device code of their own: (inputs, params, device) -> result, or NotImplemented
 
@@ -68,22 +65,20 @@ def _worked_out(op: Op, inputs, params, device):
         result = _of_nothing(op, inputs, params, device)
         if result is not NotImplemented:
             return result
-    key = kind_of(op, inputs, params)
+    kind = structures.kind_of(op, inputs, params)
     try:
-        plan = _plans.get(key)
+        plan = structures.kept(kind, lambda sizes: _planned(op, inputs, params, sizes))
     except TypeError:       # a parameter that cannot be a key
         return on_host(op, inputs, params, device)
-    if plan is None:
-        plan = _remember(key, _planned(op, inputs, params))
     if plan is _ON_HOST:
         return on_host(op, inputs, params, device)
     if plan is _IN_ORDER:
         return run(op, [contiguous(x) if isinstance(x, DeviceArray) else x for x in inputs], params, device)
     graph, taken, many = plan
     if graph is None:
-        results = [empty(device, a.shape, a.dtype.np) for a in taken]
+        results = [empty(device, shape, dtype) for shape, dtype in taken(*kind.numbers)]
         return tuple(results) if many else results[0]
-    results = graph.run(_given(inputs, taken))
+    results = graph.at(kind.numbers).run(_given(inputs, taken))
     return tuple(results) if many else results[0]
 
 
@@ -117,36 +112,6 @@ def common_device(op, inputs) -> int:
     return found
 
 
-def kind_of(call, inputs, params) -> tuple:
-    """What tells calls apart that are computed in different ways."""
-    return call, tuple([_described(x) for x in inputs]), params_key(params)
-
-
-def _described(x):
-    """What of an input decides how it is computed."""
-    if isinstance(x, DeviceArray):
-        return x.shape, x.strides, x.dtype
-    if isinstance(x, np.ndarray):
-        return "host", x.shape, x.dtype
-    return x if type(x) is bool else type(x)
-
-
-def kept(key, make):
-    """What was made for a key, or is made now."""
-    found = _plans.get(key, _NOTHING)
-    return _remember(key, make()) if found is _NOTHING else found
-
-
-_NOTHING = object()
-
-
-def _remember(key, plan):
-    with _lock:
-        if len(_plans) >= _MOST_PLANS:
-            _plans.clear()
-        return _plans.setdefault(key, plan)
-
-
 def overwrite(op: Op, out: DeviceArray, inputs, params) -> bool:
     """Writes a function of elements into `out`, which is one of its inputs; False, and nothing is done, if it cannot be so."""
     where = next((i for i, x in enumerate(inputs) if x is out), None)
@@ -170,17 +135,17 @@ _in_place = functools.lru_cache(None)(InPlace)
 
 def _worked_into(over: InPlace, inputs, params, device):
     """The input that was written over, or NotImplemented."""
-    key = kind_of(over, inputs, params)
-    plan = kept(key, lambda: _planned(over.op, inputs, params, over.where))
+    kind = structures.kind_of(over, inputs, params)
+    plan = structures.kept(kind, lambda sizes: _planned(over.op, inputs, params, sizes, over.where))
     if type(plan) is not tuple or plan[0] is None or not plan[0].in_place:
         return NotImplemented
     graph, taken, _ = plan
-    return graph.run(_given(inputs, taken))[0]
+    return graph.at(kind.numbers).run(_given(inputs, taken))[0]
 
 
-def _planned(op, inputs, params, over=None):
+def _planned(op, inputs, params, sizes, over=None):
     """(graph, which inputs it takes, whether it gives several results), _ON_HOST or _IN_ORDER; for results without elements
-    (None, what they are like, whether they are several). The result may replace the input number `over`."""
+    (None, what gives (shape, dtype) of each, whether they are several). The result may replace the input number `over`."""
     b = Builder(f"eager_{op.name}")
     like = _like(inputs)
     wide = like in LOW and "exact" in op.traits and any(isinstance(x, NUMBERS) for x in inputs)
@@ -193,7 +158,7 @@ def _planned(op, inputs, params, over=None):
             continue
         taken.append(i)
         if isinstance(x, DeviceArray):
-            v = stored(b, f"x{i}", x)
+            v = stored(b, f"x{i}", x, sizes)
             operands.append(b.append(cast, (v,), {"dtype": dt.float32}) if wide and v.dtype in LOW else v)
         elif (isinstance(x, np.ndarray) and x.ndim) or (isinstance(x, complex) and not like.is_complex):
             return _ON_HOST
@@ -209,10 +174,10 @@ def _planned(op, inputs, params, over=None):
             if wide and kind is dt.float32:         # the number that the lower precision has
                 number = b.append(cast, (b.append(cast, (number,), {"dtype": like}),), {"dtype": kind})
             operands.append(number)
-    out = b.append(op, operands, params)
+    out = b.append(op, operands, sizes.of_params(params))
     many = type(out) is tuple
     if all(0 in v.shape for v in (out if many else (out,))):
-        return None, tuple([v.aval for v in (out if many else (out,))]), many
+        return None, data_evaluator(tuple([(v.shape, v.dtype.np) for v in (out if many else (out,))]), sizes.names), many
     if wide and not many and out.dtype is dt.float32:
         out = b.append(cast, (out,), {"dtype": like})
     outs = out if many else (out,)
@@ -220,7 +185,7 @@ def _planned(op, inputs, params, over=None):
     if any(n.op is op and not can_fuse(n, True) for n in graph.nodes):
         return _ON_HOST
     targets = {} if over is None else {0: taken.index(over)}
-    made = DeviceGraph(graph, run_into, frozenset(range(len(outs))), frozenset(numbers), targets)
+    made = DeviceGraph(graph, run_into, frozenset(range(len(outs))), frozenset(numbers), targets, sizes.names)
     if any(type(s) is CallStep and s.node.op is op for s in made.plan.steps):       # which would come here again
         strided = any(isinstance(x, DeviceArray) and not x.is_contiguous for x in inputs)
         return _IN_ORDER if strided else _ON_HOST
@@ -228,19 +193,21 @@ def _planned(op, inputs, params, over=None):
 
 
 def composed(body, inputs, params, device) -> tuple:
-    """The results of a function of operators, as a graph of its own that is kept by its inputs' shapes; some may be None."""
-    key = kind_of(body, inputs, params)
-    plan = _plans.get(key)
-    if plan is None:
-        b = Builder(body.__name__)
-        operands = [None if x is None else stored(b, f"x{i}", x) for i, x in enumerate(inputs)]
-        outs = body(*operands, **params)
-        graph = pipeline.run(b.finish([v for v in outs if v is not None]), PASSES)
-        made = DeviceGraph(graph, run_into, frozenset(range(len(graph.outputs))))
-        plan = _remember(key, (made, tuple([v is not None for v in outs])))
-    graph, there = plan
-    results = iter(graph.run([as_stored(x) for x in inputs if x is not None]))
+    """The results of a function of operators, as a graph of its own; some may be None."""
+    kind = structures.kind_of(body, inputs, params)
+    graph, there = structures.kept(kind, lambda sizes: _composed(body, inputs, params, sizes))
+    results = iter(graph.at(kind.numbers).run([as_stored(x) for x in inputs if x is not None]))
     return tuple([next(results) if is_there else None for is_there in there])
+
+
+def _composed(body, inputs, params, sizes):
+    """(the graph of a function of operators, which of its results are there)"""
+    b = Builder(body.__name__)
+    operands = [None if x is None else stored(b, f"x{i}", x, sizes) for i, x in enumerate(inputs)]
+    outs = body(*operands, **sizes.of_params(params))
+    graph = pipeline.run(b.finish([v for v in outs if v is not None]), PASSES)
+    made = DeviceGraph(graph, run_into, frozenset(range(len(graph.outputs))), names=sizes.names)
+    return made, tuple([v is not None for v in outs])
 
 
 def _like(inputs):
@@ -250,15 +217,15 @@ def _like(inputs):
     return (floats or kinds or [dt.float32])[-1]
 
 
-def stored(b: Builder, name: str, x: DeviceArray):
+def stored(b: Builder, name: str, x: DeviceArray, sizes: structures.Sizes):
     """An array as an input of a graph: as it lies in memory, seen through its strides."""
-    kind = dt.from_numpy(x.dtype)
-    if x.is_contiguous or 0 in x.shape or any(s % x.itemsize for s in x.strides):
-        return b.input(name, Aval(x.shape, kind))
-    strides = tuple([s // x.itemsize for s in x.strides])
-    reach = 1 + sum((n - 1) * s for n, s in zip(x.shape, strides))
+    kind, shape = dt.from_numpy(x.dtype), sizes.of(x.shape)
+    if structures.lies_plain(x):
+        return b.input(name, Aval(shape, kind))
+    strides = sizes.of([s // x.itemsize for s in x.strides])
+    reach = 1 + sum((n - 1) * s for n, s in zip(shape, strides))
     flat = b.input(name, Aval((reach,), kind))
-    return b.append(as_strided, (flat,), {"shape": x.shape, "strides": strides, "offset": 0})
+    return b.append(as_strided, (flat,), {"shape": shape, "strides": strides, "offset": 0})
 
 
 def as_stored(x):

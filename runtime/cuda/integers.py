@@ -41,7 +41,8 @@ def _divided(op):
             refuse_zero(op.name, np.ones(1, np.int64), np.asarray(b))
         given = [_laid_out(x, shape) if isinstance(x, DeviceArray) else x for x in inputs]
         stream = streams.current(device).handle
-        made = _prepared(op.name, kind, tuple([isinstance(x, DeviceArray) for x in inputs]), out.size)
+        numbers = frozenset([name for name, x in zip("ab", inputs) if not isinstance(x, DeviceArray)])
+        made = Prepared(_kernel(op.name, kind, numbers), {"size": out.size}, numbers=numbers)
         addresses = [used(x, stream) if isinstance(x, DeviceArray) else as_number(kind, int(x)) for x in given]
         made(device, stream, (*addresses, used(out, stream)))
         return out
@@ -61,14 +62,14 @@ def _laid_out(x, shape):
 
 
 @functools.lru_cache(256)
-def _prepared(name, kind, there, size):
-    k = KernelBuilder(f"{name}_{kind.short}_{''.join('an'[not t] for t in there)}")
+def _kernel(name, kind, numbers):
+    k = KernelBuilder(f"{name}_{kind.short}_{''.join('an'[n in numbers] for n in 'ab')}")
     k.parallel("i", "size")
-    a, b = [k.input(n, kind, (int(t),)) for n, t in zip("ab", there)]
+    a, b = [k.input(n, kind, (int(n not in numbers),)) for n in "ab"]
     out = k.output("out", kind, (1,))
     with k.point():
         k.store(k.call(name, k.load(a), k.load(b)), out)
-    return Prepared(k.build(), {"size": size}, numbers=frozenset([n for n, t in zip("ab", there) if not t]))
+    return k.build()
 
 
 def product(inputs, params, device):

@@ -3,8 +3,11 @@
 A `Prepared` is one kernel with its sizes: its launches, each with what stays the same from call to call worked out.
 """
 
+import functools
+
 from ...ir import dtype as dt
 from ...ir.kernel import Kernel
+from ...ir.substitute import function_of
 from ...passes.codegen.triton import configs
 from ...passes.codegen.triton.nest import NUMBER, POINTER, SIZE
 from . import compile as compiler
@@ -13,7 +16,8 @@ from . import launch
 from .noting import thread as noting
 from .pools import Memory
 
-_NARROW = 1 << 31
+_NARROW, _MOST_FORMS = 1 << 31, 4096
+_forms: dict = {}           # by the identity of their sources
 LISTENERS: list = []        # told of each `Prepared` that runs, the last one
 
 
@@ -25,13 +29,11 @@ class Prepared:
     """
 
     def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset(), apart=False):
-        self.kernel, self.sizes = kernel, dict(sizes)
-        at = {b.name: i for i, b in enumerate(kernel.buffers)}
-        offsets = offsets or [0] * len(kernel.buffers)
-        self.wide = _reach(kernel, self.sizes) >= _NARROW
-        made = configs.launches(kernel, self.sizes, numbers, apart)
+        self.kernel, self.sizes = kernel, sizes
+        self.wide = _reach(kernel)(*[sizes[name] for name in kernel.symbols]) >= _NARROW
+        made = configs.launches(kernel, sizes, numbers, apart)
+        self.launches = [PreparedLaunch(one, sizes, kernel.names, offsets, self.wide) for one in made]
         self.scratch = {name: size for one in made for name, size in one.scratch}
-        self.launches = [PreparedLaunch(one, self.sizes, at, offsets, self.wide) for one in made]
 
     def __call__(self, device: int, stream: int, operands):
         """Launches; `operands` are the address (or the number) of each buffer, in order."""
@@ -43,78 +45,121 @@ class Prepared:
             one(device, stream, operands, places)
 
 
-class PreparedLaunch:
-    """One launch of a kernel: where each parameter comes from."""
+class Form:
+    """What all launches of a source have in common, whatever their sizes: where each parameter comes from.
 
-    def __init__(self, one: configs.Launch, sizes, at, offsets, wide):
-        self.launch, self.wide = one, wide
-        self.template: list = []
-        self.moving: list = []          # (parameter, buffer, bytes to add)
-        self.numbers: list = []         # (parameter, buffer), which nothing is added to: -0.0 + 0 is 0.0
-        self.scratch: list = []         # (parameter, name)
-        self.aligned = set()
-        even: dict = {}
-        for n, p in enumerate(one.source.parameters):
-            if p.name in at:
-                if p.kind == POINTER:
-                    self.moving.append((n, at[p.name], offsets[at[p.name]]))
-                else:
-                    self.numbers.append((n, at[p.name]))
-                self.template.append(0)
-            elif p.kind == POINTER:
-                self.scratch.append((n, p.name))
-                self.template.append(0)
-                self.aligned.add(n)
-            else:
-                self.template.append(sizes[p.name])
-                if p.kind != SIZE:
-                    continue
-                if sizes[p.name] % compiler.ALIGNED == 0:
-                    self.aligned.add(n)
-                elif sizes[p.name] % compiler.EVEN[-1] == 0 and sizes[p.name] >= compiler.LONG:
-                    even[n] = next(unit for unit in compiler.EVEN if sizes[p.name] % unit == 0)
-        self.even = tuple(even.items())
-        self.pointers = [n for n, p in enumerate(one.source.parameters) if p.kind == POINTER and p.name in at]
-        self.addresses = tuple([n for n, p in enumerate(one.source.parameters) if p.kind == POINTER])
-        self.conversions = {n: _given(p) for n, p in enumerate(one.source.parameters) if p.kind == NUMBER}
+    moving      (parameter, buffer) of addresses, and `numbers` the same of numbers, which nothing is added to: -0.0 + 0 is 0.0
+    scratch     (parameter, name)
+    given       names of the parameters that come with the sizes, None for the others
+    sizes       (parameter, name) of those that may be marked as multiples
+    functions   what was loaded, by device, constants and marks
+    """
+
+    def __init__(self, source, buffers):
+        at = {name: i for i, name in enumerate(buffers)}
+        parameters = self.parameters = source.parameters
+        self.source = source
+        self.moving = [(n, at[p.name]) for n, p in enumerate(parameters) if p.kind == POINTER and p.name in at]
+        self.numbers = [(n, at[p.name]) for n, p in enumerate(parameters) if p.kind != POINTER and p.name in at]
+        self.scratch = [(n, p.name) for n, p in enumerate(parameters) if p.kind == POINTER and p.name not in at]
+        self.still = (0,) * len(at)
+        own = {n for n, _ in (*self.moving, *self.numbers, *self.scratch)}
+        self.given = [None if n in own else p.name for n, p in enumerate(parameters)]
+        self.sizes = [(n, p.name) for n, p in enumerate(parameters) if p.kind == SIZE and n not in own]
+        self.pointers = [n for n, _ in self.moving]
+        self.addresses = tuple([n for n, p in enumerate(parameters) if p.kind == POINTER])
+        self.conversions = {n: _given(p) for n, p in enumerate(parameters) if p.kind == NUMBER}
         self.functions: dict = {}
 
+
+def _form(source, buffers) -> Form:
+    """The form of a source, which says by itself in which order its buffers come."""
+    found = _forms.get(id(source))
+    if found is None:
+        if len(_forms) >= _MOST_FORMS:
+            _forms.clear()
+        found = _forms[id(source)] = Form(source, buffers)      # (which keeps the source, so that no other has its id)
+    return found
+
+
+class PreparedLaunch:
+    """One launch of a kernel: where each parameter comes from. `buffers` are the names of the operands, in order, to whose
+    addresses `offsets` are added."""
+
+    def __init__(self, one: configs.Launch, sizes, buffers, offsets=None, wide=False):
+        form = self.form = _form(one.source, buffers)
+        self.launch, self.wide, self.offsets = one, wide, offsets or form.still
+        self.template = [0 if name is None else sizes[name] for name in form.given]
+        self.units = tuple([_unit(sizes[name]) for _, name in form.sizes])
+        self.known = one.constants, one.warps, one.stages, wide, self.units
+        self.functions: dict = {}
+
+    @property
+    def even(self) -> tuple:
+        """(parameter, 8 or 4) of sizes that are multiples of that and no more."""
+        return tuple([(n, unit) for (n, _), unit in zip(self.form.sizes, self.units) if unit and unit != compiler.ALIGNED])
+
+    @property
+    def aligned(self) -> frozenset:
+        """The parameters that are multiples of 16 wherever operands lie."""
+        marked = [n for (n, _), unit in zip(self.form.sizes, self.units) if unit == compiler.ALIGNED]
+        return frozenset([*marked, *[n for n, _ in self.form.scratch]])
+
+    @property
+    def pointers(self) -> list:
+        """The parameters that are addresses of operands."""
+        return self.form.pointers
+
     def __call__(self, device, stream, operands, places):
-        args = self.template.copy()
-        for n, buffer, more in self.moving:
-            args[n] = operands[buffer] + more
-        for n, buffer in self.numbers:
+        form = self.form
+        args, together = self.template.copy(), 0
+        for n, buffer in form.moving:
+            address = args[n] = operands[buffer] + self.offsets[buffer]
+            together |= address
+        for n, buffer in form.numbers:
             args[n] = operands[buffer]
-        for n, name in self.scratch:
+        for n, name in form.scratch:
             args[n] = places[name]
-        together = 0
-        for n in self.pointers:
-            together |= args[n]
         mask = 0 if not together & (compiler.ALIGNED - 1) else self._unaligned(args)
         function = self.functions.get((device, mask)) or self._function(device, mask)
         function(self.launch.grid, stream, *args)
         if noting.notes is not None:
-            noting.notes.launched(function, self.launch.grid, args, self.addresses)
+            noting.notes.launched(function, self.launch.grid, args, form.addresses)
 
     def _unaligned(self, args):
         """Which pointers do not start on whole vectors, as bits."""
-        return sum(1 << n for n in self.pointers if args[n] % compiler.ALIGNED)
+        return sum(1 << n for n in self.form.pointers if args[n] % compiler.ALIGNED)
 
     def _function(self, device, mask):
-        found = self.functions[device, mask] = launch.function(device, compiler.compiled(self._variant(device, mask)))
+        key = device, mask, self.known
+        functions = self.form.functions
+        found = functions.get(key)
+        if found is None:
+            found = functions[key] = launch.function(device, compiler.compiled(self._variant(device, mask)))
+        self.functions[device, mask] = found
         return found
 
     def _variant(self, device, mask):
-        aligned = self.aligned | {n for n in self.pointers if not mask >> n & 1}
+        aligned = self.aligned | {n for n in self.form.pointers if not mask >> n & 1}
         return compiler.Variant(self.launch.source, self.launch.constants, self.launch.warps, contexts.context(device).arch,
                                 self.wide, frozenset(aligned), self.launch.stages, self.even)
 
     def variant(self, device, operands):
         """What is compiled for a launch on such operands."""
         args = self.template.copy()
-        for n, buffer, more in self.moving:
-            args[n] = operands[buffer] + more
+        for n, buffer in self.form.moving:
+            args[n] = operands[buffer] + self.offsets[buffer]
         return self._variant(device, self._unaligned(args))
+
+
+def _unit(n: int) -> int:
+    """What a size is known to be a multiple of, 0 if nothing is said of it."""
+    most, least = compiler.EVEN
+    if n % least:
+        return 0
+    if not n % compiler.ALIGNED:
+        return compiler.ALIGNED
+    return 0 if n < compiler.LONG else least if n % most else most
 
 
 def _given(parameter):
@@ -132,15 +177,18 @@ def as_number(dtype: dt.DType, value):
     return n - (1 << bits) if dtype.is_signed and n >> (bits - 1) else n
 
 
-def _reach(kernel, sizes) -> int:
-    """The largest index or offset that the kernel works out."""
-    def number(n):
-        return sizes[n] if isinstance(n, str) else n
+@functools.lru_cache(4096)
+def _reach(kernel):
+    """What gives the largest index or offset that the kernel works out, for its symbols in order."""
+    def text(n):
+        return n if isinstance(n, str) else repr(n)
 
-    points = 1
-    for d in kernel.dims:
-        points *= number(d.extent)
-    found = [points]
+    found = ["*".join([text(d.extent) for d in kernel.dims] or ["1"])]
     for b in kernel.buffers:
-        found.append(sum((number(d.extent) - 1) * abs(number(s)) for d, s in zip(kernel.dims, b.strides)))
-    return max(found) + configs.WHOLE * configs.TILE
+        found.append("+".join([f"({text(d.extent)}-1)*abs({text(s)})" for d, s in zip(kernel.dims, b.strides) if s != 0] or ["0"]))
+    return function_of(kernel.symbols, f"max({', '.join(dict.fromkeys(found))}, 0) + {configs.WHOLE * configs.TILE}")
+
+
+def forget():
+    """Forgets what was loaded, for a driver that was replaced."""
+    _forms.clear()

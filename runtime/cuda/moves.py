@@ -149,7 +149,9 @@ def running(kind):
             for n in x.shape[dim + 1:]:
                 inner *= n
             stream = streams.current(device).handle
-            made = _prepared(kind, dt.from_numpy(x.dtype), x.size // (inner * x.shape[dim]), x.shape[dim], inner)
+            length = x.shape[dim]
+            sizes = {"outer": x.size // (inner * length), "inner": inner, "length": length, "both": length * inner}
+            made = Prepared(_running(kind, dt.from_numpy(x.dtype)), sizes)
             made(device, stream, (used(x, stream), used(out, stream)))
         return out
 
@@ -157,7 +159,7 @@ def running(kind):
 
 
 @functools.lru_cache(1024)
-def _prepared(kind, dtype, outer, length, inner):
+def _running(kind, dtype):
     k = KernelBuilder(f"running_{kind}_{dtype.short}")
     k.parallel("o", "outer")
     k.parallel("i", "inner")
@@ -168,7 +170,7 @@ def _prepared(kind, dtype, outer, length, inner):
         value = k.load(x)
         work = dt.float32 if dtype in (dt.float16, dt.bfloat16) else dtype
         k.store(k.scan(kind, value.to(work)).to(dtype), y)
-    return Prepared(k.build(), {"outer": outer, "inner": inner, "length": length, "both": length * inner})
+    return k.build()
 
 
 INTO = {sh.cat: cat}

@@ -1,6 +1,7 @@
 """Matrix products on a device."""
 
 import functools
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +21,6 @@ from ...passes.codegen.triton import matmul as template
 from ...passes.codegen.triton import matmul_hopper as hopper
 from ...passes.codegen.triton.configs import Launch
 from ...passes.codegen.triton.dots import FAST, Kinds
-from ...passes.codegen.triton.nest import POINTER
 from ...passes.codegen.triton.prologue import Before
 from ...passes.kernel_body import Body
 from ...passes.lower import lower
@@ -72,6 +72,18 @@ class Beside:
         self.fused, self.strides = fused, tuple(strides)
         self.along = tuple([(row != 0, batch != 0) for row, batch in self.strides])
         self.items = tuple([o.dtype.itemsize for o in fused.operands])
+
+    def at(self, strides) -> "Beside":
+        """The same with other strides of the same kind."""
+        made = copy(self)
+        made.strides = tuple(strides)
+        return made
+
+    def __eq__(self, other):
+        return self is other or (type(other) is Beside and self.strides == other.strides and self.fused == other.fused)
+
+    def __hash__(self):
+        return hash((self.strides, self.fused.dtype, self.items))
 
     @property
     def sizes(self) -> dict:
@@ -201,7 +213,7 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
             return
     for first in range(0, batch, _MOST_BATCHES):
         case = Case(x_laid, y_laid, z, m, n, k, min(_MOST_BATCHES, batch - first), device, how)
-        made = _tuned(case, beside, x_at, y_at) if config.current().cuda_tune else _usual(case, beside)
+        made = _tuned(case, beside, x_at, y_at) if config.current().cuda_tune else _prepared(case, _first(case), beside)
         given = (*x_at, *y_at, used(out, stream), *operands)
         if first:
             more = () if beside is None else beside.steps
@@ -210,13 +222,12 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
         made(device, stream, given, {})
 
 
-@functools.lru_cache(4096)
 def _parts(case: Case) -> int:
     """In how many parts the depth of a product is cut."""
     if not case.in_memory or case.x.kind.itemsize == 1:
         return 1
     sizes, processors = (case.m, case.n, case.k), contexts.context(case.device).processors
-    return template.parts(_candidates(case)[0], case.x.kind.itemsize, _is_fast(case), sizes, processors)
+    return template.parts(_first(case), case.x.kind.itemsize, _is_fast(case), sizes, processors)
 
 
 def _multiply_in_parts(case: Case, parts, out, x_at, y_at):
@@ -226,7 +237,7 @@ def _multiply_in_parts(case: Case, parts, out, x_at, y_at):
     cut = case._replace(x=x, y=y, z=wide, k=depth, batch=parts)
     stream = streams.current(case.device).handle
     sums = empty(case.device, (parts, case.m * case.n), wide.np)
-    made = _tuned(cut, None, x_at, y_at) if config.current().cuda_tune else _usual(cut, None)
+    made = _tuned(cut, None, x_at, y_at) if config.current().cuda_tune else _prepared(cut, _first(cut), None)
     made(case.device, stream, (*x_at, *y_at, used(sums, stream)), {})
     _added(parts, case.m * case.n, wide, case.z)(case.device, stream, [used(sums, stream), used(out, stream)])
 
@@ -276,16 +287,20 @@ def _is_fast(case: Case) -> bool:
 
 def _candidates(case: Case, copies=False) -> list:
     """The tiles of a product that are worth trying, the one to take without trying first."""
-    kind, fast = case.x.kind, _is_fast(case)
-    loaded = () if case.in_memory else (case.x.loaded, case.y.loaded)
-    shared = contexts.context(case.device).shared_memory
-    return template.candidates(kind, case.m, case.n, case.k, fast, shared, copies, case.batch, loaded)
+    return template.candidates(*_sizes(case), copies, case.batch, _loaded(case))
 
 
-@functools.lru_cache(4096)
-def _usual(case: Case, beside):
-    """A product by the tile that is taken without trying."""
-    return _prepared(case, _candidates(case)[0], beside)
+def _first(case: Case) -> template.Tiles:
+    """The first of them."""
+    return template.tiles(*_sizes(case), case.batch, _loaded(case))
+
+
+def _sizes(case) -> tuple:
+    return case.x.kind, case.m, case.n, case.k, _is_fast(case), contexts.context(case.device).shared_memory
+
+
+def _loaded(case) -> tuple:
+    return () if case.in_memory else (case.x.loaded, case.y.loaded)
 
 
 def _tuned(case: Case, beside, x_at, y_at):
@@ -333,7 +348,6 @@ def _as_batch(a):
     return a, step // a.itemsize
 
 
-@functools.lru_cache(4096)
 def _prepared(case: Case, chosen, beside):
     more = () if beside is None else (beside.fused, beside.along)
     if chosen.road:
@@ -348,10 +362,9 @@ def _prepared(case: Case, chosen, beside):
     if beside is not None:
         sizes |= beside.sizes
         reach = max(reach, beside.reach(batch, case.m, case.n))
-    names = [p.name for p in source.parameters if p.kind == POINTER]
     programs = template.grid(case.m, case.n, batch, chosen, contexts.context(case.device).processors)
     one = Launch(source, chosen.constants, chosen.warps, programs, stages=chosen.stages)
-    return PreparedLaunch(one, sizes, {name: i for i, name in enumerate(names)}, (0,) * len(names), reach + room >= _NARROW)
+    return PreparedLaunch(one, sizes, source.pointers, wide=reach + room >= _NARROW)
 
 
 OPERATORS = {matmul: product, matmul8: product8}

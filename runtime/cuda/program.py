@@ -1,6 +1,7 @@
 """Running graphs on a device: plans (`passes/codegen/triton/plan.py`) prepared once, then run step by step.
 
-Eager operators come here as graphs of one node, traced code as graphs of many.
+Eager operators come here as graphs of one node, traced code as graphs of many. A graph whose sizes are symbols is bound to
+numbers first (`DeviceGraph.at`): each step says which of its numbers are symbols (`said`), and is copied with others.
 """
 
 from typing import Any
@@ -12,8 +13,10 @@ from ...ir.ops.complexes import pairs
 from ...ir.ops.conv import conv, conv_input_grad
 from ...ir.ops.conv_last import conv_last, conv_last_input_grad
 from ...ir.printer import format_line
+from ...ir.substitute import data_evaluator, has_symbols
 from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Steps, plan
 from ...passes.kernel_body import is_free
+from ...passes.lift_numbers import Lifted, lift_numbers, number_array
 from ..device_array import DeviceArray
 from . import conv_rows, streams
 from .arrays import KIND, as_pairs, empty, fill, filled, used, window
@@ -37,18 +40,54 @@ class DeviceGraph:
     call     runs one operator on arrays: call(op, inputs, params, device, into=arrays for its results, where they have a place)
     owned    positions of results that get memory of their own
     numbers  inputs that are no device arrays, but one number each
+    names    of the sizes that it is to be bound to; the graph must have passed `lift_numbers` then, which gave `more` inputs
     targets  {position of a result: number of the input that it replaces}; `in_place` are those that the run writes there
     """
 
     is_native = False
 
-    def __init__(self, graph: Graph | Steps, call, owned=frozenset(), numbers=frozenset(), targets=None):
-        self.plan = graph if isinstance(graph, Steps) else plan(graph, owned, targets)
+    def __init__(self, graph: Graph | Steps, call, owned=frozenset(), numbers=frozenset(), targets=None, names=()):
+        lifted = lift_numbers(graph) if names else Lifted(graph, ())
+        self.plan = graph if isinstance(graph, Steps) else plan(lifted.graph, owned, targets)
         graph = self.graph = self.plan.graph
         self.in_place = frozenset([i for i, v in enumerate(graph.outputs) if v in self.plan.in_place])
         self.call = call
-        self.numbers = frozenset([graph.inputs[i] for i in numbers])
+        self.more: tuple = ()                           # numbers that come behind the inputs of a run
+        self.kinds = [kind for _, kind in lifted.numbers]
+        own = len(graph.inputs) - len(self.kinds)
+        self.numbers = frozenset([*[graph.inputs[i] for i in numbers], *graph.inputs[own:]])
         self.steps = [self._step(s) for s in self.plan.steps]
+        self.parts = {v: (p.join, p.join.shape, tuple(p.cuts), tuple(p.operators)) for v, p in self.plan.parts.items()}
+        self.seen: dict = {}                            # of views and fills with symbols: (parameters, shape) in numbers
+        self.names, self.last = names, ((), self)       # the numbers that it was bound to last, and what that gave
+        if names:
+            self._bind_to(names, lifted.numbers)
+        else:
+            self.steps = [s.at(s.said, self) for s in self.steps]
+
+    def _bind_to(self, names, numbers):
+        """Notes where sizes stand."""
+        self.evaluate = data_evaluator((tuple([s.said for s in self.steps]), tuple([x for x, _ in numbers])), names)
+        self.symbolic = [n for n in self.graph.nodes if is_free(n.output) and has_symbols((*n.params.values(), n.output.shape))]
+        self.evaluate_seen = data_evaluator(tuple([(tuple(n.params.values()), n.output.shape) for n in self.symbolic]), names)
+        self.evaluate_parts = data_evaluator(tuple([_plain(p) for p in self.parts.values()]), names)
+
+    def at(self, values) -> "DeviceGraph":
+        """The graph for sizes of these values."""
+        last = self.last
+        if last[0] == values:
+            return last[1]
+        made = _copy(self)
+        steps, numbers = self.evaluate(*values)
+        made.steps = [s.at(said, made) for s, said in zip(self.steps, steps)]
+        made.more = tuple([number_array(n, kind).item() for n, kind in zip(numbers, self.kinds)])
+        if self.symbolic:
+            found = self.evaluate_seen(*values)
+            made.seen = {n: (dict(zip(n.params, given)), shape) for n, (given, shape) in zip(self.symbolic, found)}
+        if self.parts:
+            made.parts = {v: _as_part(p, found) for (v, p), found in zip(self.parts.items(), self.evaluate_parts(*values))}
+        self.last = values, made
+        return made
 
     def _step(self, step):
         if type(step) is CallStep:
@@ -61,7 +100,7 @@ class DeviceGraph:
         """The results, as arrays, in order. `places` are arrays that some results of kernels are written into, by value."""
         device = next(a.memory.device for a in inputs if a.__class__ is DeviceArray)
         env = {}
-        for v, a in zip(self.graph.inputs, inputs):
+        for v, a in zip(self.graph.inputs, (*inputs, *self.more)):
             env[v] = a if a.__class__ is not DeviceArray or a.is_contiguous else a.backend.contiguous(a)
         for step in self.steps:
             if OBSERVERS:
@@ -72,14 +111,14 @@ class DeviceGraph:
 
     def place(self, v: Value, env: dict, device: int):
         """The array that a value is written into, if it is a part of a join, which gets its memory with the first of them."""
-        part = self.plan.parts.get(v)
+        part = self.parts.get(v)
         if part is None:
             return None
-        join = part.join
+        join, shape, cuts, operators = part
         if join not in env:
-            env[join] = empty(device, join.shape, join.dtype.np, streams.current(device).handle)
-        found = window(env[join], part.cuts)
-        for op, params in part.operators:
+            env[join] = empty(device, shape, join.dtype.np, streams.current(device).handle)
+        found = window(env[join], cuts)
+        for op, params in operators:
             found = found.viewed(op, params)
         return found
 
@@ -89,11 +128,30 @@ class DeviceGraph:
         if found is not None:
             return found
         node = v.node
+        params, shape = self.seen.get(node) or (node.params, v.shape)
         if type(node.op.lower) is View:
-            return self.value(node.inputs[0], env, device).viewed(node.op, node.params)
+            return self.value(node.inputs[0], env, device).viewed(node.op, params)
         if is_free(v):
-            return filled(device, v.shape, v.dtype.np, node.params["value"])
+            return filled(device, shape, v.dtype.np, params["value"])
         raise IngotError(f"{v!r} is not there when it is needed")
+
+
+def _copy(step):
+    made = object.__new__(step.__class__)
+    made.__dict__.update(step.__dict__)
+    return made
+
+
+def _plain(part) -> tuple:
+    """What sizes of a part of a join may be symbols, as plain data."""
+    _, shape, cuts, operators = part
+    return shape, cuts, tuple([tuple(params.values()) for _, params in operators])
+
+
+def _as_part(part, found) -> tuple:
+    """A part of a join with what was found of it."""
+    shape, cuts, given = found
+    return part[0], shape, cuts, tuple([(op, dict(zip(params, values))) for (op, params), values in zip(part[3], given)])
 
 
 class Launched:
@@ -101,17 +159,27 @@ class Launched:
 
     def __init__(self, step: KernelStep, graph: DeviceGraph):
         lowered, numbers, in_place = step.lowered, graph.numbers, graph.plan.in_place
-        self.graph = graph
         self.parts = [v for v in dict.fromkeys(step.writes) if v in graph.plan.parts]
         self.operands = [(v, v in numbers) for v, _, _ in lowered.operands]
         there = {*in_place, *self.parts}
-        self.writes = [(v, v.shape, v.dtype.np) for v in dict.fromkeys(step.writes) if v not in there]
+        self.made = [(v, v.dtype.np) for v in dict.fromkeys(step.writes) if v not in there]
         self.over = [(v, in_place[v]) for v in dict.fromkeys(step.writes) if v in in_place]
         self.dead = step.dead
-        offsets = [offset * v.dtype.itemsize for v, offset, _ in lowered.operands]
-        by_value = frozenset([b.name for b, (v, _, _) in zip(lowered.kernel.buffers, lowered.operands) if v in numbers])
-        apart = bool(self.over) and len({v.dtype.itemsize for v, number in self.operands if v.aval.size > 1 and not number}) > 1
-        self.kernel = Prepared(lowered.kernel, lowered.symbols, offsets, by_value, apart)
+        self.code, self.symbols = lowered.kernel, tuple(lowered.symbols)
+        self.by_value = frozenset([b.name for b, (v, _, _) in zip(lowered.kernel.buffers, lowered.operands) if v in numbers])
+        widths = {v.dtype.itemsize for v, number in self.operands if v.aval.size > 1 and not number}
+        self.apart = bool(self.over) and len(widths) > 1
+        offsets = tuple([offset * v.dtype.itemsize for v, offset, _ in lowered.operands])
+        self.said = tuple([v.shape for v, _ in self.made]), tuple(lowered.symbols.values()), offsets
+
+    def at(self, said, graph: DeviceGraph) -> "Launched":
+        """The step with these numbers, in a graph that has them."""
+        made = _copy(self)
+        shapes, sizes, offsets = said
+        made.graph = graph
+        made.writes = [(v, shape, dtype) for (v, dtype), shape in zip(self.made, shapes)]
+        made.kernel = Prepared(self.code, dict(zip(self.symbols, sizes)), offsets, self.by_value, self.apart)
+        return made
 
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
@@ -133,11 +201,29 @@ class Multiplied:
 
     def __init__(self, step: ProductStep, graph: "DeviceGraph"):
         made = step.epilogue
-        self.graph, self.node, self.dead, self.source = graph, step.node, step.dead, step
+        self.node, self.dead, self.source = step.node, step.dead, step
         self.beside = None if made.fused is None else _beside(made)
         self.computed = [None if p is None else (Computed(_beside(p), p.turned), _places(p)) for p in made.before]
         self.operands = _places(made)
         self.writes = [(v, v.shape, v.dtype.np, graph.plan.in_place.get(v)) for v in (made.result, *made.others)]
+        besides = [self.beside, *[c and c[0].beside for c in self.computed]]
+        places = [self.operands, *[c[1] if c else [] for c in self.computed]]
+        self.said = (tuple([b and b.strides for b in besides]), tuple([tuple([more for _, more in p]) for p in places]),
+                     tuple([shape for _, shape, *_ in self.writes]), tuple(step.node.params.values()), step.node.output.shape,
+                     tuple([x.shape for x in step.node.inputs if type(x) is Value]))
+
+    def at(self, said, graph: "DeviceGraph") -> "Multiplied":
+        """The step with these numbers, in a graph that has them."""
+        made = _copy(self)
+        (strides, *more_strides), (offsets, *more_offsets), shapes, params, made.shape, factors = said
+        made.graph, made.params = graph, dict(zip(self.node.params, params))
+        made.factors = dict(zip([x for x in self.node.inputs if type(x) is Value], factors))
+        made.beside = self.beside and self.beside.at(strides)
+        made.operands = _moved(self.operands, offsets)
+        made.computed = [c and (c[0]._replace(beside=c[0].beside.at(s)), _moved(c[1], offsets))
+                         for c, s, offsets in zip(self.computed, more_strides, more_offsets)]
+        made.writes = [(v, shape, *rest) for (v, _, *rest), shape in zip(self.writes, shapes)]
+        return made
 
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
@@ -153,13 +239,12 @@ class Multiplied:
         out = env[self.writes[0][0]]
         run = _CONVOLUTIONS.get(self.node.op)
         if run is not None:
-            shape = self.node.output.shape
             given = [_from(env[v], more) for v, more in self.operands]
-            run(inputs, self.node.params, out.reshape(*shape), device, self.beside, given)
+            run(inputs, self.params, out.reshape(*self.shape), device, self.beside, given)
         else:
             x, y = inputs
             multiply(x, y, out, device, self.beside, [used(env[v], stream) + more for v, more in self.operands],
-                     self.node.params.get("fast", False))
+                     self.params.get("fast", False))
         for v in self.dead:
             env.pop(v, None)
 
@@ -171,12 +256,12 @@ class Multiplied:
         how, places = computed
         for v, _ in places:
             self.in_memory(v, env, device)
-        return how, [_from(env[v], more) for v, more in places], x.shape
+        return how, [_from(env[v], more) for v, more in places], self.factors[x]
 
     def in_memory(self, v, env, device):
         """Sees to it that a value has memory, which numbers have not."""
         if v in self.graph.numbers and env[v].__class__ is not DeviceArray:
-            env[v] = filled(device, v.shape, v.dtype.np, env[v])
+            env[v] = filled(device, (), v.dtype.np, env[v])
 
 
 def _beside(made) -> Beside:
@@ -188,6 +273,11 @@ def _places(made) -> list:
     return [(v, offset * v.dtype.itemsize) for v, offset, _, _ in made.operands]
 
 
+def _moved(places, offsets) -> list:
+    """Places with other bytes to begin from."""
+    return [(v, more) for (v, _), more in zip(places, offsets)]
+
+
 def _from(array: DeviceArray, more: int) -> DeviceArray:
     """The elements of an array from a byte on."""
     return array if not more else array.look(((array.nbytes - more) // array.itemsize,), (array.itemsize,), more)
@@ -197,18 +287,26 @@ class Called:
     """One operator, called as eager mode calls it."""
 
     def __init__(self, step, graph: DeviceGraph):
-        self.node, self.dead, self.graph = step.node, step.dead, graph
+        self.node, self.dead = step.node, step.dead
+        self.said = tuple(step.node.params.values()), tuple([None if type(x) is Value else x for x in step.node.inputs])
         self.seen: Any = _SEEN.get(step.node.op) if set(step.reads) <= set(step.dead) else None
+
+    def at(self, said, graph: DeviceGraph) -> "Called":
+        """The step with these numbers, in a graph that has them."""
+        made = _copy(self)
+        params, made.numbers = said
+        made.graph, made.params = graph, dict(zip(self.node.params, params))
+        return made
 
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
         node, graph = self.node, self.graph
-        inputs = [graph.value(x, env, device) if type(x) is Value else x for x in node.inputs]
+        inputs = [graph.value(x, env, device) if type(x) is Value else n for x, n in zip(node.inputs, self.numbers)]
         into = tuple([env[v] if v in env else graph.place(v, env, device) for v in node.outputs])
         more = {"into": into} if any(a is not None for a in into) else {}
         try:
             alike = self.seen is not None and not more and inputs[0].is_contiguous
-            result = self.seen(inputs[0]) if alike else graph.call(node.op, inputs, node.params, device, **more)
+            result = self.seen(inputs[0]) if alike else graph.call(node.op, inputs, self.params, device, **more)
         except IngotError:
             raise
         except Exception as e:

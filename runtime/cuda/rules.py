@@ -11,7 +11,7 @@ from ...passes import pipeline
 from ...passes.kernel_body import LOW
 from ..device_array import DeviceArray
 from ..gradient_rules import write_joint_rule, write_rules
-from . import eager, recipes
+from . import eager, recipes, structures
 from .program import DeviceGraph
 
 _NUMBERS = (float, int)
@@ -58,25 +58,26 @@ _GIVEN = "given"
 
 
 def _worked_out(call: RulesCall, inputs, params, device):
-    graph = eager.kept(eager.kind_of(call, inputs, params), lambda: _graph(call, inputs, params))
-    return NotImplemented if graph is None else tuple(graph.run([eager.as_stored(x) for x in inputs]))
+    kind = structures.kind_of((call.op, call.goals), (*inputs, *call.like), params)
+    graph = structures.kept(kind, lambda sizes: _graph(call, inputs, params, sizes))
+    return NotImplemented if graph is None else tuple(graph.at(kind.numbers).run([eager.as_stored(x) for x in inputs]))
 
 
-def _graph(call, inputs, params) -> DeviceGraph | None:
+def _graph(call, inputs, params, sizes) -> DeviceGraph | None:
     """The graph of the rules; None if they cannot be one, or are not worth it."""
     b, kind = Builder(f"eager_{call.op.name}_rules"), dt.from_numpy(inputs[0].dtype)
-    given = iter([_operand(b, f"x{i}", x, kind) for i, x in enumerate(inputs)])
-    operands: list = [next(given) if like is _GIVEN else like for like in call.like]
+    given = iter([_operand(b, f"x{i}", x, kind, sizes) for i, x in enumerate(inputs)])
+    operands: list = [next(given) if like is _GIVEN else sizes.of_aval(like) for like in call.like]
     write = write_rules if type(call.op.vjp) is tuple else write_joint_rule
     try:
-        outs = write(b, call.op, call.goals, operands, params)
+        outs = write(b, call.op, call.goals, operands, sizes.of_params(params))
     except IngotError:
         _plain.add((call.op, call.goals))
         return None
     graph = pipeline.run(b.finish(outs), eager.PASSES)
     numbers = frozenset([n for n, x in enumerate(inputs) if x.__class__ in _NUMBERS])
-    return DeviceGraph(graph, eager.run_into, frozenset(range(len(outs))), numbers)
+    return DeviceGraph(graph, eager.run_into, frozenset(range(len(outs))), numbers, names=sizes.names)
 
 
-def _operand(b, name, x, kind):
-    return eager.stored(b, name, x) if x.__class__ is DeviceArray else b.input(name, Aval((), kind))
+def _operand(b, name, x, kind, sizes):
+    return eager.stored(b, name, x, sizes) if x.__class__ is DeviceArray else b.input(name, Aval((), kind))

@@ -1,9 +1,6 @@
-"""Launching hand-shaped kernels on device arrays: prepared once for each set of sizes."""
-
-import functools
+"""Launching hand-shaped kernels on device arrays."""
 
 from ...passes.codegen.triton.configs import Launch
-from ...passes.codegen.triton.nest import POINTER, SIZE
 from . import streams
 from .arrays import used
 from .kernels import PreparedLaunch
@@ -25,19 +22,9 @@ def variant(device, source, arrays, sizes, how, stages=3):
 
 
 def _made(source, arrays, sizes, how, stages):
-    reaches = [abs(sizes[p.name]) for p in source.parameters if p.kind == SIZE]
-    wide = max(max(a.nbytes // a.itemsize for a in arrays), max(reaches, default=0)) + _ROOM >= _NARROW
-    return _prepared(source, tuple(sizes.items()), how, stages, wide)
-
-
-@functools.lru_cache(8192)
-def _prepared(source, sizes, how, stages, wide) -> PreparedLaunch:
+    reach = max([a.size for a in arrays])
+    for name in source.sizes:
+        reach = max(reach, abs(sizes[name]))
+    wide = reach + _ROOM >= _NARROW
     constants, warps, grid = how
-    names = [p.name for p in source.parameters if p.kind == POINTER]
-    one = Launch(source, constants, warps, grid, stages=stages)
-    return PreparedLaunch(one, dict(sizes), {n: i for i, n in enumerate(names)}, (0,) * len(names), wide)
-
-
-def forget():
-    """Forgets what was prepared, for a driver that was replaced."""
-    _prepared.cache_clear()
+    return PreparedLaunch(Launch(source, constants, warps, grid, stages=stages), sizes, source.pointers, wide=wide)

@@ -55,10 +55,11 @@ def _written(kernel: Kernel, numbers, *how) -> Source:
 def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False) -> tuple[Launch, ...]:
     """The launches that run a kernel whose symbols have the values `sizes`; `apart` if results lie where operands do that are
     not laid out over threads in the same way."""
-    extents = [sizes[d.extent] if isinstance(d.extent, str) else d.extent for d in kernel.dims]
-    parallel, reduce = extents[: len(kernel.parallel)], extents[len(kernel.parallel):]
-    if not reduce:
-        return (_elementwise(kernel, parallel, numbers, apart),)
+    extents = [sizes[d.extent] if d.extent.__class__ is str else d.extent for d in kernel.dims]
+    count = len(kernel.parallel)
+    if count == len(extents):
+        return (_elementwise(kernel, extents, numbers, apart),)
+    parallel, reduce = extents[:count], extents[count:]
     return _sweeps(kernel, parallel, reduce, numbers)
 
 
@@ -71,26 +72,28 @@ def _product(sizes):
 
 def many(kernel: Kernel, numbers, over, slots) -> Launch:
     """The launch that runs a kernel of one dim on up to `slots` sets of arrays; its grid depends on their sizes."""
-    tile, each = _simple_tile(kernel, _written(kernel, numbers, False))
+    _, tile, each, _ = _simple(kernel, numbers, False)
     source = many_arrays.write(kernel, numbers, over, slots)
     return Launch(source, (("COLS", tile),), _warps(tile, each), (0, 1, 1))
 
 
-def _simple_tile(kernel, source) -> tuple[int, int]:
-    """(elements of a tile, of a lane) of a kernel without reduce dims."""
+@functools.lru_cache(4096)
+def _simple(kernel, numbers, apart) -> tuple[Source, int, int, int]:
+    """(the file, elements of a tile, of a lane, columns wanted) of a kernel without reduce dims."""
+    source = _written(kernel, numbers, apart)
     pairs = any(i.dtype.is_complex for i in kernel.instructions())      # (whose functions compute in float64)
-    return (TILE, 8) if source.text.count("\n") < (LONG // 2 if pairs else LONG) else (TILE // 4, 2)
+    tile, each = (TILE, 8) if source.text.count("\n") < (LONG // 2 if pairs else LONG) else (TILE // 4, 2)
+    return source, tile, each, _columns_wanted(kernel, tile)
 
 
 def _elementwise(kernel, extents, numbers, apart):
-    source = _written(kernel, numbers, apart)
-    tile, each = _simple_tile(kernel, source)
+    source, tile, each, wanted = _simple(kernel, numbers, apart)
     if len(extents) < 2:
         n = extents[0] if extents else 1
         columns = WARP if n <= WARP else tile
         return Launch(source, (("COLS", columns),), _warps(columns, each), (-(-n // columns), 1, 1))
     last, outer = extents[-1], _product(extents[:-1])
-    columns = min(_columns_wanted(kernel, tile), max(4, power_of_two(last)))
+    columns = min(wanted, max(4, power_of_two(last)))
     rows = max(1, tile // columns)
     grid = (-(-outer // rows) * -(-last // columns), 1, 1)
     return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns, each), grid)
@@ -122,13 +125,19 @@ def by_columns(kernel: Kernel) -> bool:
     return across > along
 
 
+@functools.lru_cache(4096)
+def _swept(kernel) -> tuple[bool, bool, int]:
+    """(whether memory is read along the last parallel dim, whether there are running results, the number of sweeps)"""
+    return by_columns(kernel), has_scan(kernel), len(sweeps.sweeps_of(kernel))
+
+
 def _sweeps(kernel, parallel, reduce, numbers):
-    length, across = _product(reduce), by_columns(kernel)
-    whole = length <= (WHOLE_ACROSS if across else WHOLE) and not has_scan(kernel)
+    length, (across, scans, count) = _product(reduce), _swept(kernel)
+    whole = length <= (WHOLE_ACROSS if across else WHOLE) and not scans
     columns = power_of_two(length) if whole else min(power_of_two(length), _walk_across(kernel) if across else WALK)
     rows = _rows_wanted(across, columns)
     programs = _programs(across, rows, parallel)
-    parts = _parts(kernel, length, across)
+    parts = 0 if scans else _parts(count, length, across)
     if parts < 2:
         source = _written(kernel, numbers, across, whole)
         return (Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns), (programs, 1, 1)),)
@@ -169,6 +178,7 @@ def _rows_wanted(across, columns):
     return ROWS_ACROSS if across else max(1, TILE // columns)
 
 
+@functools.lru_cache(4096)
 def _walk_across(kernel) -> int:
     """How many elements of a row are read at a time where memory is read along the rows."""
     folds = [i for sweep in sweeps.sweeps_of(kernel) for i in folds_of(sweep)]
@@ -182,10 +192,9 @@ def _programs(across, rows, parallel):
     return -(-_product(parallel) // rows)
 
 
-def _parts(kernel, length, across):
-    """In how many parts rows of a length are cut."""
-    again = len(sweeps.sweeps_of(kernel)) > 1
+def _parts(count, length, across):
+    """In how many parts rows of a length that are swept so often are cut."""
     part = PART_ACROSS if across else PART
-    if length < (SWEPT_AGAIN if again and not across else 2 * part) or has_scan(kernel):
+    if length < (SWEPT_AGAIN if count > 1 and not across else 2 * part):
         return 0
     return min(MOST_PARTS, power_of_two(-(-length // part)))

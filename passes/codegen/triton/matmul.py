@@ -116,8 +116,8 @@ def {name}({heading}):
 
 # (BM, BN, BK, warps, stages) of products that round as float32 does. The larger a tile, the fewer bytes shared memory and L2
 # must bring for a multiply-add; a depth of 16 is what registers hold, since such a dot loads its operands' whole depth at once.
-EXACT = ((128, 128, 16, 8, 2), (128, 64, 16, 4, 2), (64, 128, 16, 4, 2), (64, 64, 16, 4, 3))
-SMALL = (32, 32, 32, 4, 2)
+EXACT = (Tiles(128, 128, 16, 8, 2), Tiles(128, 64, 16, 4, 2), Tiles(64, 128, 16, 4, 2), Tiles(64, 64, 16, 4, 3))
+SMALL = Tiles(32, 32, 32, 4, 2)
 WAVE = 132          # programs from which all multiprocessors of a large chip have work
 HOPPER_SHARED = 200 << 10     # bytes that a block may share: more than this from sm_90 on
 
@@ -127,9 +127,10 @@ def _exact(dtype, m, n, batch) -> list:
     if dtype is dt.float64:
         size = 64 if min(m, n) >= 64 else 32
         return [Tiles(size, size, 16, 4 if size == 32 else 8, 2)]
-    fit = [Tiles(*t) for t in EXACT if t[0] <= power_of_two(m) and t[1] <= power_of_two(n)]
-    first = next((t for t in fit if -(-m // t.m) * -(-n // t.n) * batch >= WAVE), fit[-1] if fit else Tiles(*SMALL))
-    return list(dict.fromkeys([first, *fit, Tiles(*SMALL)]))
+    rows, columns = power_of_two(m), power_of_two(n)
+    fit = [t for t in EXACT if t.m <= rows and t.n <= columns]
+    first = next((t for t in fit if -(-m // t.m) * -(-n // t.n) * batch >= WAVE), fit[-1] if fit else SMALL)
+    return list(dict.fromkeys([first, *fit, SMALL]))
 
 
 def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, batch: int = 1, loaded=()) -> Tiles:

@@ -49,6 +49,16 @@ class Source:
     constants: tuple[str, ...] = field(default=())
     flush: bool = False
 
+    @functools.cached_property
+    def pointers(self) -> tuple[str, ...]:
+        """The names of the parameters that are addresses."""
+        return tuple([p.name for p in self.parameters if p.kind == POINTER])
+
+    @functools.cached_property
+    def sizes(self) -> tuple[str, ...]:
+        """The names of the parameters that are sizes or strides."""
+        return tuple([p.name for p in self.parameters if p.kind == SIZE])
+
 
 @dataclass(frozen=True)
 class Place:

@@ -5,6 +5,7 @@ Memory is the allocator's business: work in one stream is in order, so what is f
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -15,7 +16,7 @@ from ....ir.ops.conv_last import conv_last as conv_of_last
 from ....ir.ops.conv_last import conv_last_input_grad
 from ....ir.ops.linalg import matmul
 from ....ir.ops.scaled import matmul8
-from ....ir.symbolic import hint
+from ....ir.substitute import choice
 from ...fuse import fuse, own_results, size_of, waits_for
 from ...fuse_epilogue import Epilogue, Road, fuse_epilogues
 from ...fuse_prologue import fuse_prologues
@@ -211,7 +212,7 @@ def _is_cut(node) -> bool:
     shape, x = node.output.shape, node.inputs[0]
     if node.op is not matmul or len(shape) < 2 or size_of(shape[:-2]) != 1 or node.output.dtype not in FLOATS:
         return False
-    return is_cut(node.output.dtype, hint(shape[-2]), hint(shape[-1]), hint(x.shape[-1]))
+    return _CUT[node.output.dtype](shape[-2], shape[-1], x.shape[-1])
 
 
 def _has_prologue(node, position) -> bool:
@@ -236,6 +237,7 @@ def _reaches_all(node) -> bool:
     return all(s <= k for s, k in zip(node.params["stride"], kernel))
 
 
+_CUT = {d: choice(f"is_cut_{d.short}", partial(is_cut, d)) for d in FLOATS}
 MOST_DIMS = dict.fromkeys((conv, conv_input_grad, conv_of_last, conv_last_input_grad), 5)
 ROAD = Road(_has_epilogue, (matmul, matmul8, *MOST_DIMS), mixed=True, spreads=True)
 

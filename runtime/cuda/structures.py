@@ -1,0 +1,148 @@
+"""What is kept for calls of one structure, whatever their sizes.
+
+Sizes and strides of a call's arrays are symbols (`ir/symbolic.py`) while something is made for it, but for the small ones, on
+which broadcasting and the choice of lanes depend; equal numbers are one symbol. Whatever is decided on the way, also by what
+only judges, is noted by their scope. So what was made is good for all calls of the structure that meet these conditions, and it
+is the very thing that would be made for any of them: no result depends on which shape came first.
+"""
+
+import threading
+from typing import Any, NamedTuple
+
+from ...ir.aval import Aval
+from ...ir.errors import GraphError
+from ...ir.params import params_key
+from ...ir.scope import Scope
+from ...ir.substitute import condition_check
+from ..device_array import DeviceArray
+from . import program
+
+LEAST = 4                  # from which a size is a symbol
+_NEVER = 1 << 62
+_SIZES = "shape"           # the parameter that holds sizes, of operators that have one
+_MOST = 8192               # things that are kept in all, and
+_MOST_ALIKE = 64           # for one structure
+_lock = threading.RLock()
+
+
+class Kind(NamedTuple):
+    """What tells calls apart that are computed in different ways, and the numbers that differ among those that are not."""
+
+    structure: tuple
+    numbers: tuple
+
+
+def kind_of(call, inputs, params) -> Kind:
+    """The kind of a call. Who looks on reads sizes off values: for that, each is as it is."""
+    numbers: dict = {}
+    least = LEAST if not program.OBSERVERS else _NEVER
+    said: list = [call]
+    for x in inputs:
+        if isinstance(x, DeviceArray):
+            said += x.dtype, _pattern(x.shape, numbers, least)
+            if not lies_plain(x):
+                size = x.dtype.itemsize
+                said.append(_pattern([s // size for s in x.strides], numbers, least))
+        elif hasattr(x, "ndim"):
+            said += "host", x.shape, x.dtype
+        elif x.__class__ is Aval:
+            said += x.dtype, _pattern(x.shape, numbers, least), "like"
+        else:
+            said.append(x if type(x) is bool else type(x))
+    if _SIZES in params:
+        said.append(_pattern(params[_SIZES], numbers, least))
+        params = {name: x for name, x in params.items() if name != _SIZES}
+    if params:
+        said.append(params_key(params))
+    return Kind(tuple(said), tuple(numbers))
+
+
+def _pattern(sizes, numbers, least) -> tuple:
+    """What small sizes are, and which of the numbers so far the others are: the first is -1 (strides below zero are marked)."""
+    return tuple([~numbers.setdefault(n, len(numbers)) if n >= least else n if n >= 0 else (n,) for n in sizes])
+
+
+def lies_plain(x: DeviceArray) -> bool:
+    """Whether an array's elements follow each other, or will, since strides in elements cannot say where they are."""
+    if x.is_contiguous or 0 in x.shape:
+        return True
+    size = x.dtype.itemsize
+    return any([s % size for s in x.strides])  # noqa: C419  (quicker)
+
+
+class Sizes:
+    """Symbols for the numbers of a call."""
+
+    def __init__(self, numbers):
+        self.scope = Scope(least=LEAST, judges=True)
+        self.scope.is_inner = True
+        self.names = tuple([f"n{i}" for i in range(len(numbers))])
+        self._symbols = {n: self.scope.size(name, n) for n, name in zip(numbers, self.names)}
+
+    def of(self, sizes) -> tuple:
+        """Sizes or strides with symbols for numbers."""
+        return tuple([self._symbols.get(n, n) for n in sizes])
+
+    def of_aval(self, like):
+        """What is known of an array of which no values are read; anything else as it is."""
+        return like.with_shape(self.of(like.shape)) if like.__class__ is Aval else like
+
+    def of_params(self, params) -> dict:
+        """Parameters, the sizes among them as symbols."""
+        return params if _SIZES not in params else params | {_SIZES: self.of(params[_SIZES])}
+
+
+class _Kept(NamedTuple):
+    """What was made, and the condition under which it is good."""
+
+    holds: Any
+    made: Any
+
+
+_made: dict = {}           # structure -> [_Kept]
+_count = 0
+
+
+def kept(kind: Kind, make):
+    """What `make(sizes)` gave for a call of this kind, or gives now."""
+    numbers = kind.numbers
+    for holds, made in _made.get(kind.structure, ()):
+        if holds(*numbers):
+            return made
+    return _make(kind, make)
+
+
+def _make(kind, make):
+    global _count
+    sizes = Sizes(kind.numbers)
+    made = make(sizes)
+    holds = condition_check(sizes.scope.conditions, sizes.names)
+    sizes.scope.hints = _Ended()
+    with _lock:
+        if _count >= _MOST:
+            _made.clear()
+            _count = 0
+        alike = _made.setdefault(kind.structure, ())
+        _made[kind.structure] = (*alike[1 - _MOST_ALIKE:], _Kept(holds, made))
+        _count += 1
+    return made
+
+
+class _Ended(dict):
+    """The numbers of a scope that nobody may ask any more: what was made is for other numbers as well."""
+
+    def __missing__(self, name):
+        raise GraphError(f"size {name} has no value: something was not bound to the sizes of a call")
+
+
+def count() -> int:
+    """How many things are kept."""
+    return _count
+
+
+def forget():
+    """Forgets all that was made."""
+    global _count
+    with _lock:
+        _made.clear()
+        _count = 0
