@@ -54,7 +54,7 @@ class Aval:
     @property
     def key(self) -> tuple:
         """A hashable description: equal sizes are the same number or the same expression."""
-        return tuple([d.poly if type(d) is SymInt else d for d in self.shape]), self.dtype.name
+        return tuple([d.key if type(d) is SymInt else d for d in self.shape]), self.dtype.name
 
     @property
     def is_symbolic(self) -> bool:

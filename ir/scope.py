@@ -17,6 +17,7 @@ class Scope:
 
     hints        {name: value now}
     judges       whether choices that may turn out either way (`symbolic.judged`) are noted, too
+    is_key       whether its numbers may be (parts of) keys, which fixes them
     numbers      {name: the SymInt or SymFloat}
     conditions   {text of a Python expression over the names: the user's line that needed it}
     """
@@ -24,6 +25,7 @@ class Scope:
     def __init__(self, where: Callable | None = None, least: int = LEAST, judges: bool = False):
         self.least = least                # of every size
         self.judges = judges
+        self.is_key = True
         self.lows: dict[str, Any] = {}    # name -> what it is at least, None for a number that may be any
         self.fixed: dict[str, int] = {}   # names that stand for a number here
         self.hints: dict[str, Any] = {}

@@ -138,8 +138,15 @@ class SymInt:
     def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
         return _by_ufunc(ufunc, method, inputs, kwargs)
 
+    @property
+    def key(self):
+        """What tells the expression from others, where its scope allows that."""
+        if not self.scope.is_key:
+            raise TypeError("a table would outlive this symbolic number")
+        return self.poly
+
     def __hash__(self):
-        return hash(self.__index__())
+        return self.key and hash(self.__index__())
 
     def __repr__(self):
         return self.text if self.scope.is_inner else repr(self.__index__())
@@ -265,6 +272,17 @@ def hint(x):
 def judged(x):
     """A size for a choice that may turn out either way: its value now, unless its scope wants to know of such choices, too."""
     return x if type(x) is SymInt and x.scope.judges else hint(x)
+
+
+def power_of_two(n) -> int:
+    """The smallest power of two that is not below a size; of a symbolic one, as long as that stays the same."""
+    found = 1 << max(0, hint(n) - 1).bit_length()
+    if type(n) is SymInt:           # (found already: the questions are for the scope)
+        while found < n:
+            found *= 2
+        while found > 1 and found // 2 >= n:
+            found //= 2
+    return found
 
 
 def is_symbol(x) -> bool:

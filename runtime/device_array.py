@@ -5,7 +5,6 @@ operators on such arrays and moves them; functions of numpy that the runtime cal
 are answered by the backend as well, so that most of the runtime need not know where an array lies.
 """
 
-import functools
 from math import prod
 from typing import Any
 
@@ -275,14 +274,13 @@ def is_row_major(shape, strides, step: int) -> bool:
     return True
 
 
-@functools.lru_cache(4096)
 def contiguous_strides(shape, itemsize: int) -> tuple:
     """Strides in bytes of a row-major array."""
     strides, step = [], itemsize
-    for n in reversed(shape):
+    for n in shape[::-1]:
         strides.append(step)
         step *= n
-    return tuple(reversed(strides))
+    return tuple(strides[::-1])
 
 
 def _without_gap(sizes, total):

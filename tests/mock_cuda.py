@@ -31,7 +31,6 @@ from ingot.runtime.cuda import (
     streams,
     structures,
     taps,
-    transfer,
     tuning,
 )
 from ingot.runtime.cuda import compile as compiler
@@ -58,8 +57,7 @@ def _ptx(kind):
 
 def forget():
     """Makes the runtime forget everything that belongs to a driver."""
-    for table in (transfer._plans, compiler._made):
-        table.clear()
+    compiler._made.clear()
     structures.forget()
     for made in (products._added, recurrent._graph):
         made.cache_clear()

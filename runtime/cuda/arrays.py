@@ -6,6 +6,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.numeric import as_kind
+from ...ir.symbolic import hint
 from ..device_array import DeviceArray
 from . import streams
 from .noting import thread as noting
@@ -69,7 +70,7 @@ def _kept_pattern(dtype, kind, said, value):
 
 
 def _set(ask, pointer, value, count, stream):
-    ask(pointer, value, count, stream)
+    ask(hint(pointer), value, hint(count), stream)
     if noting.notes is not None:
         noting.notes.filled(ask, pointer, value, count)
 

@@ -31,8 +31,8 @@ class Shapes:
 
     def __init__(self, q, k, v, mask, params, backward=False):
         self.device = q.device
-        *lead, self.heads, self.length, self.e = q.shape
-        self.key_heads, self.keys, self.width = k.shape[-3], k.shape[-2], v.shape[-1]
+        *lead, self.heads, self.length, e = q.shape
+        self.key_heads, self.keys, self.e, self.width = k.shape[-3], k.shape[-2], int(e), int(v.shape[-1])     # (compiled in)
         self.batch = prod(lead)
         self.mask, self.strides = self._mask(mask, lead)
         how = text.NO_MASK if mask is None else text.BOOLS if mask.dtype.kind == "b" else text.ADDED
@@ -89,7 +89,7 @@ class Shapes:
         kind = replace(self.kind, strided=tuple(steps))
         masks = () if self.mask is None else (self.mask,)
         arrays = (*[named[n] for n in reads], *masks, *self.draws, *[named[n] for n in writes])
-        rows = tuple([(text.strides_of(n)[2], each[2]) for n, each in steps.items()])
+        rows = tuple([(text.strides_of(n)[2], int(each[2])) for n, each in steps.items()])
         sizes = {"L": self.length, "S": self.keys, "H": self.heads, "G": self.heads // self.key_heads}
         sizes |= dict(zip(("m_b", "m_h", "m_q", "m_k"), self.strides))
         sizes |= {name: n for each, steps_ in steps.items() for name, n in zip(text.strides_of(each)[:2], steps_)}

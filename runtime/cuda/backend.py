@@ -75,7 +75,7 @@ overwrite = eager.overwrite
 gradients = rules.gradients
 key = draws.key
 to_host = transfer.to_host
-write = transfer.write
+write = eager.write
 
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ir import config
 from ...ir import dtype as dt
-from ...ir.aval import Aval
+from ...ir.aval import Aval, broadcast_shapes
 from ...ir.errors import DeviceError
 from ...ir.graph import Builder, Graph
 from ...ir.op import Op
@@ -66,10 +66,9 @@ def _worked_out(op: Op, inputs, params, device):
         if result is not NotImplemented:
             return result
     kind = structures.kind_of(op, inputs, params)
-    try:
-        plan = structures.kept(kind, lambda sizes: _planned(op, inputs, params, sizes))
-    except TypeError:       # a parameter that cannot be a key
+    if not kind.is_key:
         return on_host(op, inputs, params, device)
+    plan = structures.kept(kind, lambda sizes: _planned(op, inputs, params, sizes))
     if plan is _ON_HOST:
         return on_host(op, inputs, params, device)
     if plan is _IN_ORDER:
@@ -120,7 +119,20 @@ def overwrite(op: Op, out: DeviceArray, inputs, params) -> bool:
     if any(isinstance(x, DeviceArray) and x is not out and x.memory is out.memory for x in inputs):
         return False
     device = common_device(op, inputs)
-    return recipes.run(_in_place(op, where), inputs, params, device, _worked_into) is not NotImplemented
+    return recipes.run(_in_place(op, where), inputs, params, device, _worked_into, pure=False) is not NotImplemented
+
+
+def write(dst, src):
+    """Writes `src` (an array anywhere, or a number) into `dst`, cast and broadcast to it, in place."""
+    if isinstance(dst, DeviceArray):
+        recipes.run(write, (dst, src), {}, dst.device, _written, pure=False)
+    else:
+        transfer.write(dst, src)
+
+
+def _written(call, inputs, params, device):
+    transfer.write(*inputs)
+    return inputs[0]
 
 
 class InPlace(NamedTuple):
@@ -307,7 +319,7 @@ def _where(inputs, params, device):
     if isinstance(condition, (DeviceArray, np.ndarray)):
         return NotImplemented
     arrays = [x for x in (a, b) if isinstance(x, DeviceArray)]
-    out = empty(device, np.broadcast_shapes(*[x.shape for x in arrays]), arrays[0].dtype)
+    out = empty(device, broadcast_shapes(*[x.shape for x in arrays]), arrays[0].dtype)
     transfer.write(out, a if condition else b)
     return out
 

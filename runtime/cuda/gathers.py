@@ -9,9 +9,11 @@ from math import prod
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.aval import broadcast_shapes
 from ...ir.ops import embedding as em
 from ...ir.ops import indexing as ix
 from ...ir.ops import pool
+from ...ir.symbolic import power_of_two
 from ...passes.codegen.triton import positions as text
 from ..device_array import DeviceArray
 from . import checks
@@ -71,7 +73,7 @@ def merge_rows(x, rows, out, groups, height, columns, mode):
     if out.dtype.kind == "c" and mode != "mul":
         x, out, columns = as_reals(x), as_reals(out), 2 * columns
     keys = rows.look((1, rows.size), (rows.nbytes, 8), 0, np.dtype(np.uint64))
-    keys, order = sorted_keys(keys, max(1, (height - 1).bit_length()))
+    keys, order = sorted_keys(keys, max(1, power_of_two(height).bit_length() - 1))
     sizes = {"P": rows.size, "R": height, "C": columns}
     kind = dt.from_numpy(out.dtype)
     if kind.is_complex:
@@ -116,7 +118,7 @@ class Indexed:
         self.shape = [x.shape[d] for d in self.order]
         self.groups = prod(self.shape[:self.lead])
         self.height, self.columns = prod(sizes), prod(self.shape[self.lead + len(given):])
-        common = np.broadcast_shapes(*[indices[d].shape for d in given])
+        common = broadcast_shapes(*[indices[d].shape for d in given])
         self.out_shape = (*self.shape[:self.lead], *common, *self.shape[self.lead + len(given):])
         self.count = prod(common)
         self.rows: DeviceArray | None = None

@@ -4,19 +4,21 @@ A `Prepared` is one kernel with its sizes: its launches, each with what stays th
 """
 
 import functools
+from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.kernel import Kernel
 from ...ir.substitute import function_of
+from ...ir.symbolic import hint, is_symbol
 from ...passes.codegen.triton import configs
-from ...passes.codegen.triton.nest import NUMBER, POINTER, SIZE
+from ...passes.codegen.triton.nest import POINTER, SIZE
 from . import compile as compiler
 from . import context as contexts
 from . import launch
 from .noting import thread as noting
 from .pools import Memory
 
-_NARROW, _MOST_FORMS = 1 << 31, 4096
+_NARROW, _ROOM, _MOST_FORMS = 1 << 31, configs.WHOLE * configs.TILE, 4096
 _forms: dict = {}           # by the identity of their sources
 LISTENERS: list = []        # told of each `Prepared` that runs, the last one
 
@@ -30,7 +32,7 @@ class Prepared:
 
     def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset(), apart=False):
         self.kernel, self.sizes = kernel, sizes
-        self.wide = _reach(kernel)(*[sizes[name] for name in kernel.symbols]) >= _NARROW
+        self.wide = _is_far(kernel)(*[sizes[name] for name in kernel.symbols])
         made = configs.launches(kernel, sizes, numbers, apart)
         self.launches = [PreparedLaunch(one, sizes, kernel.names, offsets, self.wide) for one in made]
         self.scratch = {name: size for one in made for name, size in one.scratch}
@@ -51,25 +53,56 @@ class Form:
     moving      (parameter, buffer) of addresses, and `numbers` the same of numbers, which nothing is added to: -0.0 + 0 is 0.0
     scratch     (parameter, name)
     given       names of the parameters that come with the sizes, None for the others
-    sizes       (parameter, name) of those that may be marked as multiples
-    functions   what was loaded, by device, constants and marks
+    sizes       the parameters that may be marked as multiples
+    functions   what was loaded, by device, which addresses are no multiples of 16 (as bits), and how it was compiled
     """
 
     def __init__(self, source, buffers):
         at = {name: i for i, name in enumerate(buffers)}
-        parameters = self.parameters = source.parameters
-        self.source = source
+        self.source, parameters = source, source.parameters
         self.moving = [(n, at[p.name]) for n, p in enumerate(parameters) if p.kind == POINTER and p.name in at]
         self.numbers = [(n, at[p.name]) for n, p in enumerate(parameters) if p.kind != POINTER and p.name in at]
         self.scratch = [(n, p.name) for n, p in enumerate(parameters) if p.kind == POINTER and p.name not in at]
         self.still = (0,) * len(at)
         own = {n for n, _ in (*self.moving, *self.numbers, *self.scratch)}
         self.given = [None if n in own else p.name for n, p in enumerate(parameters)]
-        self.sizes = [(n, p.name) for n, p in enumerate(parameters) if p.kind == SIZE and n not in own]
+        self.sizes = [n for n, p in enumerate(parameters) if p.kind == SIZE and n not in own]
         self.pointers = [n for n, _ in self.moving]
         self.addresses = tuple([n for n, p in enumerate(parameters) if p.kind == POINTER])
-        self.conversions = {n: _given(p) for n, p in enumerate(parameters) if p.kind == NUMBER}
         self.functions: dict = {}
+
+    def units(self, args) -> tuple:
+        """What the sizes among the arguments are known to be multiples of."""
+        return tuple([_unit(args[n]) for n in self.sizes])
+
+    def even(self, units) -> tuple:
+        """(parameter, 8 or 4) of sizes that are multiples of that and no more."""
+        return tuple([(n, unit) for n, unit in zip(self.sizes, units) if unit and unit != compiler.ALIGNED])
+
+    def aligned(self, units) -> frozenset:
+        """The parameters that are multiples of 16 wherever operands lie."""
+        marked = [n for n, unit in zip(self.sizes, units) if unit == compiler.ALIGNED]
+        return frozenset([*marked, *[n for n, _ in self.scratch]])
+
+    def variant(self, device, mask, how, units) -> compiler.Variant:
+        """What is compiled; `how` are constants, warps, stages, and whether addresses are of 64 bits."""
+        constants, warps, stages, wide = how
+        aligned = self.aligned(units) | {n for n in self.pointers if not mask >> n & 1}
+        return compiler.Variant(self.source, constants, warps, contexts.context(device).arch, wide, aligned, stages,
+                                self.even(units))
+
+    def function(self, device, mask, how, units):
+        """The same, loaded."""
+        key = device, mask, how, units
+        found = self.functions.get(key)
+        if found is None:
+            notes, noting.notes = noting.notes, None        # what is asked to load it is asked once
+            try:
+                binary = compiler.compiled(self.variant(device, mask, how, units))
+                found = self.functions[key] = launch.function(device, binary)
+            finally:
+                noting.notes = notes
+        return found
 
 
 def _form(source, buffers) -> Form:
@@ -88,68 +121,48 @@ class PreparedLaunch:
 
     def __init__(self, one: configs.Launch, sizes, buffers, offsets=None, wide=False):
         form = self.form = _form(one.source, buffers)
-        self.launch, self.wide, self.offsets = one, wide, offsets or form.still
+        self.launch, self.offsets = one, offsets or form.still
         self.template = [0 if name is None else sizes[name] for name in form.given]
-        self.units = tuple([_unit(sizes[name]) for _, name in form.sizes])
-        self.known = one.constants, one.warps, one.stages, wide, self.units
+        self.how = one.constants, one.warps, one.stages, wide
+        self.units: Any = None
         self.functions: dict = {}
-
-    @property
-    def even(self) -> tuple:
-        """(parameter, 8 or 4) of sizes that are multiples of that and no more."""
-        return tuple([(n, unit) for (n, _), unit in zip(self.form.sizes, self.units) if unit and unit != compiler.ALIGNED])
-
-    @property
-    def aligned(self) -> frozenset:
-        """The parameters that are multiples of 16 wherever operands lie."""
-        marked = [n for (n, _), unit in zip(self.form.sizes, self.units) if unit == compiler.ALIGNED]
-        return frozenset([*marked, *[n for n, _ in self.form.scratch]])
-
-    @property
-    def pointers(self) -> list:
-        """The parameters that are addresses of operands."""
-        return self.form.pointers
 
     def __call__(self, device, stream, operands, places):
         form = self.form
         args, together = self.template.copy(), 0
         for n, buffer in form.moving:
-            address = args[n] = operands[buffer] + self.offsets[buffer]
-            together |= address
+            args[n] = operands[buffer] + self.offsets[buffer]
         for n, buffer in form.numbers:
             args[n] = operands[buffer]
         for n, name in form.scratch:
             args[n] = places[name]
-        mask = 0 if not together & (compiler.ALIGNED - 1) else self._unaligned(args)
-        function = self.functions.get((device, mask)) or self._function(device, mask)
-        function(self.launch.grid, stream, *args)
-        if noting.notes is not None:
-            noting.notes.launched(function, self.launch.grid, args, form.addresses)
+        notes, grid, given = noting.notes, self.launch.grid, args
+        if notes is not None:
+            notes.launched(form, self.how, grid, args)
+            grid, given = tuple(map(hint, grid)), list(map(hint, args))
+        for n in form.pointers:
+            together |= given[n]
+        mask = 0 if not together & (compiler.ALIGNED - 1) else unaligned(form.pointers, given)
+        function = self.functions.get((device, mask)) or self._function(device, mask, given)
+        function(grid, stream, *given)
 
-    def _unaligned(self, args):
-        """Which pointers do not start on whole vectors, as bits."""
-        return sum(1 << n for n in self.form.pointers if args[n] % compiler.ALIGNED)
-
-    def _function(self, device, mask):
-        key = device, mask, self.known
-        functions = self.form.functions
-        found = functions.get(key)
-        if found is None:
-            found = functions[key] = launch.function(device, compiler.compiled(self._variant(device, mask)))
-        self.functions[device, mask] = found
+    def _function(self, device, mask, args):
+        if self.units is None:
+            self.units = self.form.units(args)
+        found = self.functions[device, mask] = self.form.function(device, mask, self.how, self.units)
         return found
-
-    def _variant(self, device, mask):
-        aligned = self.aligned | {n for n in self.form.pointers if not mask >> n & 1}
-        return compiler.Variant(self.launch.source, self.launch.constants, self.launch.warps, contexts.context(device).arch,
-                                self.wide, frozenset(aligned), self.launch.stages, self.even)
 
     def variant(self, device, operands):
         """What is compiled for a launch on such operands."""
         args = self.template.copy()
         for n, buffer in self.form.moving:
             args[n] = operands[buffer] + self.offsets[buffer]
-        return self._variant(device, self._unaligned(args))
+        return self.form.variant(device, unaligned(self.form.pointers, args), self.how, self.form.units(args))
+
+
+def unaligned(pointers, args) -> int:
+    """Which of the pointers do not start on whole vectors, as bits."""
+    return sum([1 << n for n in pointers if args[n] % compiler.ALIGNED])
 
 
 def _unit(n: int) -> int:
@@ -162,14 +175,10 @@ def _unit(n: int) -> int:
     return 0 if n < compiler.LONG else least if n % most else most
 
 
-def _given(parameter):
-    return int if not parameter.dtype.is_floating_point else float
-
-
 def as_number(dtype: dt.DType, value):
     """A Python number as a launch gives it for a buffer of a dtype."""
     if dtype.is_floating_point:
-        return float(value)
+        return value if is_symbol(value) else float(value)
     bits = 8 * dtype.itemsize
     if dtype is dt.bool_:
         return int(bool(value))
@@ -178,15 +187,16 @@ def as_number(dtype: dt.DType, value):
 
 
 @functools.lru_cache(4096)
-def _reach(kernel):
-    """What gives the largest index or offset that the kernel works out, for its symbols in order."""
+def _is_far(kernel):
+    """What says, by the kernel's symbols in order, whether an index or an offset that it works out needs 64 bits."""
     def text(n):
         return n if isinstance(n, str) else repr(n)
 
-    found = ["*".join([text(d.extent) for d in kernel.dims] or ["1"])]
+    reaches = ["*".join([text(d.extent) for d in kernel.dims] or ["1"])]
     for b in kernel.buffers:
-        found.append("+".join([f"({text(d.extent)}-1)*abs({text(s)})" for d, s in zip(kernel.dims, b.strides) if s != 0] or ["0"]))
-    return function_of(kernel.symbols, f"max({', '.join(dict.fromkeys(found))}, 0) + {configs.WHOLE * configs.TILE}")
+        steps = [f"({text(d.extent)}-1)*abs({text(s)})" for d, s in zip(kernel.dims, b.strides) if s != 0]
+        reaches.append("+".join(steps or ["0"]))
+    return function_of(kernel.symbols, " or ".join([f"({r}) >= {_NARROW - _ROOM}" for r in dict.fromkeys(reaches)]))
 
 
 def forget():

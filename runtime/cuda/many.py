@@ -163,7 +163,7 @@ class Together:
         function = self.functions.get((device, even)) or self._function(device, even)
         function(grid, stream, *args)
         if noting.notes is not None:
-            noting.notes.launched(function, grid, args, self.addresses)
+            noting.notes.called(function, grid, args, self.addresses)
 
     def _function(self, device, even):
         variant = self.variant(contexts.context(device).arch, even)

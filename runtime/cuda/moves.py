@@ -60,7 +60,7 @@ def _join(out, pieces, dim, device):
     arrays = [contiguous(x).view(kind) for x, _ in pieces]
     longest = max(x.size for x, _ in pieces)
     launch(device, text.joined(out.itemsize, len(pieces)), (*arrays, out.view(kind)), sizes | {"W": out.shape[dim] * inner},
-           flat_blocks(longest, min(_BLOCK, max(32, power_of_two(longest)))))
+           flat_blocks(longest, max(32, power_of_two(min(_BLOCK, longest)))))
 
 
 def pad(inputs, params, device):

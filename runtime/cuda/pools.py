@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.symbolic import hint
 from . import context as contexts
 from . import streams
 from .allocator import Allocator, Block
@@ -37,16 +38,16 @@ class Memory:
 
     def __init__(self, device: int, nbytes: int, stream: int | None = None):
         stream = streams.current(device).handle if stream is None else stream
-        self.device, self.nbytes = device, nbytes
+        self.device, self.nbytes = device, hint(nbytes)
         self.allocator = allocator(device)
         notes, noting.notes = noting.notes, None        # what an allocator asks of the driver is its own affair
         try:
-            self.block: Block = self.allocator.allocate(nbytes, stream, thread.pool)
+            self.block: Block = self.allocator.allocate(self.nbytes, stream, thread.pool)
         finally:
             noting.notes = notes
         self.pointer = self.block.pointer
         if notes is not None:
-            notes.took(self)
+            notes.took(self, nbytes)
 
     def used_on(self, stream: int):
         """Says that another stream works on this memory. Where this thread captures, the stream runs nothing: whoever replays

@@ -211,7 +211,7 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
         if parts > 1:
             _multiply_in_parts(whole, parts, out, x_at, y_at)
             return
-    for first in range(0, batch, _MOST_BATCHES):
+    for first in range(0, batch, _MOST_BATCHES) if batch > _MOST_BATCHES else (0,):
         case = Case(x_laid, y_laid, z, m, n, k, min(_MOST_BATCHES, batch - first), device, how)
         made = _tuned(case, beside, x_at, y_at) if config.current().cuda_tune else _prepared(case, _first(case), beside)
         given = (*x_at, *y_at, used(out, stream), *operands)
@@ -239,7 +239,7 @@ def _multiply_in_parts(case: Case, parts, out, x_at, y_at):
     sums = empty(case.device, (parts, case.m * case.n), wide.np)
     made = _tuned(cut, None, x_at, y_at) if config.current().cuda_tune else _prepared(cut, _first(cut), None)
     made(case.device, stream, (*x_at, *y_at, used(sums, stream)), {})
-    _added(parts, case.m * case.n, wide, case.z)(case.device, stream, [used(sums, stream), used(out, stream)])
+    _added(parts, int(case.m * case.n), wide, case.z)(case.device, stream, [used(sums, stream), used(out, stream)])
 
 
 @functools.lru_cache(1024)
@@ -357,14 +357,14 @@ def _prepared(case: Case, chosen, beside):
         source = template.source(case.kinds, case.precision, case.x.how, case.y.how, *more)
     sizes = {"M": case.m, "N": case.n, "K": case.k} | case.x.sizes("x") | case.y.sizes("y")
     batch, room = case.batch, 2 * (chosen.m + chosen.n + chosen.k)       # masked lanes lie beyond the matrices
-    reach = max(batch * case.m * case.n, case.x.reach(batch, case.m + room, case.k + room),
-                case.y.reach(batch, case.k + room, case.n + room))
+    reaches = [batch * case.m * case.n, case.x.reach(batch, case.m + room, case.k + room),
+               case.y.reach(batch, case.k + room, case.n + room)]
     if beside is not None:
         sizes |= beside.sizes
-        reach = max(reach, beside.reach(batch, case.m, case.n))
+        reaches.append(beside.reach(batch, case.m, case.n))
     programs = template.grid(case.m, case.n, batch, chosen, contexts.context(case.device).processors)
     one = Launch(source, chosen.constants, chosen.warps, programs, stages=chosen.stages)
-    return PreparedLaunch(one, sizes, source.pointers, wide=reach + room >= _NARROW)
+    return PreparedLaunch(one, sizes, source.pointers, wide=any([reach >= _NARROW - room for reach in reaches]))  # noqa: C419  (quicker)
 
 
 OPERATORS = {matmul: product, matmul8: product8}

@@ -6,6 +6,7 @@ numbers first (`DeviceGraph.at`): each step says which of its numbers are symbol
 
 from typing import Any
 
+from ...ir import dtype as dt
 from ...ir.errors import IngotError
 from ...ir.graph import Graph, Value
 from ...ir.op import View
@@ -14,6 +15,7 @@ from ...ir.ops.conv import conv, conv_input_grad
 from ...ir.ops.conv_last import conv_last, conv_last_input_grad
 from ...ir.printer import format_line
 from ...ir.substitute import data_evaluator, has_symbols
+from ...ir.symbolic import is_symbol
 from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Steps, plan
 from ...passes.kernel_body import is_free
 from ...passes.lift_numbers import Lifted, lift_numbers, number_array
@@ -74,19 +76,20 @@ class DeviceGraph:
 
     def at(self, values) -> "DeviceGraph":
         """The graph for sizes of these values."""
-        last = self.last
-        if last[0] == values:
+        last, plain = self.last, not any(map(is_symbol, values))
+        if plain and last[0] == values:
             return last[1]
         made = _copy(self)
         steps, numbers = self.evaluate(*values)
         made.steps = [s.at(said, made) for s, said in zip(self.steps, steps)]
-        made.more = tuple([number_array(n, kind).item() for n, kind in zip(numbers, self.kinds)])
+        made.more = tuple([_as_kind(n, kind) for n, kind in zip(numbers, self.kinds)])
         if self.symbolic:
             found = self.evaluate_seen(*values)
             made.seen = {n: (dict(zip(n.params, given)), shape) for n, (given, shape) in zip(self.symbolic, found)}
         if self.parts:
             made.parts = {v: _as_part(p, found) for (v, p), found in zip(self.parts.items(), self.evaluate_parts(*values))}
-        self.last = values, made
+        if plain:
+            self.last = values, made
         return made
 
     def _step(self, step):
@@ -134,6 +137,11 @@ class DeviceGraph:
         if is_free(v):
             return filled(device, shape, v.dtype.np, params["value"])
         raise IngotError(f"{v!r} is not there when it is needed")
+
+
+def _as_kind(n, kind):
+    """A number as values of a dtype meet it; symbols where a launch rounds as that does."""
+    return n if is_symbol(n) and kind in (dt.float32, dt.float64) else number_array(n, kind).item()
 
 
 def _copy(step):

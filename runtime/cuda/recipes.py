@@ -1,200 +1,65 @@
 """What eager operators ask of the driver, noted once and repeated.
 
-Which kernels an operator launches, on which places in memory, follows from the layouts of its operands, its parameters and the
-switches that are set. Working that out (plans, tiles, copies of operands that lie unfit) takes longer than the launches, so
-one run of each kind of call is noted: memory taken and given back, launches, fills and copies, with every address as a place
-in an operand or in memory of the call. What comes later repeats the list.
+Which kernels an operator launches, on which places in memory, follows from the layouts of its operands, its parameters and
+the switches that are set. Working that out (plans, tiles, copies of operands that lie unfit) takes longer than the launches: a
+run of each kind of call is noted (`notes.py`). Calls that differ in sizes and strides alone are a family: its runs are noted
+with symbols for these (`structures.py`), and whatever is decided by them on the way is a condition. A list is bound to the
+numbers of any call that meets its conditions; what comes later with the same numbers repeats the bound list.
 
 A run counts only if the list holds all that the driver was asked: one that waits, reads values or uploads something is
 never repeated, nor is one on memory that is neither an operand's nor its own (but for the words of `checks.py`, and tables that
-are there for good).
+are there for good). What cannot be noted with symbols (a table is kept by sizes, too many conditions) is noted as it comes.
 """
 
-from typing import Any, NamedTuple
+
+import ctypes
+import struct
 
 from ...ir import config
+from ...ir.aval import Aval
+from ...ir.errors import GraphError
 from ...ir.params import param_key
+from ...ir.symbolic import hint
 from ..device_array import DeviceArray
-from . import kernels, pools, precision, program, streams
-from .arrays import KIND
-from .checks import launched
+from . import kernels, precision, program, structures
+from .notes import OURS, Notes, Recipe, SizedList
 from .noting import thread as noting
-from .pools import Memory, is_capturing
+from .pools import is_capturing
 
 _ALIGNED = 15              # bits of an address: operands that start between whole vectors take the long road
 _FIRST, _LAST = 2, 6       # runs of a kind that may be noted: by then everything is loaded
 _MOST = 8192
+_MOST_LISTS = 48           # of a family: then calls are noted as they come
 _PLAIN = frozenset((int, bool, str, type(None)))
-_new = object.__new__
-_TAKE, _DROP, _LAUNCH, _FILL, _COPY, _CHECK, _KEEP = range(7)
+_UNFIT = TypeError, GraphError, struct.error, ctypes.ArgumentError
+_lists = 0                 # that families have in all
+_known: dict = {}          # a kind of call -> its Recipe, or how often it ran without one
+_families: dict = {}       # what calls have in common that differ in sizes -> _Family
 
 
-class Result(NamedTuple):
-    """An array that a call gives: `place` is the number of its memory, `whole` says that it is no view into it."""
+class _Family:
+    """What is known of calls that differ in sizes and strides alone.
 
-    place: int
-    shape: tuple
-    strides: tuple
-    dtype: Any
-    offset: int
-    contiguous: bool
-    whole: bool
-
-
-class Notes:
-    """The list of one run, as it grows. Places are numbered: the operands, then memory in the order in which it was taken.
-
-    asked     what the driver was asked, and `listed` what of it the list has
-    odd       whether something happened that no list can repeat
+    lists   those that were noted with symbols
+    runs    how many runs there were without a list
+    open    whether more may be noted so
     """
 
-    def __init__(self, arrays):
-        self.steps: list = []
-        self.asked = self.listed = 0
-        self.odd = not all(isinstance(a.memory, Memory) for a in arrays)     # others' memory may overlap
-        self.arrays, self.count = arrays, len(arrays)
-        self.regions: list = [(a.memory.pointer, a.memory.nbytes, a.pointer, n) for n, a in enumerate(arrays)]
-        self.numbers: dict = {}             # of memory that was taken, by id
+    __slots__ = ("lists", "open", "runs")
 
-    def place(self, address):
-        """(number, bytes from its start) of an address; (None, the address) where that stays as it is."""
-        for start, size, first, number in self.regions:
-            if start <= address < start + size:
-                return number, address - first
-        self.odd = True
-        return 0, 0
-
-    def took(self, memory):
-        """New memory."""
-        self.numbers[id(memory)] = self.count
-        self.regions.append((memory.pointer, memory.nbytes, memory.pointer, self.count))
-        self.steps.append((_TAKE, memory.nbytes))
-        self.count += 1
-
-    def dropped(self, memory):
-        """Memory that went back."""
-        number = self.numbers.pop(id(memory), None)
-        if number is not None:
-            self.regions = [r for r in self.regions if r[3] != number]
-            self.steps.append((_DROP, number))
-
-    def launched(self, function, grid, args, addresses):
-        """A kernel in the stream."""
-        self.listed += 1
-        moving = [(n, *self.place(args[n])) for n in addresses]
-        self.steps.append((_LAUNCH, function, grid, list(args), tuple([m for m in moving if m[1] is not None])))
-
-    def filled(self, ask, address, value, count):
-        """Bytes or words of one value."""
-        self.listed += 1
-        self.steps.append((_FILL, ask, *self.place(address), value, count))
-
-    def copied(self, ask, to, source, size):
-        """Bytes from one place to another."""
-        self.listed += 1
-        self.steps.append((_COPY, ask, *self.place(to), *self.place(source), size))
-
-    def kept(self, memory):
-        """Memory of neither operands nor the call, which stays as it is: its address is in the list as a number."""
-        if isinstance(memory, Memory):
-            self.steps.append((_KEEP, memory))
-            self.regions.append((memory.pointer, memory.nbytes, 0, None))
-
-    def checked(self, words):
-        """A launch that may write words is about to come."""
-        self.regions.append((words.pointer, words.nbytes, 0, None))
-        self.steps.append((_CHECK, words))
-
-    def recipe(self, found, switches) -> "Recipe | None":
-        """The list, if it is whole, for a run that gave `found`."""
-        many = type(found) is tuple
-        results = [self._result(a) for a in (found if many else (found,))]
-        if self.odd or self.asked != self.listed or None in results:
-            return None
-        return Recipe(self.steps, results, many, switches)
-
-    def _result(self, a):
-        number = self.numbers.get(id(a.memory)) if a.__class__ is DeviceArray else None
-        if number is None:
-            return next((n for n, given in enumerate(self.arrays) if given is a), None)
-        return Result(number, a.shape, a.strides, a.dtype, a.offset, a.is_contiguous, a.base is None)
+    def __init__(self):
+        self.lists: tuple = ()
+        self.runs, self.open = 0, True
 
 
-class Recipe:
-    """A list that can be repeated on operands of one kind."""
-
-    def __init__(self, steps, results, many, switches):
-        self.steps, self.results, self.many, self.switches = tuple(steps), results, many, switches
-
-    def __call__(self, arrays, device):
-        """The results on other operands."""
-        stream = streams.current(device).handle
-        held: list = []
-        at: list = []
-        for a in arrays:
-            memory = a.memory
-            memory.used_on(stream)
-            held.append(memory)
-            at.append(memory.pointer + a.offset)
-        for step in self.steps:
-            what = step[0]
-            if what == _LAUNCH:
-                _, function, grid, template, moving = step
-                args = template.copy()
-                for n, number, more in moving:
-                    args[n] = at[number] + more
-                function(grid, stream, *args)
-            elif what == _TAKE:
-                memory = Memory(device, step[1], stream)
-                held.append(memory)
-                at.append(memory.pointer)
-            elif what == _DROP:
-                held[step[1]] = None
-            else:
-                _OTHERS[what](step, at, stream)
-        found = [arrays[r] if r.__class__ is int else _array(r, held) for r in self.results]
-        return tuple(found) if self.many else found[0]
-
-
-def _fill(step, at, stream):
-    _, ask, number, more, value, count = step
-    ask(_address(at, number, more), value, count, stream)
-
-
-def _copy(step, at, stream):
-    _, ask, to, to_more, source, source_more, size = step
-    ask(_address(at, to, to_more), _address(at, source, source_more), size, stream)
-
-
-_OTHERS = {_FILL: _fill, _COPY: _copy, _CHECK: lambda step, at, stream: launched(step[1]),
-           _KEEP: lambda step, at, stream: _use(step[1], stream)}
-
-
-def _address(at, number, more):
-    return more if number is None else at[number] + more
-
-
-def _use(memory, stream):
-    memory.used_on(stream)
-    pools.keep(memory)
-
-
-def _array(result: Result, held):
-    made = _new(DeviceArray)
-    made.kind = KIND
-    made.memory, made.shape, made.strides, made.dtype = held[result.place], result.shape, result.strides, result.dtype
-    made.offset, made.is_contiguous = result.offset, result.contiguous
-    made.base = None if result.whole else DeviceArray(KIND, made.memory, (made.memory.nbytes,), "uint8")
-    return made
-
-
-_known: dict = {}       # a kind of call -> its Recipe, or how often it ran without one
-
-
-def run(op, inputs, params, device, work):
-    """The result of `work(op, inputs, params, device)`, repeated where that is known to give the same."""
+def run(op, inputs, params, device, work, pure=True):
+    """The result of `work(op, inputs, params, device)`, repeated where that is known to give the same; `pure` if it writes over
+    nothing."""
+    if noting.notes is not None:            # by a call that this is a part of, whose list has every launch
+        return work(op, inputs, params, device)
     arrays: list = []
     described: list = [op, device, *params]
+    numbers: list = []
     together = 0
     for x in inputs:
         kind = x.__class__
@@ -206,7 +71,10 @@ def run(op, inputs, params, device, work):
             if memory.device != device:
                 return work(op, inputs, params, device)
         elif kind is float or kind is int or kind is bool or x is None:
-            described += kind, x if x else repr(x)      # 0.0 is not -0.0
+            described.append(kind)
+            numbers.append(x if x else repr(x))         # 0.0 is not -0.0
+        elif kind is Aval:          # of what no values are read
+            described += x.shape, x.dtype
         else:
             return work(op, inputs, params, device)
     if together & _ALIGNED or program.OBSERVERS or kernels.LISTENERS:
@@ -215,25 +83,50 @@ def run(op, inputs, params, device, work):
         kind = x.__class__
         described += kind, x if kind in _PLAIN or (kind is float and x) else _told(x)
     if len(arrays) > 1:
-        _add_sharing(described, arrays)
-    key = tuple(described)
+        _add_sharing(numbers, arrays)
+    key = (*described, *numbers)
     try:
         known = _known.get(key, 0)
     except TypeError:           # a parameter that cannot be a key
         return work(op, inputs, params, device)
-    noted = noting.notes is not None            # by a call that this is a part of, whose list has every launch
     if known.__class__ is Recipe:
-        if not noted and known.switches == switches():
+        if known.switches == switches():
             return known(arrays, device)
         known = 0
-    if known > _LAST or noted or is_capturing():
+    if is_capturing():
         return work(op, inputs, params, device)
+    return _new(key, known, arrays, numbers, (op, inputs, params, device, work, pure))
+
+
+def _new(key, known, arrays, numbers, call):
+    """A run of a kind that has no recipe yet."""
+    op, inputs, params, device, work, _ = call
+    kind = structures.kind_of(op, inputs, params)
+    of_all = (kind.structure, device, *numbers)
+    family = _families.get(of_all)
+    if family is None:
+        if len(_families) >= _MOST:
+            _families.clear()
+        family = _families[of_all] = _Family()
+    for one in family.lists:
+        if one.holds(*kind.numbers) and one.switches == switches():
+            recipe = one.bind(kind.numbers, device)
+            _remember(key, recipe if known else 1)      # (what never comes again is not worth keeping)
+            return recipe(arrays, device)
+    family.runs += 1
+    if known <= _LAST:
+        _remember(key, known + 1)
+    if family.runs <= _FIRST or not all([type(a.memory) in OURS for a in arrays]):  # noqa: C419  (quicker)
+        return work(op, inputs, params, device)
+    if family.open:
+        return _noted_for_all(family, kind, arrays, call)
+    return _noted(key, arrays, call) if 0 < known <= _LAST else work(op, inputs, params, device)
+
+
+def _remember(key, what):
     if len(_known) >= _MOST:
         _known.clear()
-    if known < _FIRST:
-        _known[key] = known + 1
-        return work(op, inputs, params, device)
-    return _noted(key, known, arrays, lambda: work(op, inputs, params, device))
+    _known[key] = what
 
 
 def _told(param):
@@ -256,18 +149,82 @@ def _add_sharing(described, arrays):
             described.append((first, n, a.offset - arrays[first].offset))
 
 
-def _noted(key, known, arrays, work):
+def _noted(key, arrays, call):
     """A run that leaves a recipe, if it can be repeated."""
-    now, before = switches(), noting.notes
-    notes = noting.notes = Notes(arrays)
-    try:
-        found = work()
-    finally:
-        noting.notes = before
-    _known[key] = notes.recipe(found, now) or known + 1
+    op, inputs, params, device, work, _ = call
+    now, notes = switches(), Notes(arrays)
+    found = _run_noted(notes, work, op, inputs, params, device)
+    noted = notes.list(found)
+    if noted is not None:
+        _remember(key, Recipe(noted, device, now))
     return found
+
+
+def _run_noted(notes, work, *call):
+    noting.notes = notes
+    try:
+        return work(*call)
+    finally:
+        noting.notes = None
+
+
+def _noted_for_all(family, kind, arrays, call):
+    """A run with symbols for sizes and strides, which leaves a list for all that meet its conditions."""
+    op, inputs, params, device, work, pure = call
+    now, sizes = switches(), structures.Sizes(kind.numbers)
+    sizes.scope.is_inner, sizes.scope.is_key = False, False
+    stand_ins = [sizes.of_array(a) for a in arrays]
+    places = iter(stand_ins)
+    given = [next(places) if x.__class__ is DeviceArray else sizes.of_aval(x) for x in inputs]
+    notes = Notes(stand_ins)
+    try:
+        found = _run_noted(notes, work, op, tuple(given), sizes.of_params(params), device)
+        noted = notes.list(found)
+        made = noted and SizedList(noted, sizes.scope, sizes.names, now)
+        results = _as_numbers(found, stand_ins, arrays)
+    except _UNFIT:          # something does not take symbols, or the call is wrong, which the next lines say
+        if notes.asked and not pure:
+            raise
+        results = work(op, inputs, params, device)
+        family.open = False
+        return results
+    finally:
+        sizes.end()
+    if made is None:
+        family.open = False
+    else:
+        _keep(family, made)
+    return results
+
+
+def _keep(family, made):
+    """Keeps a list, all of which take some room."""
+    global _lists
+    if _lists >= _MOST:
+        _families.clear()
+        _lists = 0
+    _lists += 1
+    family.lists = (*family.lists, made)
+    family.open = len(family.lists) < _MOST_LISTS
+
+
+def _as_numbers(found, stand_ins, arrays):
+    """What a run with symbols gave, with numbers; the operands themselves where it gave their stand-ins."""
+    if type(found) is tuple:
+        return tuple([_as_numbers(a, stand_ins, arrays) for a in found])
+    if found.__class__ is not DeviceArray:
+        return found
+    at = next((n for n, a in enumerate(stand_ins) if a is found), None)
+    if at is not None:
+        return arrays[at]
+    base = found.base and next((a for a in arrays if a.memory is found.memory), found.base)
+    return DeviceArray(found.kind, found.memory, map(hint, found.shape), found.dtype, map(hint, found.strides),
+                       hint(found.offset), base)
 
 
 def forget():
     """Forgets all recipes, for a driver that was replaced."""
+    global _lists
     _known.clear()
+    _families.clear()
+    _lists = 0

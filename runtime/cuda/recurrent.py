@@ -82,7 +82,7 @@ _STEPS = {rc.rnn_sequence: (_rnn_step, 1), rc.lstm_sequence: (_lstm_step, 2), rc
 
 
 def _aval(x):
-    return None if x is None else Aval(x.shape, dt.from_numpy(x.dtype))
+    return None if x is None else Aval(tuple(map(int, x.shape)), dt.from_numpy(x.dtype))
 
 
 @functools.lru_cache(512)

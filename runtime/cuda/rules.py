@@ -19,11 +19,10 @@ _plain: set = set()         # (operator, goals) whose rules are no more than sin
 
 
 class RulesCall(NamedTuple):
-    """Which rules of an operator run. `like` has what a rule reads no values of, in its place among the operands."""
+    """Which rules of an operator run."""
 
     op: Op
     goals: tuple
-    like: tuple
 
 
 def gradients(op: Op, goals: tuple, args, params) -> tuple | None:
@@ -32,42 +31,37 @@ def gradients(op: Op, goals: tuple, args, params) -> tuple | None:
     if (op, goals) in _plain:
         return None
     low = dt.from_numpy(args[0].dtype) in LOW
-    inputs: list = []
-    like: list = []
     for a in args:
         if a.__class__ is DeviceArray:
             if a.dtype.kind == "c" or 0 in a.shape:
                 return None
-            inputs.append(a)
-            like.append(_GIVEN)
         elif a.__class__ in _NUMBERS:
             if low:                 # which numbers are rounded to at each operator
                 return None
-            inputs.append(a)
-            like.append(_GIVEN)
-        elif a is None or a.__class__ is bool or a.__class__ is Aval:
-            like.append(a)
-        else:
+        elif not (a is None or a.__class__ is bool or a.__class__ is Aval):
             return None
-    device = eager.common_device(op, inputs)
-    found = recipes.run(RulesCall(op, goals, tuple(like)), inputs, params, device, _worked_out)
+    device = eager.common_device(op, args)
+    found = recipes.run(RulesCall(op, goals), args, params, device, _worked_out)
     return None if found is NotImplemented else found
 
 
-_GIVEN = "given"
+def _worked_out(call: RulesCall, args, params, device):
+    kind = structures.kind_of(call, args, params)
+    graph = structures.kept(kind, lambda sizes: _graph(call, args, params, sizes))
+    if graph is None:
+        return NotImplemented
+    return tuple(graph.at(kind.numbers).run([eager.as_stored(x) for x in args if _is_read(x)]))
 
 
-def _worked_out(call: RulesCall, inputs, params, device):
-    kind = structures.kind_of((call.op, call.goals), (*inputs, *call.like), params)
-    graph = structures.kept(kind, lambda sizes: _graph(call, inputs, params, sizes))
-    return NotImplemented if graph is None else tuple(graph.at(kind.numbers).run([eager.as_stored(x) for x in inputs]))
+def _is_read(x) -> bool:
+    """Whether a rule reads values of an argument, or the number itself: no array stands for what is only known by its type."""
+    return x.__class__ is DeviceArray or x.__class__ in _NUMBERS
 
 
-def _graph(call, inputs, params, sizes) -> DeviceGraph | None:
+def _graph(call, args, params, sizes) -> DeviceGraph | None:
     """The graph of the rules; None if they cannot be one, or are not worth it."""
-    b, kind = Builder(f"eager_{call.op.name}_rules"), dt.from_numpy(inputs[0].dtype)
-    given = iter([_operand(b, f"x{i}", x, kind, sizes) for i, x in enumerate(inputs)])
-    operands: list = [next(given) if like is _GIVEN else sizes.of_aval(like) for like in call.like]
+    b, kind = Builder(f"eager_{call.op.name}_rules"), dt.from_numpy(args[0].dtype)
+    operands = [_operand(b, f"x{i}", x, kind, sizes) if _is_read(x) else sizes.of_aval(x) for i, x in enumerate(args)]
     write = write_rules if type(call.op.vjp) is tuple else write_joint_rule
     try:
         outs = write(b, call.op, call.goals, operands, sizes.of_params(params))
@@ -75,7 +69,7 @@ def _graph(call, inputs, params, sizes) -> DeviceGraph | None:
         _plain.add((call.op, call.goals))
         return None
     graph = pipeline.run(b.finish(outs), eager.PASSES)
-    numbers = frozenset([n for n, x in enumerate(inputs) if x.__class__ in _NUMBERS])
+    numbers = frozenset([n for n, x in enumerate(filter(_is_read, args)) if x.__class__ in _NUMBERS])
     return DeviceGraph(graph, eager.run_into, frozenset(range(len(outs))), numbers, names=sizes.names)
 
 

@@ -5,6 +5,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
 from ...ir.ops import sort as so
+from ...ir.symbolic import power_of_two
 from ...passes.codegen.triton import sorting as text
 from ..device_array import DeviceArray
 from .eager import contiguous
@@ -58,7 +59,7 @@ def merged_order(keys: DeviceArray) -> DeviceArray:
 
 def _half_sorted(keys, half, order):
     device, (rows, n) = keys.device, keys.shape
-    length = min(text.RUN, 1 << (n - 1).bit_length())
+    length = power_of_two(min(text.RUN, n))
     before = () if order is None else (order,)
     last = length >= n
     found = empty(device, (rows, n), np.int64 if last else np.uint64)
@@ -95,7 +96,7 @@ def _order(keys: DeviceArray, k: int, bits: int) -> DeviceArray:
     device = keys.device
     if n <= text.SHORT:
         out = empty(device, (rows, k), np.int64)
-        length = max(32, 1 << (n - 1).bit_length())
+        length = max(32, power_of_two(n))
         how = (("LENGTH", length), ("STEP", text.TOGETHER)), max(1, min(8, length // 64)), (rows, 1, 1)
         launch(device, text.ranked(dt.from_numpy(keys.dtype)), (keys, out), {"N": n, "K": k}, how)
         return out

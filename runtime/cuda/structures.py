@@ -14,8 +14,10 @@ from ...ir.errors import GraphError
 from ...ir.params import params_key
 from ...ir.scope import Scope
 from ...ir.substitute import condition_check
-from ..device_array import DeviceArray
+from ...ir.symbolic import hint
+from ..device_array import DeviceArray, contiguous_strides
 from . import program
+from .noting import thread as noting
 
 LEAST = 4                  # from which a size is a symbol
 _NEVER = 1 << 62
@@ -31,35 +33,56 @@ class Kind(NamedTuple):
     structure: tuple
     numbers: tuple
 
+    @property
+    def is_key(self) -> bool:
+        """Whether all parameters may be parts of keys."""
+        try:
+            hash(self.structure)
+        except TypeError:
+            return False
+        return True
+
 
 def kind_of(call, inputs, params) -> Kind:
     """The kind of a call. Who looks on reads sizes off values: for that, each is as it is."""
-    numbers: dict = {}
+    numbers: Any = {} if noting.notes is None else _Symbols()
     least = LEAST if not program.OBSERVERS else _NEVER
     said: list = [call]
     for x in inputs:
         if isinstance(x, DeviceArray):
             said += x.dtype, _pattern(x.shape, numbers, least)
-            if not lies_plain(x):
+            if not x.is_contiguous:
                 size = x.dtype.itemsize
-                said.append(_pattern([s // size for s in x.strides], numbers, least))
+                said.append(x.strides if lies_plain(x) else _pattern([s // size for s in x.strides], numbers, least))
         elif hasattr(x, "ndim"):
             said += "host", x.shape, x.dtype
         elif x.__class__ is Aval:
             said += x.dtype, _pattern(x.shape, numbers, least), "like"
         else:
-            said.append(x if type(x) is bool else type(x))
+            said.append(x if type(x) is bool else x.__class__)
     if _SIZES in params:
         said.append(_pattern(params[_SIZES], numbers, least))
         params = {name: x for name, x in params.items() if name != _SIZES}
     if params:
         said.append(params_key(params))
-    return Kind(tuple(said), tuple(numbers))
+    return Kind(tuple(said), tuple(numbers.values() if noting.notes is not None else numbers))
 
 
 def _pattern(sizes, numbers, least) -> tuple:
     """What small sizes are, and which of the numbers so far the others are: the first is -1 (strides below zero are marked)."""
-    return tuple([~numbers.setdefault(n, len(numbers)) if n >= least else n if n >= 0 else (n,) for n in sizes])
+    return tuple([~numbers.setdefault(n, len(numbers)) if n >= least else int(n) if n >= 0 else (int(n),) for n in sizes])
+
+
+class _Symbols(dict):
+    """Numbers that may be symbols, by what they are now. What this says of them becomes conditions."""
+
+    def setdefault(self, n, place):
+        """The place of a number."""
+        for i, known in enumerate(self.values()):
+            if known == n:
+                return i
+        self[place] = n
+        return place
 
 
 def lies_plain(x: DeviceArray) -> bool:
@@ -81,11 +104,24 @@ class Sizes:
 
     def of(self, sizes) -> tuple:
         """Sizes or strides with symbols for numbers."""
-        return tuple([self._symbols.get(n, n) for n in sizes])
+        return tuple([self._symbols.get(n, n) for n in map(hint, sizes)])
+
+    def of_array(self, a: DeviceArray) -> DeviceArray:
+        """An array of symbolic sizes in the same memory."""
+        made: Any = object.__new__(DeviceArray)
+        made.kind, made.memory, made.base, made.offset, made.dtype = a.kind, a.memory, a.base, a.offset, a.dtype
+        made.shape, made.is_contiguous, size = self.of(a.shape), a.is_contiguous, a.dtype.itemsize
+        made.strides = (contiguous_strides(made.shape, size) if a.is_contiguous else a.strides if lies_plain(a) else
+                        tuple([n * size for n in self.of([s // size for s in a.strides])]))
+        return made
 
     def of_aval(self, like):
         """What is known of an array of which no values are read; anything else as it is."""
         return like.with_shape(self.of(like.shape)) if like.__class__ is Aval else like
+
+    def end(self):
+        """From now on nobody may ask for the numbers: what was made is for others as well."""
+        self.scope.hints = _Ended()
 
     def of_params(self, params) -> dict:
         """Parameters, the sizes among them as symbols."""
@@ -114,10 +150,10 @@ def kept(kind: Kind, make):
 
 def _make(kind, make):
     global _count
-    sizes = Sizes(kind.numbers)
+    sizes = Sizes(tuple(map(hint, kind.numbers)))
     made = make(sizes)
     holds = condition_check(sizes.scope.conditions, sizes.names)
-    sizes.scope.hints = _Ended()
+    sizes.end()
     with _lock:
         if _count >= _MOST:
             _made.clear()

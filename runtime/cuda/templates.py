@@ -5,8 +5,8 @@ from . import streams
 from .arrays import used
 from .kernels import PreparedLaunch
 
-_NARROW = 1 << 31
 _ROOM = 1 << 24       # how far the addresses of masked lanes may lie beyond an array
+_FAR = (1 << 31) - _ROOM
 
 
 def launch(device, source, arrays, sizes, how, stages=3):
@@ -22,9 +22,6 @@ def variant(device, source, arrays, sizes, how, stages=3):
 
 
 def _made(source, arrays, sizes, how, stages):
-    reach = max([a.size for a in arrays])
-    for name in source.sizes:
-        reach = max(reach, abs(sizes[name]))
-    wide = reach + _ROOM >= _NARROW
+    wide = any([a.size >= _FAR for a in arrays]) or any([abs(sizes[name]) >= _FAR for name in source.sizes])  # noqa: C419  (quicker)
     constants, warps, grid = how
     return PreparedLaunch(Launch(source, constants, warps, grid, stages=stages), sizes, source.pointers, wide=wide)

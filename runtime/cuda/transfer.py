@@ -5,21 +5,21 @@ Copies run in the current stream of the device. Reading waits until the elements
 captured copies at every replay, so it only takes page-locked memory, which it keeps.
 """
 
+import functools
+
 import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import DeviceError, ShapeError
 from ...ir.kernel_builder import KernelBuilder
 from ...ir.ops.complexes import complex_
+from ...ir.symbolic import hint
 from ..device_array import DeviceArray
 from . import checks, pools, streams
 from .arrays import empty, used
 from .kernels import Prepared, as_number
 from .noting import thread as noting
 from .pools import PINNED
-
-_plans: dict = {}
-_MOST_PLANS = 4096
 
 
 def to_device(a: np.ndarray, device: int, wait: bool = True) -> DeviceArray:
@@ -94,7 +94,7 @@ def _copy(dst: DeviceArray, src: DeviceArray):
     here = used(src, stream.handle)
     if dst.device == src.device:
         ask, there = stream.context.driver.cuMemcpyDtoDAsync_v2, used(dst, stream.handle)
-        ask(there, here, src.nbytes, stream.handle)
+        ask(hint(there), hint(here), hint(src.nbytes), stream.handle)
         if noting.notes is not None:
             noting.notes.copied(ask, there, here, src.nbytes)
         return
@@ -144,12 +144,7 @@ def _assign(dst, src):
     number = not isinstance(src, DeviceArray)
     kind = dt.from_numpy(dst.dtype) if number else dt.from_numpy(src.dtype)
     steps = (0,) * dst.ndim if number else _broadcast_strides(src, dst.shape)
-    key = dst.shape, dst.strides, dst.dtype, steps, kind, number
-    made = _plans.get(key)
-    if made is None:
-        if len(_plans) >= _MOST_PLANS:
-            _plans.clear()
-        made = _plans[key] = _copier(dst, kind, steps, number)
+    made = _copier(dst, kind, steps, number)
     stream = streams.current(dst.device).handle
     given = [used(src, stream)] if not number else _parts(kind, src) if kind.is_complex else [as_number(kind, src)]
     made(dst.device, stream, (*given, used(dst, stream)))
@@ -182,20 +177,32 @@ def _copier(dst, kind, steps, number) -> Prepared:
             dims.append((n, a, b))
     dims = dims or [(1, 1, 1)]
     dims.append(dims.pop(max(range(len(dims)), key=lambda d: (dims[d][2] == 1, dims[d][1] == 1, dims[d][0]))))
-    target = dt.from_numpy(dst.dtype)
-    k = KernelBuilder(f"assign_{kind.short}_{target.short}_{len(dims)}{'_number' if number else ''}")
     last = len(dims) - 1
-    for d in range(len(dims)):
-        k.parallel(f"d{d}", f"n{d}")
-    named = [[s if s == 0 or (s == 1 and d == last) else f"s{b}_{d}" for d, (_, *both) in enumerate(dims) for s in (both[b],)]
-             for b in (0, 1)]
-    pair = number and kind.is_complex
-    sources = [k.input(name, dt.PARTS[kind] if pair else kind, named[0]) for name in (("re", "im") if pair else ("x",))]
-    y = k.output("y", target, named[1])
-    with k.point():
-        loaded = [k.load(x) for x in sources]
-        k.store(k.append(complex_.name, target, loaded) if pair else loaded[0].to(target), y)
+    named = tuple([tuple([0 if s == 0 else 1 if d == last and s == 1 else f"s{b}_{d}"
+                          for d, (_, *both) in enumerate(dims) for s in (both[b],)]) for b in (0, 1)])
     sizes = {f"n{d}": n for d, (n, _, _) in enumerate(dims)}
     for b in (0, 1):
         sizes |= {f"s{b}_{d}": both[b] for d, (_, *both) in enumerate(dims)}
-    return Prepared(k.build(), sizes, numbers=frozenset(sources) if number else frozenset())
+    sources = _sources(kind, number)
+    kernel = _copying(kind, dt.from_numpy(dst.dtype), named, number)
+    return Prepared(kernel, sizes, numbers=frozenset(sources) if number else frozenset())
+
+
+def _sources(kind, number) -> tuple:
+    """The names of the buffers that a copy reads: a complex number is two."""
+    return ("re", "im") if number and kind.is_complex else ("x",)
+
+
+@functools.lru_cache(1024)
+def _copying(kind, target, named, number):
+    """The kernel of a copy whose strides have these names, or are these numbers."""
+    count, pair = len(named[0]), number and kind.is_complex
+    k = KernelBuilder(f"assign_{kind.short}_{target.short}_{count}{'_number' if number else ''}")
+    for d in range(count):
+        k.parallel(f"d{d}", f"n{d}")
+    sources = [k.input(name, dt.PARTS[kind] if pair else kind, list(named[0])) for name in _sources(kind, number)]
+    y = k.output("y", target, list(named[1]))
+    with k.point():
+        loaded = [k.load(x) for x in sources]
+        k.store(k.append(complex_.name, target, loaded) if pair else loaded[0].to(target), y)
+    return k.build()

@@ -8,6 +8,7 @@ import functools
 from dataclasses import dataclass
 
 from ....ir.kernel import POINT, SPREAD, Kernel, buffer_of
+from ....ir.symbolic import power_of_two
 from ..folds import folds_of, has_scan
 from . import elementwise, sweeps
 from . import many as many_arrays
@@ -40,11 +41,6 @@ class Launch:
     grid: tuple
     scratch: tuple = ()
     stages: int = 3
-
-
-def power_of_two(n: int) -> int:
-    """The smallest power of two that is not below n."""
-    return 1 << max(0, n - 1).bit_length()
 
 
 @functools.lru_cache(4096)
@@ -93,7 +89,7 @@ def _elementwise(kernel, extents, numbers, apart):
         columns = WARP if n <= WARP else tile
         return Launch(source, (("COLS", columns),), _warps(columns, each), (-(-n // columns), 1, 1))
     last, outer = extents[-1], _product(extents[:-1])
-    columns = min(wanted, max(4, power_of_two(last)))
+    columns = max(4, power_of_two(min(wanted, last)))
     rows = max(1, tile // columns)
     grid = (-(-outer // rows) * -(-last // columns), 1, 1)
     return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns, each), grid)

@@ -127,7 +127,7 @@ def _exact(dtype, m, n, batch) -> list:
     if dtype is dt.float64:
         size = 64 if min(m, n) >= 64 else 32
         return [Tiles(size, size, 16, 4 if size == 32 else 8, 2)]
-    rows, columns = power_of_two(m), power_of_two(n)
+    rows, columns = power_of_two(min(128, m)), power_of_two(min(128, n))
     fit = [t for t in EXACT if t.m <= rows and t.n <= columns]
     first = next((t for t in fit if -(-m // t.m) * -(-n // t.n) * batch >= WAVE), fit[-1] if fit else SMALL)
     return list(dict.fromkeys([first, *fit, SMALL]))
@@ -143,8 +143,8 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int,
     widest = 256 if wide and 2 * _waves(m, n, 256, batch) <= NARROWER * _waves(m, n, 128, batch) else 128
     if dtype.itemsize == 4 and shared_memory < HOPPER_SHARED:
         widest = 64      # mma.sync keeps operands in registers, which wider tiles of 32 bits overflow
-    bm, bn = min(128, max(LEAST, power_of_two(m))), min(widest, max(LEAST, power_of_two(n)))
-    bk = min(_deep(dtype), max(LEAST, 32 // dtype.itemsize, power_of_two(k)))
+    bm, bn = max(LEAST, power_of_two(min(128, m))), max(LEAST, power_of_two(min(widest, n)))
+    bk = min(_deep(dtype), max(LEAST, 32 // dtype.itemsize, power_of_two(min(_deep(dtype), k))))
     found = Tiles(bm, bn, bk, 8 if bm * bn > 64 * 64 else 4, 3 if k > 2 * bk else 2)
     while found.shared(*(loaded or (dtype.itemsize,))) > shared_memory and found.stages > 1:
         found = Tiles(found.m, found.n, found.k, found.warps, found.stages - 1)

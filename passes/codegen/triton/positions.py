@@ -7,6 +7,7 @@ are scheduled. A row number out of range is noted in a status word, and never re
 import functools
 
 from ....ir import dtype as dt
+from ....ir.symbolic import power_of_two
 from .nest import POINTER, SIZE, Parameter, Source, memory
 from .spelling import TYPE
 
@@ -122,7 +123,7 @@ def joined(itemsize: int, count: int) -> Source:
 
 def tile(positions: int, columns: int, groups: int) -> tuple:
     """(constants, warps, grid) of the kernels over positions, columns and groups."""
-    wide = 1 << min(9, max(0, columns - 1).bit_length())
-    tall = max(1, min(BLOCK // wide, 1 << max(0, positions - 1).bit_length()))
+    wide = power_of_two(min(512, columns))
+    tall = power_of_two(min(BLOCK // wide, positions))
     grid = groups * -(-positions // tall) * -(-columns // wide)
     return (("BP", tall), ("BC", wide)), max(1, min(8, tall * wide // 256)), (grid, 1, 1)
