@@ -4,8 +4,6 @@ Memory taken and given back, launches, fills and copies stand in a list, with ev
 memory of the call. Its numbers may be symbols, where the operands' sizes are (`recipes.py`); it is bound to those of a call.
 """
 
-from typing import Any, NamedTuple
-
 from ...ir.substitute import condition_check, data_evaluator
 from ...ir.symbolic import hint
 from ..device_array import DeviceArray
@@ -17,19 +15,8 @@ from .pools import Memory, NoMemory
 
 _new = object.__new__
 OURS = frozenset((Memory, NoMemory))        # (others' memory may overlap)
+BETWEEN = 15              # bits of an address that say where between whole vectors it lies
 _TAKE, _DROP, _LAUNCH, _FILL, _COPY, _CHECK, _KEEP, _FUNCTION = range(8)
-
-
-class Result(NamedTuple):
-    """An array that a call gives: `place` is the number of its memory, `whole` says that it is no view into it."""
-
-    place: int
-    shape: tuple
-    strides: tuple
-    dtype: Any
-    offset: int
-    contiguous: bool
-    whole: bool
 
 
 class Notes:
@@ -74,7 +61,9 @@ class Notes:
     def launched(self, form, how, grid, args):
         """A kernel in the stream: its form, and how it was compiled but for what is known of sizes."""
         self.listed += 1
-        self.steps.append((_LAUNCH, form, how, tuple(grid), tuple(args), self._moving(args, form.addresses)))
+        moving = self._moving(args, form.addresses)
+        still = set(form.pointers).difference([n for n, _, _ in moving])
+        self.steps.append((_LAUNCH, form, how, tuple(grid), tuple(args), moving, unaligned(still, args)))
 
     def called(self, function, grid, args, addresses):
         """A loaded kernel in the stream."""
@@ -113,6 +102,7 @@ class Notes:
         return None if self.odd or self.asked != self.listed or None in results else (tuple(self.steps), tuple(results), many)
 
     def _result(self, a):
+        """(the number of its memory, what it is like there, whether it is no view into it); of an operand its number."""
         number = self.numbers.get(id(a.memory)) if a.__class__ is DeviceArray else None
         if number is None:
             return next((n for n, given in enumerate(self.arrays) if given is a), None)
@@ -128,19 +118,19 @@ class SizedList:
         self.evaluate = data_evaluator((steps, results), names)
         self.switches = switches
 
-    def bind(self, numbers, device) -> "Recipe":
+    def bind(self, numbers, device, starts) -> "Recipe":
         """The list for these numbers."""
         steps, results = self.evaluate(*numbers)
-        return Recipe((steps, results, self.many), device, self.switches)
+        return Recipe((steps, results, self.many), device, starts, self.switches)
 
 
 class Recipe:
-    """A list that can be repeated on operands of one kind."""
+    """A list that can be repeated on operands of one kind, which begin at `starts` between whole vectors."""
 
-    def __init__(self, noted, device, switches):
+    def __init__(self, noted, device, starts, switches):
         steps, results, self.many = noted
-        self.steps = [_ready(s, device) if s[0] == _LAUNCH else s for s in steps]
-        self.results, self.switches = [r if r.__class__ is int else Result._make(r) for r in results], switches
+        self.steps = [_ready(s, device, starts) if s[0] == _LAUNCH else s for s in steps]
+        self.results, self.switches = results, switches
 
     def __call__(self, arrays, device):
         """The results on other operands."""
@@ -172,14 +162,14 @@ class Recipe:
         return tuple(found) if self.many else found[0]
 
 
-def _ready(step, device) -> tuple:
-    """A launch with its loaded kernel. Operands and memory begin on whole vectors, so the rest of an address says whether it
-    does."""
-    _, form, how, grid, args, moving = step
-    starts = list(args)
-    for n, _, more in moving:
-        starts[n] = more
-    mask = unaligned(form.pointers, starts)
+def _ready(step, device, starts) -> tuple:
+    """A launch with its loaded kernel: which addresses are whole vectors' follows from where operands begin (new memory begins
+    on one)."""
+    _, form, how, grid, args, moving, mask = step
+    count = len(starts)
+    for n, number, more in moving:
+        if (starts[number] + more if number < count else more) & BETWEEN:
+            mask |= 1 << n
     return _FUNCTION, form.function(device, mask, how, form.units(args)), grid, args, moving
 
 
@@ -206,10 +196,10 @@ def _use(memory, stream):
     pools.keep(memory)
 
 
-def _array(result: Result, held):
+def _array(result, held):
+    """An array that a call gives, as `Notes` describes it."""
     made = _new(DeviceArray)
-    made.kind = KIND
-    made.memory, made.shape, made.strides, made.dtype = held[result.place], result.shape, result.strides, result.dtype
-    made.offset, made.is_contiguous = result.offset, result.contiguous
-    made.base = None if result.whole else DeviceArray(KIND, made.memory, (made.memory.nbytes,), "uint8")
+    place, made.shape, made.strides, made.dtype, made.offset, made.is_contiguous, whole = result
+    memory = made.memory = held[place]
+    made.kind, made.base = KIND, None if whole else DeviceArray(KIND, memory, (memory.nbytes,), "uint8")
     return made

@@ -22,11 +22,10 @@ from ...ir.params import param_key
 from ...ir.symbolic import hint
 from ..device_array import DeviceArray
 from . import kernels, precision, program, structures
-from .notes import OURS, Notes, Recipe, SizedList
+from .notes import BETWEEN, OURS, Notes, Recipe, SizedList
 from .noting import thread as noting
 from .pools import is_capturing
 
-_ALIGNED = 15              # bits of an address: operands that start between whole vectors take the long road
 _FIRST, _LAST = 2, 6       # runs of a kind that may be noted: by then everything is loaded
 _MOST = 8192
 _MOST_LISTS = 48           # of a family: then calls are noted as they come
@@ -77,8 +76,10 @@ def run(op, inputs, params, device, work, pure=True):
             described += x.shape, x.dtype
         else:
             return work(op, inputs, params, device)
-    if together & _ALIGNED or program.OBSERVERS or kernels.LISTENERS:
+    if program.OBSERVERS or kernels.LISTENERS:
         return work(op, inputs, params, device)
+    if together & BETWEEN:
+        numbers.append(_starts(arrays))
     for x in params.values():
         kind = x.__class__
         described += kind, x if kind in _PLAIN or (kind is float and x) else _told(x)
@@ -110,7 +111,7 @@ def _new(key, known, arrays, numbers, call):
         family = _families[of_all] = _Family()
     for one in family.lists:
         if one.holds(*kind.numbers) and one.switches == switches():
-            recipe = one.bind(kind.numbers, device)
+            recipe = one.bind(kind.numbers, device, _starts(arrays))
             _remember(key, recipe if known else 1)      # (what never comes again is not worth keeping)
             return recipe(arrays, device)
     family.runs += 1
@@ -121,6 +122,11 @@ def _new(key, known, arrays, numbers, call):
     if family.open:
         return _noted_for_all(family, kind, arrays, call)
     return _noted(key, arrays, call) if 0 < known <= _LAST else work(op, inputs, params, device)
+
+
+def _starts(arrays) -> tuple:
+    """Where between whole vectors arrays begin."""
+    return tuple([(a.memory.pointer + a.offset) & BETWEEN for a in arrays])
 
 
 def _remember(key, what):
@@ -156,7 +162,7 @@ def _noted(key, arrays, call):
     found = _run_noted(notes, work, op, inputs, params, device)
     noted = notes.list(found)
     if noted is not None:
-        _remember(key, Recipe(noted, device, now))
+        _remember(key, Recipe(noted, device, _starts(arrays), now))
     return found
 
 
