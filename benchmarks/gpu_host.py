@@ -1,5 +1,6 @@
 """How long the host takes for eager calls on a GPU, without one: everything is done up to the driver, which does nothing.
-Processor time of one thread, the least of several rounds. `python -m benchmarks.gpu_host [name ...]`
+Processor time of one thread, the least of several rounds; calls marked "new sizes" are of sizes that were not met before.
+`python -m benchmarks.gpu_host [name ...]`
 """
 
 import argparse
@@ -15,6 +16,7 @@ from ingot.runtime.cuda import driver, kernels, program
 from ingot.runtime.cuda.ledger import Ledger
 
 WARM, ROUNDS = 6, 9
+FIRST_SIZE, SIZES_EACH = 100, 24       # calls of sizes that are new each time: where these begin, and how many a round has
 _NOTHING = "define i32 @nothing() { ret i32 0 }"
 _ASKED = ("cuLaunchKernelEx", "cuCtxSetCurrent", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async",
           "cuMemsetD32Async", "cuStreamSynchronize", "cuEventRecord")
@@ -77,6 +79,59 @@ def calls() -> dict:
         "161 gradients, clip_grad_value_": lambda: nn.utils.clip_grad_value_(small, 1.0)}
 
 
+def calls_of_sizes() -> dict:
+    """What makes a call for a size, by name: its operands are there before it is timed."""
+    table, key, cache = (ingot.ones(*s, device="cuda") for s in ((64, 64), (1, 4, 1, 16), (2, 4, 4096, 16)))
+    linear, norm = nn.Linear(64, 64).to("cuda"), nn.LayerNorm(64).to("cuda")
+    net = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.LayerNorm(64), nn.Linear(64, 64)).to("cuda")
+
+    def of(f, *shapes):
+        """A function of arrays of these shapes, in which None is the size."""
+        def make(n):
+            given = [ingot.ones(*[n if s is None else s for s in shape], device="cuda") for shape in shapes or [(None, 64)]]
+            return lambda: f(*given)
+        return make
+
+    def of_ids(f):
+        def make(n):
+            ids, x = ingot.zeros(n, dtype=ingot.int64, device="cuda"), ingot.ones(n, 64, device="cuda")
+            return lambda: f(ids, x)
+        return make
+
+    def attention(x):
+        return F.scaled_dot_product_attention(x, x, x)
+
+    rows, heads = (64, None), (1, 4, None, 16)
+    return {
+        "x + y": of(lambda x, y: x + y, (None, 64), (None, 64)), "x * 0.5": of(lambda x: x * 0.5),
+        "x += y": of(lambda x, y: x.add_(y), (None, 64), (None, 64)), "x.sum()": of(lambda x: x.sum()),
+        "x.sum(0)": of(lambda x: x.sum(0)), "softmax": of(lambda x: x.softmax(-1), rows), "layer norm": of(norm),
+        "x.T, copied": of(lambda x: x.T.contiguous()), "cat": of(lambda x, y: ingot.cat([x, y]), (None, 64), (3, 64)),
+        "x[ids]": of_ids(lambda ids, x: table[ids]), "embedding": of_ids(lambda ids, x: F.embedding(ids, table)),
+        "x @ w": of(lambda x: x @ table), "linear, taped": of(linear),
+        "convolution": of(lambda x, w: F.conv1d(x, w), (2, 8, None), (8, 8, 3)),
+        "attention": of(attention, heads), "cross entropy": of_ids(lambda ids, x: F.cross_entropy(x, ids)),
+        "a decoder's cache": of(lambda k, q: F.scaled_dot_product_attention(q, k, k), heads, (1, 4, 1, 16)),
+        "a cache joined": of(lambda k: ingot.cat([k, key], 2), heads),
+        "a cache written": lambda n: lambda: cache[:, :, n % 4096].copy_(cache[:, :, 0]),
+        "dropout": of(lambda x: F.dropout(x, 0.1)), "randn": lambda n: lambda: ingot.randn(n, 64, device="cuda"),
+        "zeros": lambda n: lambda: ingot.zeros(n, 64, device="cuda"),
+        "forward and backward, 4 layers": of(lambda x: net(x).sum().backward())}
+
+
+def microseconds_of_sizes(make) -> float:
+    """Processor time of a call of a size that is new."""
+    found, n = [], FIRST_SIZE
+    for _ in range(ROUNDS):
+        made = [make(n + i) for i in range(SIZES_EACH)]
+        n += SIZES_EACH
+        start = time.thread_time()
+        for call in made:
+            call()
+        found.append((time.thread_time() - start) / SIZES_EACH)
+    return 1e6 * min(found)
+
+
 def microseconds(call) -> float:
     """Processor time of one call."""
     for _ in range(WARM):
@@ -99,9 +154,10 @@ def main(argv=None) -> int:
     parser.add_argument("names", nargs="*", help="how names of calls begin (default: all)")
     args = parser.parse_args(argv)
     with NativeLedger():
-        for name, call in calls().items():
-            if not args.names or any(name.startswith(n) for n in args.names):
-                print(f"{name:<32} {microseconds(call):8.1f} us", flush=True)
+        for suffix, table, measure in (("", calls(), microseconds), (", new sizes", calls_of_sizes(), microseconds_of_sizes)):
+            for name, call in table.items():
+                if not args.names or any((name + suffix).startswith(n) for n in args.names):
+                    print(f"{name + suffix:<42} {measure(call):8.1f} us", flush=True)
     return 0
 
 

@@ -171,7 +171,7 @@ def test_sizes_of_a_class_are_worked_out_a_few_times(name, work):
         work.since()
         check(case)
         seen.append(work.since())
-    assert seen[0]
+    assert seen[0] or name == "filled"
     assert not any(seen[len(seen) // 2:]), seen
 
 

@@ -51,6 +51,8 @@ def run(op: Op, inputs, params, device=None):
     if op.is_view:
         return inputs[0].viewed(op, params)
     device = common_device(op, inputs) if device is None else device
+    if op is full:              # which asks for a fill and no more
+        return filled(device, params["shape"], params["dtype"].np, params["value"])
     return recipes.run(op, inputs, params, device, _worked_out)
 
 
@@ -298,11 +300,6 @@ def on_host(op: Op, inputs, params, device):
     return transfer.to_device(np.asarray(result), device)
 
 
-def _full(inputs, params, device):
-    """One number everywhere."""
-    return filled(device, params["shape"], params["dtype"].np, params["value"])
-
-
 def _place(inputs, params, device):
     """Moved, as its name says."""
     kind, _, index = params["device"].partition(":")
@@ -341,7 +338,7 @@ def _alone(inputs, params, device):
     return NotImplemented if params["dim"] else filled(device, inputs[0].shape, np.int64, 0)
 
 
-OWN.update({all_: _judged_alone, any_: _judged_alone, argmax: _alone, argmin: _alone, full: _full, place: _place, where: _where,
+OWN.update({all_: _judged_alone, any_: _judged_alone, argmax: _alone, argmin: _alone, place: _place, where: _where,
             sum_: _over_nothing, prod: _over_nothing, amax: _over_nothing, amin: _over_nothing})
 
 

@@ -83,9 +83,8 @@ def run(op, inputs, params, device, work, pure=True):
     for x in params.values():
         kind = x.__class__
         described += kind, x if kind in _PLAIN or (kind is float and x) else _told(x)
-    if len(arrays) > 1:
-        _add_sharing(numbers, arrays)
-    key = (*described, *numbers)
+    shared = _sharing(arrays) if len(arrays) > 1 else ()
+    key = (*described, *numbers, *shared)
     try:
         known = _known.get(key, 0)
     except TypeError:           # a parameter that cannot be a key
@@ -96,22 +95,23 @@ def run(op, inputs, params, device, work, pure=True):
         known = 0
     if is_capturing():
         return work(op, inputs, params, device)
-    return _new(key, known, arrays, numbers, (op, inputs, params, device, work, pure))
+    return _new(key, known, arrays, numbers, shared, (op, inputs, params, device, work, pure))
 
 
-def _new(key, known, arrays, numbers, call):
+def _new(key, known, arrays, numbers, shared, call):
     """A run of a kind that has no recipe yet."""
     op, inputs, params, device, work, _ = call
     kind = structures.kind_of(op, inputs, params)
-    of_all = (kind.structure, device, *numbers)
+    of_all = (kind.structure, device, *numbers, *[s[:2] if s[2] else s for s in shared])
+    values = (*kind.numbers, *[s[2] for s in shared if s[2]])
     family = _families.get(of_all)
     if family is None:
         if len(_families) >= _MOST:
             _families.clear()
         family = _families[of_all] = _Family()
     for one in family.lists:
-        if one.holds(*kind.numbers) and one.switches == switches():
-            recipe = one.bind(kind.numbers, device, _starts(arrays))
+        if one.holds(*values) and one.switches == switches():
+            recipe = one.bind(values, device, _starts(arrays))
             _remember(key, recipe if known else 1)      # (what never comes again is not worth keeping)
             return recipe(arrays, device)
     family.runs += 1
@@ -120,7 +120,7 @@ def _new(key, known, arrays, numbers, call):
     if family.runs <= _FIRST or not all([type(a.memory) in OURS for a in arrays]):  # noqa: C419  (quicker)
         return work(op, inputs, params, device)
     if family.open:
-        return _noted_for_all(family, kind, arrays, call)
+        return _noted_for_all(family, kind.numbers, shared, arrays, call)
     return _noted(key, arrays, call) if 0 < known <= _LAST else work(op, inputs, params, device)
 
 
@@ -146,13 +146,15 @@ def switches() -> tuple:
     return config.current(), precision.of_all()
 
 
-def _add_sharing(described, arrays):
-    """Which operands lie in the same memory, and how far apart."""
+def _sharing(arrays) -> list:
+    """(one operand, a later one in the same memory, how far that lies from the first)"""
     seen: dict = {}
+    found: list = []
     for n, a in enumerate(arrays):
         first = seen.setdefault(id(a.memory), n)
         if first != n:
-            described.append((first, n, a.offset - arrays[first].offset))
+            found.append((first, n, a.offset - arrays[first].offset))
+    return found
 
 
 def _noted(key, arrays, call):
@@ -174,12 +176,15 @@ def _run_noted(notes, work, *call):
         noting.notes = None
 
 
-def _noted_for_all(family, kind, arrays, call):
-    """A run with symbols for sizes and strides, which leaves a list for all that meet its conditions."""
+def _noted_for_all(family, numbers, shared, arrays, call):
+    """A run with symbols for sizes, strides and distances, which leaves a list for all that meet its conditions."""
     op, inputs, params, device, work, pure = call
-    now, sizes = switches(), structures.Sizes(kind.numbers)
+    now, sizes = switches(), structures.Sizes(numbers, [s[2] for s in shared if s[2]])
     sizes.scope.is_inner, sizes.scope.is_key = False, False
-    stand_ins = [sizes.of_array(a) for a in arrays]
+    offsets, apart = [a.offset for a in arrays], iter(sizes.apart)
+    for first, n, distance in shared:
+        offsets[n] = offsets[first] + (next(apart) if distance else 0)
+    stand_ins = [sizes.of_array(a, offset) for a, offset in zip(arrays, offsets)]
     places = iter(stand_ins)
     given = [next(places) if x.__class__ is DeviceArray else sizes.of_aval(x) for x in inputs]
     notes = Notes(stand_ins)

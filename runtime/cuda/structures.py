@@ -94,22 +94,23 @@ def lies_plain(x: DeviceArray) -> bool:
 
 
 class Sizes:
-    """Symbols for the numbers of a call."""
+    """Symbols for the numbers of a call, and for how far arrays of one memory lie from each other."""
 
-    def __init__(self, numbers):
+    def __init__(self, numbers, apart=()):
         self.scope = Scope(least=LEAST, judges=True)
         self.scope.is_inner = True
-        self.names = tuple([f"n{i}" for i in range(len(numbers))])
-        self._symbols = {n: self.scope.size(name, n) for n, name in zip(numbers, self.names)}
+        self._symbols = {n: self.scope.size(f"n{i}", n) for i, n in enumerate(numbers)}
+        self.apart = [self.scope.count(f"d{i}", n) for i, n in enumerate(apart)]
+        self.names = tuple(self.scope.hints)
 
     def of(self, sizes) -> tuple:
         """Sizes or strides with symbols for numbers."""
         return tuple([self._symbols.get(n, n) for n in map(hint, sizes)])
 
-    def of_array(self, a: DeviceArray) -> DeviceArray:
+    def of_array(self, a: DeviceArray, offset) -> DeviceArray:
         """An array of symbolic sizes in the same memory."""
         made: Any = object.__new__(DeviceArray)
-        made.kind, made.memory, made.base, made.offset, made.dtype = a.kind, a.memory, a.base, a.offset, a.dtype
+        made.kind, made.memory, made.base, made.offset, made.dtype = a.kind, a.memory, a.base, offset, a.dtype
         made.shape, made.is_contiguous, size = self.of(a.shape), a.is_contiguous, a.dtype.itemsize
         made.strides = (contiguous_strides(made.shape, size) if a.is_contiguous else a.strides if lies_plain(a) else
                         tuple([n * size for n in self.of([s // size for s in a.strides])]))
