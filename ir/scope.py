@@ -106,6 +106,11 @@ class Scope:
         if self.open and condition not in self.conditions:
             self.conditions[condition] = self._where()
 
+    def refuse_keys(self):
+        """Raises if numbers of this scope may be no keys."""
+        if not self.is_key:
+            raise TypeError("a table would outlive this symbolic number")
+
     def close(self):
         """From now on sizes answer by their values, and nothing is noted: what was recorded is complete."""
         self.open = False

@@ -141,12 +141,12 @@ class SymInt:
     @property
     def key(self):
         """What tells the expression from others, where its scope allows that."""
-        if not self.scope.is_key:
-            raise TypeError("a table would outlive this symbolic number")
+        self.scope.refuse_keys()
         return self.poly
 
     def __hash__(self):
-        return self.key and hash(self.__index__())
+        self.scope.refuse_keys()
+        return hash(self.__index__())
 
     def __repr__(self):
         return self.text if self.scope.is_inner else repr(self.__index__())

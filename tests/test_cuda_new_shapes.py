@@ -301,3 +301,26 @@ def test_a_wrong_call_is_an_error_each_time(wrong, cuda):
         with pytest.raises(ingot.IngotError):
             wrong(draw(n, n).to("cuda"))
         check((lambda x: x + x, draw(n, n)))
+
+
+def test_where_operands_begin_and_what_they_share_are_told_apart(cuda):
+    """Bytes: three arrays that begin between vectors, and three of which two are one."""
+    for n in ALIKE:
+        whole = ids(n + 16, 100).to(ingot.uint8)
+        there = whole.to("cuda")
+        apart = [(t[:n].clone(), t.clone()[1:n + 1], t[:n].clone()) for t in (whole, there)]
+        same = [(t[:n], t[:n], t[:n].clone() + 1) for t in (whole, there)]
+        for want, got in (apart, same, apart):
+            assert ingot.cat(got).tolist() == ingot.cat(want).tolist()
+            assert ingot.where(got[0] > 50, got[1], got[2]).tolist() == ingot.where(want[0] > 50, want[1], want[2]).tolist()
+
+
+def test_a_view_of_new_memory_is_told_from_a_whole(cuda):
+    """What a noted run gives has sizes that are numbers, also those of what it is a view of."""
+    for n in ALIKE:
+        for made in (ingot.zeros(n, 4, device="cuda").to(ingot.complex64).conj(), draw(n, 4).to("cuda").sort(-1)[1],
+                     draw(3, n).to("cuda").topk(2, -1)[0]):
+            held = made._a
+            while held is not None:
+                assert all(type(k) is int for k in (*held.shape, *held.strides, held.offset))
+                held = held.base

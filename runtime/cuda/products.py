@@ -287,16 +287,14 @@ def _is_fast(case: Case) -> bool:
 
 def _candidates(case: Case, copies=False) -> list:
     """The tiles of a product that are worth trying, the one to take without trying first."""
-    return template.candidates(*_sizes(case), copies, case.batch, _loaded(case))
+    shared = contexts.context(case.device).shared_memory
+    return template.candidates(case.x.kind, case.m, case.n, case.k, _is_fast(case), shared, copies, case.batch, _loaded(case))
 
 
 def _first(case: Case) -> template.Tiles:
     """The first of them."""
-    return template.tiles(*_sizes(case), case.batch, _loaded(case))
-
-
-def _sizes(case) -> tuple:
-    return case.x.kind, case.m, case.n, case.k, _is_fast(case), contexts.context(case.device).shared_memory
+    shared = contexts.context(case.device).shared_memory
+    return template.tiles(case.x.kind, case.m, case.n, case.k, _is_fast(case), shared, case.batch, _loaded(case))
 
 
 def _loaded(case) -> tuple:

@@ -18,7 +18,7 @@ from ...ir.substitute import data_evaluator, has_symbols
 from ...ir.symbolic import is_symbol
 from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Steps, plan
 from ...passes.kernel_body import is_free
-from ...passes.lift_numbers import Lifted, lift_numbers, number_array
+from ...passes.lift_numbers import lift_numbers, number_array
 from ..device_array import DeviceArray
 from . import conv_rows, streams
 from .arrays import KIND, as_pairs, empty, fill, filled, used, window
@@ -42,20 +42,23 @@ class DeviceGraph:
     call     runs one operator on arrays: call(op, inputs, params, device, into=arrays for its results, where they have a place)
     owned    positions of results that get memory of their own
     numbers  inputs that are no device arrays, but one number each
-    names    of the sizes that it is to be bound to; the graph must have passed `lift_numbers` then, which gave `more` inputs
+    names    of the sizes that it is to be bound to (`at`); those that are operands become inputs behind its own, `more`
     targets  {position of a result: number of the input that it replaces}; `in_place` are those that the run writes there
     """
 
     is_native = False
 
     def __init__(self, graph: Graph | Steps, call, owned=frozenset(), numbers=frozenset(), targets=None, names=()):
-        lifted = lift_numbers(graph) if names else Lifted(graph, ())
-        self.plan = graph if isinstance(graph, Steps) else plan(lifted.graph, owned, targets)
+        lifted: tuple = ()
+        if names and not isinstance(graph, Steps):
+            made = lift_numbers(graph)
+            graph, lifted = made.graph, made.numbers
+        self.plan = graph if isinstance(graph, Steps) else plan(graph, owned, targets)
         graph = self.graph = self.plan.graph
         self.in_place = frozenset([i for i, v in enumerate(graph.outputs) if v in self.plan.in_place])
         self.call = call
         self.more: tuple = ()                           # numbers that come behind the inputs of a run
-        self.kinds = [kind for _, kind in lifted.numbers]
+        self.kinds = [kind for _, kind in lifted]
         own = len(graph.inputs) - len(self.kinds)
         self.numbers = frozenset([*[graph.inputs[i] for i in numbers], *graph.inputs[own:]])
         self.steps = [self._step(s) for s in self.plan.steps]
@@ -63,7 +66,7 @@ class DeviceGraph:
         self.seen: dict = {}                            # of views and fills with symbols: (parameters, shape) in numbers
         self.names, self.last = names, ((), self)       # the numbers that it was bound to last, and what that gave
         if names:
-            self._bind_to(names, lifted.numbers)
+            self._bind_to(names, lifted)
         else:
             self.steps = [s.at(s.said, self) for s in self.steps]
 
@@ -163,7 +166,11 @@ def _as_part(part, found) -> tuple:
 
 
 class Launched:
-    """A fused kernel with its arrays."""
+    """A fused kernel with its arrays. `said` are numbers of it that may be symbols; `at` enters those of a run."""
+
+    graph: DeviceGraph
+    writes: list
+    kernel: Prepared
 
     def __init__(self, step: KernelStep, graph: DeviceGraph):
         lowered, numbers, in_place = step.lowered, graph.numbers, graph.plan.in_place
@@ -205,7 +212,12 @@ class Launched:
 
 
 class Multiplied:
-    """A product or a convolution, and what follows it, in one launch."""
+    """A product or a convolution, and what follows it, in one launch. `said` and `at` as above."""
+
+    graph: "DeviceGraph"
+    params: dict
+    shape: tuple
+    factors: dict
 
     def __init__(self, step: ProductStep, graph: "DeviceGraph"):
         made = step.epilogue
@@ -292,7 +304,11 @@ def _from(array: DeviceArray, more: int) -> DeviceArray:
 
 
 class Called:
-    """One operator, called as eager mode calls it."""
+    """One operator, called as eager mode calls it. `said` and `at` as above."""
+
+    graph: DeviceGraph
+    params: dict
+    numbers: tuple
 
     def __init__(self, step, graph: DeviceGraph):
         self.node, self.dead = step.node, step.dead

@@ -11,7 +11,6 @@ never repeated, nor is one on memory that is neither an operand's nor its own (b
 are there for good). What cannot be noted with symbols (a table is kept by sizes, too many conditions) is noted as it comes.
 """
 
-
 import ctypes
 import struct
 
@@ -59,7 +58,7 @@ def run(op, inputs, params, device, work, pure=True):
     arrays: list = []
     described: list = [op, device, *params]
     numbers: list = []
-    together = 0
+    together, shared = 0, ()
     for x in inputs:
         kind = x.__class__
         if kind is DeviceArray:
@@ -79,11 +78,12 @@ def run(op, inputs, params, device, work, pure=True):
     if program.OBSERVERS or kernels.LISTENERS:
         return work(op, inputs, params, device)
     if together & BETWEEN:
-        numbers.append(_starts(arrays))
+        numbers.append(("starts", *_starts(arrays)))
     for x in params.values():
         kind = x.__class__
         described += kind, x if kind in _PLAIN or (kind is float and x) else _told(x)
-    shared = _sharing(arrays) if len(arrays) > 1 else ()
+    if len(arrays) > 1:
+        shared = _sharing(arrays)
     key = (*described, *numbers, *shared)
     try:
         known = _known.get(key, 0)
@@ -102,7 +102,7 @@ def _new(key, known, arrays, numbers, shared, call):
     """A run of a kind that has no recipe yet."""
     op, inputs, params, device, work, _ = call
     kind = structures.kind_of(op, inputs, params)
-    of_all = (kind.structure, device, *numbers, *[s[:2] if s[2] else s for s in shared])
+    of_all = kind.structure, device, tuple(numbers), tuple([s[:2] if s[2] else s for s in shared])
     values = (*kind.numbers, *[s[2] for s in shared if s[2]])
     family = _families.get(of_all)
     if family is None:
@@ -146,14 +146,14 @@ def switches() -> tuple:
     return config.current(), precision.of_all()
 
 
-def _sharing(arrays) -> list:
-    """(one operand, a later one in the same memory, how far that lies from the first)"""
+def _sharing(arrays) -> tuple:
+    """(one operand, a later one in the same memory, how far that lies from the first) of each that has one before it."""
     seen: dict = {}
-    found: list = []
+    found: tuple = ()
     for n, a in enumerate(arrays):
         first = seen.setdefault(id(a.memory), n)
         if first != n:
-            found.append((first, n, a.offset - arrays[first].offset))
+            found += (first, n, a.offset - arrays[first].offset),
     return found
 
 
@@ -228,9 +228,12 @@ def _as_numbers(found, stand_ins, arrays):
     at = next((n for n, a in enumerate(stand_ins) if a is found), None)
     if at is not None:
         return arrays[at]
-    base = found.base and next((a for a in arrays if a.memory is found.memory), found.base)
-    return DeviceArray(found.kind, found.memory, map(hint, found.shape), found.dtype, map(hint, found.strides),
-                       hint(found.offset), base)
+    memory, base = found.memory, None
+    if found.base is not None:
+        base = next((a for a in arrays if a.memory is memory), None)
+        base = DeviceArray(found.kind, memory, (memory.nbytes,), "uint8") if base is None else base
+    return DeviceArray(found.kind, memory, map(hint, found.shape), found.dtype, map(hint, found.strides), hint(found.offset),
+                       base)
 
 
 def forget():

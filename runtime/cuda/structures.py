@@ -22,7 +22,7 @@ from .noting import thread as noting
 LEAST = 4                  # from which a size is a symbol
 _NEVER = 1 << 62
 _SIZES = "shape"           # the parameter that holds sizes, of operators that have one
-_MOST = 8192               # things that are kept in all, and
+_MOST = 4096               # things that are kept in all, and
 _MOST_ALIKE = 64           # for one structure
 _lock = threading.RLock()
 
