@@ -13,7 +13,7 @@ from ...ir.aval import Aval
 from ...ir.errors import GraphError
 from ...ir.params import params_key
 from ...ir.scope import Scope
-from ...ir.substitute import condition_check
+from ...ir.substitute import condition_check, has_symbols
 from ...ir.symbolic import hint
 from ..device_array import DeviceArray, contiguous_strides
 from . import program
@@ -64,6 +64,8 @@ def kind_of(call, inputs, params) -> Kind:
         said.append(_pattern(params[_SIZES], numbers, least))
         params = {name: x for name, x in params.items() if name != _SIZES}
     if params:
+        if noting.notes is not None and has_symbols(tuple(params.values())):
+            raise TypeError("a parameter that is no shape may be no symbol: it is a part of what is made")
         said.append(params_key(params))
     return Kind(tuple(said), tuple(numbers.values() if noting.notes is not None else numbers))
 
