@@ -7,6 +7,7 @@ import numpy as np
 
 from ...ir.dtype import BY_NP, FLOAT_CHARS
 from ...ir.lazy import lazy
+from ...ir.ops import elementwise as ew
 from ..tensor import Tensor, wrap
 from .node import LARGE
 
@@ -15,6 +16,8 @@ kernels = lazy(__package__, "..cpu.kernels")
 
 def add_to(total, g):
     """Adds an array to another one of its shape, in place; gives that one."""
+    if type(total) is not np.ndarray:
+        return total if total.backend.overwrite(ew.add, total, (total, g), {}) else np.add(total, g, total)
     if total.size < LARGE or total.dtype.char not in FLOAT_CHARS or total.dtype != g.dtype:
         return np.add(total, g, total)
     kind = BY_NP[total.dtype]
