@@ -38,13 +38,14 @@ from .symbolic import SymFloat, SymInt, names_of
 class Value:
     """One value of a graph: an input, or a result of a node."""
 
-    __slots__ = ("aval", "index", "name", "node", "owner")
+    __slots__ = ("aval", "index", "name", "node", "number", "owner")
 
-    def __init__(self, aval: Aval, *, node=None, index: int = 0, name: str = "", owner=None):
+    def __init__(self, aval: Aval, *, node=None, index: int = 0, name: str = "", owner=None, number=None):
         self.aval = aval
         self.node = node        # the Node that makes it; None for an input
         self.index = index      # which of the node's results, or which input
         self.name = name        # of an input
+        self.number = number    # the symbolic number that an input stands for, if it is one
         self.owner = owner      # the Builder while the graph is being built
 
     @property
@@ -233,9 +234,9 @@ class Builder:
         self.finished = False
         self._names: set[str] = set()
 
-    def input(self, name: str, aval: Aval) -> Value:
-        """A new input. Its name is made printable and unique."""
-        v = Value(aval, index=len(self.inputs), name=self._unique(name), owner=self)
+    def input(self, name: str, aval: Aval, number=None) -> Value:
+        """A new input, which may stand for a symbolic number. Its name is made printable and unique."""
+        v = Value(aval, index=len(self.inputs), name=self._unique(name), owner=self, number=number)
         self.inputs.append(v)
         return v
 
@@ -358,8 +359,8 @@ class Builder:
     def copy_inputs(self, graph: Graph) -> dict:
         """Gives this graph the inputs of another; returns the map from its values to the new ones."""
         if self.inputs:
-            return {v: self.input(v.name, v.aval) for v in graph.inputs}
-        self.inputs = [Value(v.aval, index=i, name=v.name, owner=self) for i, v in enumerate(graph.inputs)]
+            return {v: self.input(v.name, v.aval, v.number) for v in graph.inputs}
+        self.inputs = [Value(v.aval, index=i, name=v.name, owner=self, number=v.number) for i, v in enumerate(graph.inputs)]
         self._names = {v.name for v in self.inputs}
         return dict(zip(graph.inputs, self.inputs))
 

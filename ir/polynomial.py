@@ -134,6 +134,12 @@ def modulo(p, q):
     return rest if not rest else ((((("mod", rest, q)),), 1),)
 
 
+def atom_of(p):
+    """The quotient or remainder that a polynomial is, or None."""
+    (m, c), *more = p or (((), 0),)
+    return m[0] if c == 1 and not more and len(m) == 1 and type(m[0]) is tuple else None
+
+
 def atoms(p) -> set:
     """All atoms of a polynomial, not those inside of calls."""
     return {a for m, _ in p for a in m}
@@ -199,6 +205,22 @@ def evaluate(p, values: dict) -> int:
         for a in m:
             c *= values[a] if type(a) is str else _evaluate_call(a, values)
         total += c
+    return total
+
+
+def undivided(p, exact: dict):
+    """The polynomial without quotients that stand beside what they were divided by: `exact` has (what was divided, by which
+    number) of each atom that is a quotient without a rest."""
+    total: tuple = ()
+    for m, c in p:
+        atom = next((a for a in m if a in exact and not c % exact[a][1]), None)
+        if atom is None:
+            total = plus(total, ((m, c),))
+            continue
+        whole, by = exact[atom]
+        left = list(m)
+        left.remove(atom)
+        total = plus(total, undivided(times(((tuple(left), c // by),), whole), exact))
     return total
 
 

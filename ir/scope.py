@@ -17,6 +17,7 @@ class Scope:
 
     hints        {name: value now}
     judges       whether choices that may turn out either way (`symbolic.judged`) are noted, too
+    exact        quotients without a rest, as (what is divided, by which number) by their atom; None where nobody asks
     is_key       whether its numbers may be (parts of) keys, which fixes them
     numbers      {name: the SymInt or SymFloat}
     conditions   {text of a Python expression over the names: the user's line that needed it}
@@ -26,6 +27,7 @@ class Scope:
         self.least = least                # of every size
         self.judges = judges
         self.is_key = True
+        self.exact: dict | None = None
         self.lows: dict[str, Any] = {}    # name -> what it is at least, None for a number that may be any
         self.fixed: dict[str, int] = {}   # names that stand for a number here
         self.hints: dict[str, Any] = {}
@@ -69,6 +71,8 @@ class Scope:
 
     def wrap(self, p):
         """A polynomial as a SymInt, or as an int if it is one."""
+        if self.exact:
+            p = poly.undivided(p, self.exact)
         fixed = poly.constant_of(p)
         if fixed is not None:
             return fixed
@@ -76,6 +80,13 @@ class Scope:
         if known is None:
             known = self._sizes[p] = SymInt(self, p)
         return known
+
+    def divide(self, p, q, by: int):
+        """A quotient is asked for: if it has no rest now, that is noted, and `by` times the quotient is p from now on."""
+        atom = poly.atom_of(poly.floor_divide(p, q))
+        if self.exact is not None and atom is not None and not poly.evaluate(p, self.hints) % by:
+            self.decide("==", poly.modulo(p, q))
+            self.exact[atom] = p, by
 
     def lowest(self, p):
         """What a polynomial is at least, whatever the sizes; None if that is not known."""

@@ -69,6 +69,8 @@ def _divide(scope, p, q, rest):
         if rest:
             return -scope.wrap(poly.modulo(poly.negated(p), negative))
         return scope.wrap(poly.floor_divide(poly.negated(p), negative))
+    if not rest and by is not None and by > 1 and scope.exact is not None:
+        scope.divide(p, q, by)
     return scope.wrap(poly.modulo(p, q) if rest else poly.floor_divide(p, q))
 
 

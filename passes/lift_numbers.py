@@ -90,7 +90,7 @@ def number_array(x, kind) -> np.ndarray:
 def _enter(b, numbers, x, kind):
     key = _key(x, kind)
     if key not in numbers:
-        numbers[key] = x, kind, b.input(f"number{len(numbers)}", Aval((), _number_dtype(kind)))
+        numbers[key] = x, kind, b.input(f"number{len(numbers)}", Aval((), _number_dtype(kind)), x)
 
 
 def _rewritten(b, node, operands, numbers):

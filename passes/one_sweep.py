@@ -24,8 +24,9 @@ import itertools
 import math
 from dataclasses import dataclass
 
-from ..ir.kernel import CAST, CONST, EXP_SUM, FOLD, SPREAD
+from ..ir.kernel import CAST, CONST, EXP_SUM, FOLD, LOAD, SPREAD
 from ..ir.ops import elementwise as ew
+from ..ir.substitute import is_same
 from .kernel_body import CALL, INDEX, Body, Term
 
 
@@ -125,11 +126,18 @@ def _squared(t) -> Term | None:
 
 def _is_mean(term, x, count) -> bool:
     """Whether a term is the sum of x, divided by the count."""
-    if not _calls(term, ew.div) or type(count) is not int:
+    if not _calls(term, ew.div):
         return False
     total, n = term.args
-    return (total.kind == FOLD and total.attr == "sum" and total.args == (x,) and n.kind == CONST
-            and n.attr == n.dtype.np.type(count))
+    return total.kind == FOLD and total.attr == "sum" and total.args == (x,) and _is_count(n, count)
+
+
+def _is_count(term, count) -> bool:
+    """Whether a term is a count: a number, or the input that stands for a symbolic one."""
+    if term.kind == LOAD:
+        value, _ = term.attr
+        return value.number is not None and is_same(value.number, count)
+    return term.kind == CONST and type(count) is int and term.attr == term.dtype.np.type(count)
 
 
 def _calls(term, op) -> bool:

@@ -223,6 +223,29 @@ def test_parts_of_one_memory(cuda):
         assert there.tolist() == x.tolist()
 
 
+def test_dims_that_are_one_and_dims_that_are_not(cuda):
+    """Views of one structure: of some, two dims are stepped through evenly."""
+    for n in ALIKE:
+        x = draw(6, n, 5)
+        there = x.to("cuda")
+        for part in (slice(None), slice(0, n - 1), slice(None), slice(0, n - 2)):
+            for f in (lambda t: t * 2, lambda t: t.sum((0, 1)), lambda t: t.contiguous()):
+                ingot.testing.assert_close(f(there[:, part, :4]).cpu(), f(x[:, part, :4]), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_parts_of_a_size_are_known_to_make_it_up(groups, cuda):
+    """A group norm is one launch whatever its sizes: that groups times channels of a group are all channels is noted."""
+    for n in (33, 37, 41, 45):
+        for channels in (4, 8, 12):
+            x = draw(2, channels, n)
+            before = len(cuda.launches)
+            got = F.group_norm(x.to("cuda"), groups)
+            ingot.cuda.synchronize()
+            assert len(cuda.launches) == before + 1
+            ingot.testing.assert_close(got.cpu(), F.group_norm(x, groups), rtol=1e-5, atol=1e-5)
+
+
 def test_strides_that_are_no_whole_elements(cuda):
     """Arrays whose strides cannot be said in elements are none of those whose elements follow each other."""
     for n in ALIKE:

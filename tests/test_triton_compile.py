@@ -218,10 +218,11 @@ def test_sizes_that_are_no_multiples_of_16_are_loaded_in_shorter_vectors(arch):
     sizes = {"M": m, "N": n, "K": k, "s_xb": 0, "s_xm": k, "s_yb": n * k, "s_yk": n}
     one = configs.Launch(source, chosen.constants, chosen.warps, (4, 64, 1), stages=chosen.stages)
     made = kernels.PreparedLaunch(one, sizes, source.pointers)
-    assert {unit for _, unit in made.even} == {4}
-    aligned = frozenset(made.aligned | set(made.pointers))
+    form, units = made.form, made.form.units(made.template)
+    assert {unit for _, unit in form.even(units)} == {4}
+    aligned = form.aligned(units) | set(form.pointers)
     ptx = compiler._run_triton(compiler.Variant(source, chosen.constants, chosen.warps, arch, False, aligned, chosen.stages,
-                                                made.even)).asm["ptx"]
+                                                form.even(units))).asm["ptx"]
     assert not [x for x in loads(ptx) if x.endswith("b16")] and "cp.async.ca.shared.global" in ptx
 
 

@@ -180,7 +180,7 @@ def _noted_for_all(family, numbers, shared, arrays, call):
     """A run with symbols for sizes, strides and distances, which leaves a list for all that meet its conditions."""
     op, inputs, params, device, work, pure = call
     now, sizes = switches(), structures.Sizes(numbers, [s[2] for s in shared if s[2]])
-    sizes.scope.is_inner, sizes.scope.is_key = False, False
+    sizes.scope.is_inner, sizes.scope.is_key, sizes.scope.exact = False, False, None
     offsets, apart = [a.offset for a in arrays], iter(sizes.apart)
     for first, n, distance in shared:
         offsets[n] = offsets[first] + (next(apart) if distance else 0)

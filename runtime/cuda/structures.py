@@ -100,7 +100,7 @@ class Sizes:
 
     def __init__(self, numbers, apart=()):
         self.scope = Scope(least=LEAST, judges=True)
-        self.scope.is_inner = True
+        self.scope.is_inner, self.scope.exact = True, {}
         self._symbols = {n: self.scope.size(f"n{i}", n) for i, n in enumerate(numbers)}
         self.apart = [self.scope.count(f"d{i}", n) for i, n in enumerate(apart)]
         self.names = tuple(self.scope.hints)
