@@ -11,8 +11,8 @@ from graphs import graph_of_sizes
 from ingot.ir import polynomial
 from ingot.ir.ops import elementwise as ew
 from ingot.ir.scope import Scope
-from ingot.ir.substitute import condition_check, evaluator, is_same, owned_by, parse_number
-from ingot.ir.symbolic import SymFloat, SymInt, names_of
+from ingot.ir.substitute import choice, condition_check, data_evaluator, evaluator, is_same, owned_by, parse_number
+from ingot.ir.symbolic import SymFloat, SymInt, judged, names_of, power_of_two
 from ingot.ir.text import parse, show
 from ingot.ir.verify import verify
 
@@ -182,3 +182,61 @@ def test_operators_on_numbers_alone_are_expressions():
     assert ew.eq(n, 4.0) is True and "operator_eq(n, (4.0)) == True" in scope.conditions
     holds = condition_check(scope.conditions, scope.hints)
     assert holds(4.0) and not holds(5.0)
+
+
+@pytest.mark.parametrize("judges", [False, True])
+def test_choices_that_may_turn_out_either_way(judges):
+    """They are noted where the scope says so: then what was made holds for the sizes of which the choice is the same."""
+    scope = Scope(judges=judges)
+    n, at_least_100 = scope.size("n", 50), choice("at_least_100", lambda a, b: a + b >= 100)
+    assert not judged(n) > 90 and not at_least_100(n, 9) and at_least_100(3, 97)
+    holds = condition_check(scope.conditions, ("n",))
+    assert [holds(k) for k in (2, 50, 90, 91, 200)] == ([True, True, True, False, False] if judges else [True] * 5)
+    assert len(scope.conditions) == 2 * judges
+
+
+@pytest.mark.parametrize("now", [2, 3, 4, 5, 8, 9, 100])
+def test_powers_of_two_hold_for_the_sizes_between(now):
+    scope = Scope()
+    found = power_of_two(scope.size("n", now))
+    holds = condition_check(scope.conditions, ("n",))
+    assert found == power_of_two(now) and [k for k in range(2, 300) if holds(k)] == [
+        k for k in range(2, 300) if power_of_two(k) == found]
+    assert [power_of_two(k) for k in range(6)] == [1, 1, 2, 4, 4, 8]
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_quotients_without_a_rest(seed):
+    """Beside what they were divided by they are what was divided, under a condition that is noted."""
+    rng = random.Random(seed)
+    scope = Scope()
+    scope.exact = {}
+    by, values = rng.choice((2, 3, 8)), [rng.randint(2, 20) for _ in range(2)]
+    n, m = (scope.size(name, k) for name, k in zip("nm", values))
+    whole = n * m // by
+    f = lambda a, b: (a * b // by * by * 3 + a // by) * b + 8 * (b // by)
+    found, holds = f(n, m), condition_check(scope.conditions, ("n", "m"))
+    evaluate = evaluator((found, whole), ("n", "m"))
+    for a, b in itertools.product(range(2, 21), repeat=2):
+        if holds(a, b):
+            assert evaluate(a, b) == (f(a, b), a * b // by)
+    assert holds(*values) and (values[0] * values[1] % by or is_same(whole * by, n * m))
+    plain = Scope()
+    assert "floordiv" in (plain.size("n", 16) // 8 * 8).text and not plain.conditions
+
+
+def test_numbers_that_may_be_no_keys():
+    scope = Scope()
+    n, scope.is_key = scope.size("n", 5), False
+    for ask in (lambda: {n: 1}, lambda: hash((n, 1)), lambda: n.key):
+        with pytest.raises(TypeError, match="outlive"):
+            ask()
+    assert not scope.conditions and n == 5 and scope.conditions
+
+
+def test_plain_data_with_numbers_for_symbols():
+    scope, thing = Scope(), object()
+    n, m = scope.size("n", 5), scope.size("m", 7)
+    evaluate = data_evaluator((n, (n * m, "text", thing), slice(None, m, 2), (1.5, None, True), ()), ("n", "m"))
+    assert evaluate(2, 3) == (2, (6, "text", thing), slice(None, 3, 2), (1.5, None, True), ())
+    assert evaluate(2, 3)[1][2] is thing
