@@ -10,11 +10,19 @@ import pytest
 import mock_cuda_triton
 from graphs import graph_of
 from ingot.ir import dtype as dt
-from ingot.ir.kernel import SWEEP, to_text
+from ingot.ir.aval import Aval
+from ingot.ir.graph import Builder
+from ingot.ir.kernel import SPREAD, SWEEP, to_text
+from ingot.ir.ops import elementwise as ew
+from ingot.ir.ops.reduce import sum_
+from ingot.ir.ops.shape import expand
+from ingot.ir.scope import Scope
 from ingot.passes.codegen.triton import configs
 from ingot.passes.codegen.triton.nest import POINTER
+from ingot.passes.codegen.triton.plan import plan
 from ingot.passes.decompose import decompose
 from ingot.passes.fuse import fuse
+from ingot.passes.lift_numbers import lift_numbers
 from ingot.passes.lower import lower
 from ingot.passes.one_sweep import one_sweep
 
@@ -340,3 +348,17 @@ def test_the_last_sweep_of_a_softmax_begins_at_the_end(n, monkeypatch):
     np.testing.assert_allclose(y, wide / wide.sum(1, keepdims=True), rtol=2e-6)
     texts = [one.source.text for one in configs.launches(lower(body).kernel, lower(body).symbols)]
     assert [text.count("for back_k in") for text in texts] == ([0] if n == 50 else [0, 0] if n == 2617 else [1])
+
+
+@pytest.mark.parametrize(("count", "is_one"), [("m", True), ("n", False)])
+def test_symbolic_counts(count, is_one):
+    """A mean over rows of a symbolic size divides by an input that stands for it; what divides by another number is none."""
+    scope = Scope()
+    sizes = {name: scope.size(name, now) for name, now in (("n", 5), ("m", 40))}
+    b = Builder("about_the_mean")
+    x = b.input("x", Aval(tuple(sizes.values()), dt.float32))
+    mean = ew.div(sum_(x, dim=(1,), keepdim=True), sizes[count])
+    centred = ew.sub(x, expand(mean, shape=x.shape))
+    graph = lift_numbers(b.finish([sum_(ew.mul(centred, centred), dim=(1,), keepdim=False)])).graph
+    step, = plan(graph).steps
+    assert any(i.attr == SPREAD for i in step.lowered.kernel.instructions()) == is_one
