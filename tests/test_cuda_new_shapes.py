@@ -123,6 +123,7 @@ CASES = {
     "by tables": lambda n: (lambda x: F.interpolate(x, scale_factor=2, mode="linear"), draw(1, 2, n)) if n else None,
     "transformed": lambda n: (lambda x: ingot.fft.rfft(x).abs(), draw(2, n)) if n else None,
 }
+SQUARE = ("attention", "attention with a mask", "triangle", "index in the middle", "batch of products")    # of much work
 CLOSED = ("by tables", "transformed")        # tables are kept by their sizes
 TRAINED = [n for n in CASES if n not in ("place of the largest", "counted", "filled", "transformed", "sorted")]
 
@@ -140,7 +141,7 @@ def check(case):
 @pytest.mark.parametrize("name", CASES)
 def test_any_sizes(name, cuda):
     for n in SIZES:
-        case = CASES[name](n)
+        case = CASES[name](n) if n < 200 or name not in SQUARE else None
         if case is not None:
             check(case)
 
@@ -225,7 +226,7 @@ def test_parts_of_one_memory(cuda):
 
 def test_dims_that_are_one_and_dims_that_are_not(cuda):
     """Views of one structure: of some, two dims are stepped through evenly."""
-    for n in ALIKE:
+    for n in ALIKE[:6]:
         x = draw(6, n, 5)
         there = x.to("cuda")
         for part in (slice(None), slice(0, n - 1), slice(None), slice(0, n - 2)):
@@ -283,7 +284,7 @@ def test_tables_are_bounded(monkeypatch):
     try:
         with gpu_host.NativeLedger():
             random = np.random.default_rng(SEED)
-            for _ in range(1500):
+            for _ in range(500):
                 n, m, k = (int(n) for n in random.integers(1, 5000, 3))
                 x = ingot.ones(n, m, device="cuda")
                 (x + k).sum(0), x * x[:, :1], ingot.cat([x, x])
@@ -294,7 +295,7 @@ def test_tables_are_bounded(monkeypatch):
 
 
 def test_random_lengths_are_served_by_few_lists(work):
-    """As in a loop over sentences: of 200 lengths all but the first need nothing but launches."""
+    """As in a loop over sentences: of many lengths all but the first need nothing but launches."""
     weight, bias, table = draw(8, 8).to("cuda"), draw(8).to("cuda"), draw(50, 8).to("cuda")
     random, made = np.random.default_rng(SEED), []
     for _ in range(200):
@@ -340,7 +341,7 @@ def test_where_operands_begin_and_what_they_share_are_told_apart(cuda):
 
 def test_a_view_of_new_memory_is_told_from_a_whole(cuda):
     """What a noted run gives has sizes that are numbers, also those of what it is a view of."""
-    for n in ALIKE:
+    for n in ALIKE[:6]:
         for made in (ingot.zeros(n, 4, device="cuda").to(ingot.complex64).conj(), draw(n, 4).to("cuda").sort(-1)[1],
                      draw(3, n).to("cuda").topk(2, -1)[0]):
             held = made._a

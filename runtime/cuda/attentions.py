@@ -65,7 +65,7 @@ class Shapes:
         kept = round((1.0 - p) * _WORDS)
         if kept == _WORDS:
             return              # every word is below that
-        self.draws = key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), self.device),
+        self.draws = _there(key, self.device),
         self.numbers = {"kept": kept, "share": 1.0 / (1.0 - p)}
         shifted = self.keys % attention_drops.WORDS
         self.kind = replace(self.kind, drops=attention_drops.SHIFTED if shifted else attention_drops.ALIGNED)
@@ -121,6 +121,11 @@ class Shapes:
         return -(-self.keys // tile["BN"])
 
 
+def _there(key, device) -> DeviceArray:
+    """A key of random numbers on the device."""
+    return key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
+
+
 def _spread_strides(a, shape):
     lead = len(shape) - a.ndim
     return (0,) * lead + tuple([0 if n == 1 else s for n, s in zip(a.shape, a.strides)])
@@ -160,6 +165,7 @@ def attention(inputs, params, device, into=(None, None)):
         return NotImplemented
     if not _in_tiles(q, v):
         in_steps = dropout.forward_steps if key else steps.attention
+        inputs = (*inputs[:4], *[_there(k, device) for k in key])
         return composed(in_steps, inputs, params, device) if q.size and v.size else NotImplemented
     s = Shapes(q, k, v, mask, params)
     if key:
@@ -179,7 +185,7 @@ def attention_grad(inputs, params, device, into=(None, None, None, None)):
         return NotImplemented
     if not _in_tiles(q, v):
         if key:
-            return composed(dropout.grad_steps, inputs, params, device)
+            return composed(dropout.grad_steps, (*inputs[:7], _there(key[0], device)), params, device)
         *found, gm = composed(steps.attention_grad, inputs, params, device)
         return *found, empty(device, (0,) * q.ndim, q.dtype) if gm is None else gm
     s = Shapes(q, k, v, mask, params, backward=True)

@@ -9,6 +9,8 @@ is the very thing that would be made for any of them: no result depends on which
 import threading
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...ir.aval import Aval
 from ...ir.errors import GraphError
 from ...ir.params import params_key
@@ -21,6 +23,7 @@ from .noting import thread as noting
 
 LEAST = 4                  # from which a size is a symbol
 _NEVER = 1 << 62
+_NUMBERS = frozenset((int, float, bool))
 _SIZES = "shape"           # the parameter that holds sizes, of operators that have one
 _MOST = 4096               # things that are kept in all, and
 _MOST_ALIKE = 64           # for one structure
@@ -54,12 +57,12 @@ def kind_of(call, inputs, params) -> Kind:
             if not x.is_contiguous:
                 size = x.dtype.itemsize
                 said.append(x.strides if lies_plain(x) else _pattern([s // size for s in x.strides], numbers, least))
-        elif hasattr(x, "ndim"):
-            said += "host", x.shape, x.dtype
+        elif x is None or x.__class__ in _NUMBERS:
+            said.append(x if type(x) is bool else x.__class__)
         elif x.__class__ is Aval:
             said += x.dtype, _pattern(x.shape, numbers, least), "like"
         else:
-            said.append(x if type(x) is bool else x.__class__)
+            said += "host", np.shape(x), getattr(x, "dtype", type(x))
     if _SIZES in params:
         said.append(_pattern(params[_SIZES], numbers, least))
         params = {name: x for name, x in params.items() if name != _SIZES}
