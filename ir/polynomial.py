@@ -136,8 +136,10 @@ def modulo(p, q):
 
 def atom_of(p):
     """The quotient or remainder that a polynomial is, or None."""
-    (m, c), *more = p or (((), 0),)
-    return m[0] if c == 1 and not more and len(m) == 1 and type(m[0]) is tuple else None
+    if len(p) != 1:
+        return None
+    (m, c), = p
+    return m[0] if c == 1 and len(m) == 1 and type(m[0]) is tuple else None
 
 
 def atoms(p) -> set:
