@@ -349,9 +349,14 @@ def contiguous(x: DeviceArray) -> DeviceArray:
 
 def copied(x: DeviceArray) -> DeviceArray:
     """The elements in new memory, in row-major order."""
+    return recipes.run(copied, (x,), {}, x.device, _copied)
+
+
+def _copied(call, inputs, params, device):
+    x, = inputs
     if x.is_contiguous:
         return transfer.copy_of(x)
-    made = empty(x.device, x.shape, x.dtype)
+    made = empty(device, x.shape, x.dtype)
     transfer.write(made, x)
     return made
 
