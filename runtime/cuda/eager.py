@@ -199,7 +199,7 @@ def _planned(op, inputs, params, sizes, over=None):
     if any(n.op is op and not can_fuse(n, True) for n in graph.nodes):
         return _ON_HOST
     targets = {} if over is None else {0: taken.index(over)}
-    made = DeviceGraph(graph, run_into, frozenset(range(len(outs))), frozenset(numbers), targets, sizes.names)
+    made = DeviceGraph(graph, run_into, frozenset(range(len(outs))), frozenset(numbers), targets, sizes.symbols)
     if any(type(s) is CallStep and s.node.op is op for s in made.plan.steps):       # which would come here again
         strided = any(isinstance(x, DeviceArray) and not x.is_contiguous for x in inputs)
         return _IN_ORDER if strided else _ON_HOST
@@ -220,7 +220,7 @@ def _composed(body, inputs, params, sizes):
     operands = [None if x is None else stored(b, f"x{i}", x, sizes) for i, x in enumerate(inputs)]
     outs = body(*operands, **sizes.of_params(params))
     graph = pipeline.run(b.finish([v for v in outs if v is not None]), PASSES)
-    made = DeviceGraph(graph, run_into, frozenset(range(len(graph.outputs))), names=sizes.names)
+    made = DeviceGraph(graph, run_into, frozenset(range(len(graph.outputs))), names=sizes.symbols)
     return made, tuple([v is not None for v in outs])
 
 

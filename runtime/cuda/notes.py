@@ -23,11 +23,13 @@ class Notes:
     """The list of one run on memory of ours, as it grows. Places are numbered: the operands, then memory in the order in which
     it was taken.
 
+    symbolic  whether sizes are symbols
     asked     what the driver was asked, and `listed` what of it the list has
     odd       whether something happened that no list can repeat
     """
 
-    def __init__(self, arrays):
+    def __init__(self, arrays, symbolic=False):
+        self.symbolic = symbolic
         self.steps: list = []
         self.asked = self.listed = 0
         self.odd = False

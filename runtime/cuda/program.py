@@ -64,7 +64,7 @@ class DeviceGraph:
         self.steps = [self._step(s) for s in self.plan.steps]
         self.parts = {v: (p.join, p.join.shape, tuple(p.cuts), tuple(p.operators)) for v, p in self.plan.parts.items()}
         self.seen: dict = {}                            # of views and fills with symbols: (parameters, shape) in numbers
-        self.names, self.last = names, ((), self)       # the numbers that it was bound to last, and what that gave
+        self.names, self.last = names, (None, self)     # the numbers that it was bound to last, and what that gave
         if names:
             self._bind_to(names, lifted)
         else:
@@ -79,6 +79,8 @@ class DeviceGraph:
 
     def at(self, values) -> "DeviceGraph":
         """The graph for sizes of these values."""
+        if not self.names:
+            return self
         last, plain = self.last, not any(map(is_symbol, values))
         if plain and last[0] == values:
             return last[1]

@@ -2,9 +2,9 @@
 
 Which kernels an operator launches, on which places in memory, follows from the layouts of its operands, its parameters and
 the switches that are set. Working that out (plans, tiles, copies of operands that lie unfit) takes longer than the launches: a
-run of each kind of call is noted (`notes.py`). Calls that differ in sizes and strides alone are a family: its runs are noted
-with symbols for these (`structures.py`), and whatever is decided by them on the way is a condition. A list is bound to the
-numbers of any call that meets its conditions; what comes later with the same numbers repeats the bound list.
+run of each kind of call is noted (`notes.py`). Calls that differ in sizes and strides alone are a family: once there are such,
+its runs are noted with symbols for these (`structures.py`), and whatever is decided by them on the way is a condition. A list
+is bound to the numbers of any call that meets its conditions; what comes later with the same numbers repeats the bound list.
 
 A run counts only if the list holds all that the driver was asked: one that waits, reads values or uploads something is
 never repeated, nor is one on memory that is neither an operand's nor its own (but for the words of `checks.py`, and tables that
@@ -40,14 +40,15 @@ class _Family:
 
     lists   those that were noted with symbols
     runs    how many runs there were without a list
+    first   the numbers of the first one, and `varies` whether others came
     open    whether more may be noted so
     """
 
-    __slots__ = ("lists", "open", "runs")
+    __slots__ = ("first", "lists", "open", "runs", "varies")
 
-    def __init__(self):
+    def __init__(self, first):
         self.lists: tuple = ()
-        self.runs, self.open = 0, True
+        self.runs, self.first, self.varies, self.open = 0, first, False, True
 
 
 def run(op, inputs, params, device, work, pure=True):
@@ -108,18 +109,19 @@ def _new(key, known, arrays, numbers, shared, call):
     if family is None:
         if len(_families) >= _MOST:
             _families.clear()
-        family = _families[of_all] = _Family()
+        family = _families[of_all] = _Family(values)
     for one in family.lists:
         if one.holds(*values) and one.switches == switches():
             recipe = one.bind(values, device, _starts(arrays))
             _remember(key, recipe if known else 1)      # (what never comes again is not worth keeping)
             return recipe(arrays, device)
     family.runs += 1
+    family.varies = family.varies or values != family.first
     if known <= _LAST:
         _remember(key, known + 1)
     if family.runs <= _FIRST or not all([type(a.memory) in OURS for a in arrays]):  # noqa: C419  (quicker)
         return work(op, inputs, params, device)
-    if family.open:
+    if family.open and family.varies:
         return _noted_for_all(family, kind.numbers, shared, arrays, call)
     return _noted(key, arrays, call) if 0 < known <= _LAST else work(op, inputs, params, device)
 
@@ -187,7 +189,7 @@ def _noted_for_all(family, numbers, shared, arrays, call):
     stand_ins = [sizes.of_array(a, offset) for a, offset in zip(arrays, offsets)]
     places = iter(stand_ins)
     given = [next(places) if x.__class__ is DeviceArray else sizes.of_aval(x) for x in inputs]
-    notes = Notes(stand_ins)
+    notes = Notes(stand_ins, symbolic=True)
     try:
         found = _run_noted(notes, work, op, tuple(given), sizes.of_params(params), device)
         noted = notes.list(found)

@@ -70,7 +70,7 @@ def _graph(call, args, params, sizes) -> DeviceGraph | None:
         return None
     graph = pipeline.run(b.finish(outs), eager.PASSES)
     numbers = frozenset([n for n, x in enumerate(filter(_is_read, args)) if x.__class__ in _NUMBERS])
-    return DeviceGraph(graph, eager.run_into, frozenset(range(len(outs))), numbers, names=sizes.names)
+    return DeviceGraph(graph, eager.run_into, frozenset(range(len(outs))), numbers, names=sizes.symbols)
 
 
 def _operand(b, name, x, kind, sizes):

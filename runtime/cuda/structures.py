@@ -1,9 +1,10 @@
 """What is kept for calls of one structure, whatever their sizes.
 
-Sizes and strides of a call's arrays are symbols (`ir/symbolic.py`) while something is made for it, but for the small ones, on
-which broadcasting and the choice of lanes depend; equal numbers are one symbol. Whatever is decided on the way, also by what
-only judges, is noted by their scope. So what was made is good for all calls of the structure that meet these conditions, and it
-is the very thing that would be made for any of them: no result depends on which shape came first.
+What is made for the first call of a structure is for its sizes alone, as most programs have no others: that takes half the time.
+When others come, sizes and strides of a call's arrays are symbols (`ir/symbolic.py`) while something is made for it, but for
+the small ones, on which broadcasting and the choice of lanes depend; equal numbers are one symbol. Whatever is decided on the
+way, also by what only judges, is noted by their scope. So what was made is good for all calls of the structure that meet these
+conditions, and does what would be done for any of them: no result depends on which shape came first.
 """
 
 import threading
@@ -48,7 +49,8 @@ class Kind(NamedTuple):
 
 def kind_of(call, inputs, params) -> Kind:
     """The kind of a call. Who looks on reads sizes off values: for that, each is as it is."""
-    numbers: Any = {} if noting.notes is None else _Symbols()
+    symbolic = _has_symbols()
+    numbers: Any = {} if not symbolic else _Symbols()
     least = LEAST if not program.OBSERVERS else _NEVER
     said: list = [call]
     for x in inputs:
@@ -67,10 +69,16 @@ def kind_of(call, inputs, params) -> Kind:
         said.append(_pattern(params[_SIZES], numbers, least))
         params = {name: x for name, x in params.items() if name != _SIZES}
     if params:
-        if noting.notes is not None and has_symbols(tuple(params.values())):
+        if symbolic and has_symbols(tuple(params.values())):
             raise TypeError("a parameter that is no shape may be no symbol: it is a part of what is made")
         said.append(params_key(params))
-    return Kind(tuple(said), tuple(numbers.values() if noting.notes is not None else numbers))
+    return Kind(tuple(said), tuple(numbers.values() if symbolic else numbers))
+
+
+def _has_symbols() -> bool:
+    """Whether this thread notes what it asks for with symbols for sizes."""
+    notes = noting.notes
+    return notes is not None and notes.symbolic
 
 
 def _pattern(sizes, numbers, least) -> tuple:
@@ -99,14 +107,17 @@ def lies_plain(x: DeviceArray) -> bool:
 
 
 class Sizes:
-    """Symbols for the numbers of a call, and for how far arrays of one memory lie from each other."""
+    """Symbols for the numbers of a call, and for how far arrays of one memory lie from each other; or no symbols (`fixed`)."""
 
-    def __init__(self, numbers, apart=()):
+    def __init__(self, numbers, apart=(), fixed=False):
         self.scope = Scope(least=LEAST, judges=True)
         self.scope.is_inner, self.scope.exact = True, {}
         self._symbols = {n: self.scope.size(f"n{i}", n) for i, n in enumerate(numbers)}
         self.apart = [self.scope.count(f"d{i}", n) for i, n in enumerate(apart)]
-        self.names = tuple(self.scope.hints)
+        self.names, self.symbols = tuple(self.scope.hints), tuple(self.scope.hints)
+        if fixed:
+            self.scope.conditions = {f"{name} == {n}": None for name, n in self.scope.hints.items()}
+            self._symbols, self.symbols = {}, ()
 
     def of(self, sizes) -> tuple:
         """Sizes or strides with symbols for numbers."""
@@ -135,10 +146,11 @@ class Sizes:
 
 
 class _Kept(NamedTuple):
-    """What was made, and the condition under which it is good."""
+    """What was made, the condition under which it is good, and whether it is for certain sizes alone."""
 
     holds: Any
     made: Any
+    fixed: bool
 
 
 _made: dict = {}           # structure -> [_Kept]
@@ -147,16 +159,17 @@ _count = 0
 
 def kept(kind: Kind, make):
     """What `make(sizes)` gave for a call of this kind, or gives now."""
-    numbers = kind.numbers
-    for holds, made in _made.get(kind.structure, ()):
-        if holds(*numbers):
+    numbers, symbolic = kind.numbers, _has_symbols()
+    alike = _made.get(kind.structure, ())
+    for holds, made, fixed in alike:
+        if not (fixed and symbolic) and holds(*numbers):
             return made
-    return _make(kind, make)
+    return _make(kind, make, not (alike or symbolic))
 
 
-def _make(kind, make):
+def _make(kind, make, fixed):
     global _count
-    sizes = Sizes(tuple(map(hint, kind.numbers)))
+    sizes = Sizes(tuple(map(hint, kind.numbers)), fixed=fixed)
     made = make(sizes)
     holds = condition_check(sizes.scope.conditions, sizes.names)
     sizes.end()
@@ -165,7 +178,7 @@ def _make(kind, make):
             _made.clear()
             _count = 0
         alike = _made.setdefault(kind.structure, ())
-        _made[kind.structure] = (*alike[1 - _MOST_ALIKE:], _Kept(holds, made))
+        _made[kind.structure] = (*alike[1 - _MOST_ALIKE:], _Kept(holds, made, fixed))
         _count += 1
     return made
 
