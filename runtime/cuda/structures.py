@@ -1,6 +1,6 @@
 """What is kept for calls of one structure, whatever their sizes.
 
-What is made for the first call of a structure is for its sizes alone, as most programs have no others: that takes half the time.
+What is made for the first call of a structure is for its sizes alone, as most programs have no others: that takes half as long.
 When others come, sizes and strides of a call's arrays are symbols (`ir/symbolic.py`) while something is made for it, but for
 the small ones, on which broadcasting and the choice of lanes depend; equal numbers are one symbol. Whatever is decided on the
 way, also by what only judges, is noted by their scope. So what was made is good for all calls of the structure that meet these
