@@ -6,13 +6,19 @@ import types
 import ml_dtypes
 import numpy as np
 
+from ingot.tools.ptx import Fault
+
 INSTALLED = "site-packages/"     # traces do not watch code of installed packages, which a driver is
 
 
 def as_installed(namespace):
     """Makes the functions and classes of a module look like code of an installed package."""
     for found in list(namespace.values()):
-        if isinstance(found, types.FunctionType) and found.__module__ == namespace["__name__"]:
+        if isinstance(found, dict):
+            for x in found.values():
+                if isinstance(x, types.FunctionType) and x.__module__ == namespace["__name__"]:
+                    relabelled(x)
+        elif isinstance(found, types.FunctionType) and found.__module__ == namespace["__name__"]:
             relabelled(found)
         elif isinstance(found, type) and found.__module__ == namespace["__name__"]:
             for x in vars(found).values():
@@ -31,10 +37,6 @@ def relabelled(function):
 def _code_of_package(code):
     inner = tuple([_code_of_package(c) if isinstance(c, types.CodeType) else c for c in code.co_consts])
     return code.replace(co_filename=INSTALLED + "mock_cuda.py", co_consts=inner)
-
-
-class Fault(AssertionError):
-    """What a GPU would have done silently."""
 
 
 DTYPES = {"int1": np.bool_, "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64, "uint8": np.uint8,

@@ -169,6 +169,8 @@ class Language:
             raise Fault(f"tl.dot of {a.shape} and {b.shape}: sizes are at least 16")
         if a.dtype == np.float32 and input_precision is None:
             raise Fault("tl.dot of float32 states its precision")
+        if input_precision == "tf32":
+            a, b = (Tile((x.a.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)) for x in (a, b))
         wide = np.float64 if a.dtype == np.float64 else np.float32
         if acc is not None and acc.dtype != wide:
             raise Fault(f"tl.dot of {a.dtype} onto {acc.dtype}")
