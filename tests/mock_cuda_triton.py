@@ -105,13 +105,29 @@ class Language:
             raise Fault("tl.umulhi of other than uint32")
         return Tile((a.astype(np.uint64) * b.astype(np.uint64) >> np.uint64(32)).astype(np.uint32))
 
+    class PropagateNan:
+        ALL = "all"
+
     @staticmethod
-    def minimum(a, b):
+    def minimum(a, b, propagate_nan=None):
+        if propagate_nan is not None:
+            return Language._ordered(a, b, np.minimum, np.bitwise_or)
         return Tile(np.minimum(*a._other(b, "minimum"))) if isinstance(a, Tile) else Tile(np.minimum(*b._other(a, "minimum")))
 
     @staticmethod
-    def maximum(a, b):
+    def maximum(a, b, propagate_nan=None):
+        if propagate_nan is not None:
+            return Language._ordered(a, b, np.maximum, np.bitwise_and)
         return Tile(np.maximum(*a._other(b, "maximum"))) if isinstance(a, Tile) else Tile(np.maximum(*b._other(a, "maximum")))
+
+    @staticmethod
+    def _ordered(a, b, pick, of_zeros):
+        """The extreme of two floats, of which nan is the most extreme and -0 lies below 0."""
+        if a.dtype != b.dtype or a.dtype not in (np.float32, np.float16, ml_dtypes.bfloat16):
+            raise Fault(f"no instruction for {a.dtype} and {b.dtype}")
+        bits = f"i{a.dtype.itemsize}"
+        alike = of_zeros(a.a.view(bits), b.a.view(bits)).view(a.dtype)
+        return Tile(np.where((a.a == 0) & (b.a == 0), alike, pick(a.a, b.a)))
 
     @staticmethod
     def max(x, axis=None):

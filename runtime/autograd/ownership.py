@@ -14,8 +14,8 @@ kernels = lazy(__package__, "..cpu.kernels")
 
 
 def add_to(total, g):
-    """Adds an array to another one of its shape, in place; gives that one."""
-    if total.size < LARGE or total.dtype.char not in FLOAT_CHARS or total.dtype != g.dtype:
+    """Adds an array to another one of its shape, in place; gives that one. Both lie on one device."""
+    if total.__class__ is not np.ndarray or total.size < LARGE or total.dtype.char not in FLOAT_CHARS or total.dtype != g.dtype:
         return np.add(total, g, total)
     kind = BY_NP[total.dtype]
     return kernels.binary("add", kind)(total, g, out=total)

@@ -203,10 +203,10 @@ def _convert(i):
     parts = [p for p in i.parts[1:] if p not in ("ftz", "relu")]
     to, start = parts[-2], parts[-1]
     how = parts[:-2]
-    if to in _PAIRS or to in ("e4m3x2", "e5m2x2"):
-        return _convert_pair(to, TYPES[start])
     if start in ("e4m3x2", "e5m2x2"):
-        return _from_pair(to, start)
+        return _from_pair(start)
+    if to in _PAIRS or to in ("e4m3x2", "e5m2x2"):
+        return _convert_pair(to, start)
     d, s = TYPES[to], TYPES[start]
     if to == "tf32":
         return np.uint32, (np.float32,), _as_tf32
@@ -251,8 +251,13 @@ def _as_tf32(a):
     return np.where(np.isfinite(a), bits + np.uint32(1 << 12) & np.uint32(0xFFFFE000), bits)
 
 
-def _convert_pair(to, s):
-    """The first operand is the upper half."""
+def _convert_pair(to, start):
+    """Of two numbers, the first of which becomes the upper half, or of a pair of float16s."""
+    if start == "f16x2":
+        _, (s, _), convert = _convert_pair(to, "f16")
+        halves = lambda a: [np.asarray(a >> np.uint32(k) & np.uint32(0xFFFF)).astype(np.uint16).view(s) for k in (16, 0)]  # noqa
+        return np.uint16, (np.uint32,), lambda a: convert(*halves(a))
+    s = TYPES[start]
     d, unit = (_PAIRS[to], np.uint16) if to in _PAIRS else (TYPES[to[:4]], np.uint8)
     out = np.uint32 if unit is np.uint16 else np.uint16
     limit = None if to in _PAIRS else float(ml_dtypes.finfo(d).max)
@@ -265,7 +270,7 @@ def _convert_pair(to, s):
     return out, (s, s), apply
 
 
-def _from_pair(to, start):
+def _from_pair(start):
     """Two numbers of a byte each as two float16s."""
     d = TYPES[start[:4]]
 

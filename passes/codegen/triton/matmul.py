@@ -118,7 +118,9 @@ def {name}({heading}):
 # must bring for a multiply-add; a depth of 16 is what registers hold, since such a dot loads its operands' whole depth at once.
 EXACT = ((128, 128, 16, 8, 2), (128, 64, 16, 4, 2), (64, 128, 16, 4, 2), (64, 64, 16, 4, 3))
 SMALL = (32, 32, 32, 4, 2)
+EXACT_COSTS = {128 * 128: 1.3, 128 * 64: 1.5, 64 * 64: 1.9, 32 * 32: 3.4}      # cycles for one of arithmetic, by size of a tile
 WAVE = 132          # programs from which all multiprocessors of a large chip have work
+HOPPER = 90
 HOPPER_SHARED = 200 << 10     # bytes that a block may share: more than this from sm_90 on
 
 
@@ -128,8 +130,12 @@ def _exact(dtype, m, n, batch) -> list:
         size = 64 if min(m, n) >= 64 else 32
         return [Tiles(size, size, 16, 4 if size == 32 else 8, 2)]
     fit = [Tiles(*t) for t in EXACT if t[0] <= power_of_two(m) and t[1] <= power_of_two(n)]
-    first = next((t for t in fit if -(-m // t.m) * -(-n // t.n) * batch >= WAVE), fit[-1] if fit else Tiles(*SMALL))
-    return list(dict.fromkeys([first, *fit, Tiles(*SMALL)]))
+    fit.append(Tiles(*SMALL))
+
+    def waves(t):
+        return -(-(-(-m // t.m) * -(-n // t.n) * batch) // WAVE) * t.m * t.n * EXACT_COSTS[t.m * t.n]
+
+    return sorted(fit, key=waves)
 
 
 def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, batch: int = 1, loaded=()) -> Tiles:
@@ -177,6 +183,28 @@ def is_cut(dtype, m: int, n: int, k: int) -> bool:
     tile = tiles(dtype, m, n, k, on_cores, HOPPER_SHARED)
     alone = 2 * tile.m * tile.n * k / (RATES[dtype.itemsize] if on_cores else EXACT_RATE)
     return alone > WORTH_A_LAUNCH * LAUNCH and parts(tile, dtype.itemsize, on_cores, (m, n, k), PROCESSORS) > 1
+
+
+# Of a factor whose tiles want its other dim contiguous: the seconds that this costs for each multiplication of the product. Sums
+# without tensor cores read columns of the second factor from shared memory, where rows of neighbouring columns, if they lie
+# along the depth, begin in the same banks: seven cycles for one. Warp groups take 32-bit factors along the depth alone, so
+# others are gathered element by element.
+CROSSED_EXACT, CROSSED_GATHERED = 1.2e-13, 1.2e-14
+
+
+def best_order(letter: str, dtype, precision: str, arch: int) -> tuple:
+    """(which of the last two dims of a factor had better be contiguous, what it costs if the other one is): (-1 or -2, seconds
+    for each multiplication); (0, 0.0) where either will do."""
+    if dtype is dt.float32 and precision == "ieee":
+        return (-1, CROSSED_EXACT) if letter == "y" else (0, 0.0)
+    if dtype is dt.float32 and arch >= HOPPER:
+        return (-1 if letter == "x" else -2), CROSSED_GATHERED
+    return 0, 0.0
+
+
+def is_worth_turning(seconds: float, m: int, n: int, k: int, batch: int, elements: int) -> bool:
+    """Whether a factor of so many elements had better be copied into the best order before a product."""
+    return seconds * m * n * k * batch > 8 * elements / BANDWIDTH + LAUNCH
 
 
 def _deep(dtype) -> int:

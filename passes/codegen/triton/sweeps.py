@@ -401,7 +401,10 @@ def goes_back(kernel, stage) -> bool:
 
 
 def combine_text(name: str, fold: Fold) -> str:
-    """A function of two states, as text."""
+    """A function of two states, as text. Lanes exchange states and fold them in either order, so that must not matter: of two
+    zeros the larger is the positive one, as in the chip's own instruction, where the scalar functions take the second."""
+    if fold.kind in ("max", "min") and fold.dtype.is_floating_point:
+        return _extreme(name, f"{fold.kind}imum", fold.dtype)
     text = Text()
     s = TritonBuilder(text)
     a, b = (tuple(s.wrap(d, f"{letter}{n}") for n, d in enumerate(fold.dtypes)) for letter in "ab")
@@ -409,6 +412,18 @@ def combine_text(name: str, fold: Fold) -> str:
     text.put(f"return {', '.join(v.ref for v in out)}")
     given = ", ".join(_names(a + b))
     return f"def {name}({given}):\n" + "\n".join(text.lines) + "\n"
+
+
+def _extreme(name: str, function: str, dtype) -> str:
+    """The larger or smaller of two floats; chips have no instruction for float64 that minds what is no number."""
+    if dtype is not dt.float64:
+        return f"def {name}(a0, b0):\n    return tl.{function}(a0, b0, propagate_nan=tl.PropagateNan.ALL)\n"
+    sign, first = ("|", "<") if function == "minimum" else ("&", ">")
+    return f"""def {name}(a0, b0):
+    alike = (a0.to(tl.int64, bitcast=True) {sign} b0.to(tl.int64, bitcast=True)).to(tl.float64, bitcast=True)
+    ordered = tl.where(a0 == b0, alike, tl.where(a0 {first} b0, a0, b0))
+    return tl.where(a0 != a0, a0, tl.where(b0 != b0, b0, ordered))
+"""
 
 
 def _names(values: Iterable) -> list:
