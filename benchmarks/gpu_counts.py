@@ -1,5 +1,6 @@
 """What the kernels of a training step ask of a GPU's multiprocessors, without one: some programs of each run as PTX, and their
-instructions, sectors of memory, waits for shared memory and tensor operations are counted. `python -m benchmarks.gpu_counts NAME`
+instructions, sectors of memory, waits for shared memory and tensor operations are counted.
+`python -m benchmarks.gpu_counts name ...`
 
 `gpu_ledger` says how long memory and arithmetic of a step take at least; this says where something else takes longer.
 """
@@ -59,8 +60,10 @@ class Launches(Ledger):
 
 def times(counts: ptx.Counts, chip: Chip = H100) -> dict:
     """Seconds that each part of the chip is busy."""
-    return {"issue": counts.issued / chip.issued, "special": counts.instructions.get("special", 0) / chip.special,
-            "cache": counts.sectors * 32 / chip.cache, "shared": counts.waves / chip.shared, "tensor": counts.flops / chip.tensor}
+    special = counts.instructions.get("special", 0)
+    return {"issue": counts.issued / chip.issued, "special": special / chip.special,
+            "cache": counts.sectors * ptx.SECTOR / chip.cache, "shared": counts.waves / chip.shared,
+            "tensor": counts.flops / chip.tensor}
 
 
 def counted(variant, grid, parameters) -> ptx.Counts:
@@ -71,22 +74,23 @@ def counted(variant, grid, parameters) -> ptx.Counts:
 
 def table(rows, found, most) -> str:
     """The kinds of steps whose kernels take longest beyond their floor first."""
-    lines = ["us beyond the floor, times, floor of one, us of: " + ", ".join(times(ptx.Counts())) + "; sectors needed of touched"]
+    units = ", ".join(times(ptx.Counts()))
+    lines = [f"us beyond the floor, times, floor of one, us of: {units}; sectors needed of those touched"]
     alike: dict = {}
     for r in rows:
         alike.setdefault(r, []).append(r)
     shown = []
     for r, same in alike.items():
-        parts = [times(found[name]) for name, _ in r.kernels if name in found]
-        if parts:
-            busy = {name: sum(p[name] for p in parts) for name in parts[0]}
-            shown.append((len(same) * (max(busy.values()) - r.floor(CHIP)), len(same), busy, r))
-    for beyond, times_, busy, r in sorted(shown, key=lambda x: -x[0])[:most]:
-        of = [found[name] for name, _ in r.kernels if name in found]
-        share = sum(c.needed for c in of) / max(1, sum(c.sectors for c in of))
-        parts = " ".join(f"{1e6 * t:7.1f}" for t in busy.values())
-        lines.append(f"{1e6 * beyond:8.1f} {times_:4} x {1e6 * r.floor(CHIP):7.1f} |{parts} | {share:4.2f}  {r.kind} {r.shapes}: "
-                     + ", ".join(f"{name.split()[0]}[{'x'.join(map(str, grid))}]" for name, grid in r.kernels[:3]))
+        counts = [found[name] for name, _ in r.kernels if name in found]
+        if counts:
+            busy = [sum(t) for t in zip(*[times(c).values() for c in counts])]
+            shown.append((len(same) * (max(busy) - r.floor(CHIP)), len(same), busy, counts, r))
+    for beyond, often, busy, counts, r in sorted(shown, key=lambda x: -x[0])[:most]:
+        share = sum(c.needed for c in counts) / max(1, sum(c.sectors for c in counts))
+        parts = " ".join(f"{1e6 * t:7.1f}" for t in busy)
+        kernels = ", ".join(f"{name.split()[0]}[{'x'.join(map(str, grid))}]" for name, grid in r.kernels[:3])
+        lines.append(f"{1e6 * beyond:8.1f} {often:4} x {1e6 * r.floor(CHIP):7.1f} |{parts} | {share:4.2f}  "
+                     f"{r.kind} {r.shapes}: {kernels}")
     return "\n".join(lines)
 
 

@@ -5,8 +5,8 @@ may, kernels run on numpy through `mock_cuda_triton`.
 
 Work is put off until something waits for it (or `cuda.run_some(random)` is called), so code that does not wait where it must
 shows. Every address that is read or written must lie in memory that was allocated and not freed. A "cubin" is the JSON of
-what a kernel was compiled from; `installed()` puts a compiler in place that writes such. With `pytest --ptx 90` it is what Triton
-made of it for that chip.
+what a kernel was compiled from; `installed()` puts a compiler in place that writes such. With `pytest --ptx 90` it is what
+Triton made of that for that chip.
 """
 
 import contextlib
@@ -49,10 +49,8 @@ REAL_CACHE, REAL_LOAD = compiler.cache, compiler._load
 
 
 def build(variant) -> compiler.Binary:
-    """What stands for machine code: the JSON of a variant, with the parameter layout that Triton gives. With `compiles`, PTX."""
-    if compiles:
-        return _with_ptx(variant)
-    return _stand_in(variant)
+    """What stands for machine code."""
+    return _with_ptx(variant) if compiles else _stand_in(variant)
 
 
 def _with_ptx(variant) -> compiler.Binary:
@@ -68,6 +66,7 @@ def _with_ptx(variant) -> compiler.Binary:
 
 
 def _stand_in(variant) -> compiler.Binary:
+    """The JSON of a variant, with the parameter layout that Triton gives."""
     kinds = [t for t in variant.signature().values() if t != "constexpr"]
     code = b"\x7fELF" + json.dumps({"name": variant.source.name, "text": variant.source.text, "kinds": kinds,
                                     "constants": dict(variant.constants), "wide": variant.wide,

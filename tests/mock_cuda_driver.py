@@ -53,7 +53,7 @@ class MockDriver:
         self.random = random.Random(seed)
         self.thread = Thread()
         self.blocks: dict[int, tuple] = {}         # address -> (device, array)
-        self.handed: list[tuple] = []              # (address, bytes) of what the allocator gave out, while nothing else lies there
+        self.handed: list[tuple] = []              # (address, bytes) of what the allocator gave out last
         self.pinned: dict[int, np.ndarray] = {}
         self.defaults = [Stream(i) for i in range(devices)]
         self.streams, self.spare = {}, []

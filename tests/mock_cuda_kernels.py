@@ -1,5 +1,5 @@
-"""Kernels of the mock driver: their source runs on numpy through `mock_cuda_triton`, or, where it was compiled, what Triton made
-of it through `tools.ptx`.
+"""Kernels of the mock driver: their source runs on numpy through `mock_cuda_triton`, or, where it was compiled, what Triton
+made of it through `tools.ptx`.
 """
 
 import ctypes
@@ -24,7 +24,8 @@ def run(driver, kernel, grid, values, arrays, device):
     """Runs a kernel of a device. Pointers become places in arrays: `arrays` holds (address, bytes) of each that is meant."""
     given: list = []
     for kind, value, array in zip(kernel["kinds"], values, arrays):
-        given.append(_numbers(driver, kind, value, array, device, kernel["name"]) if array else (kind.replace("fp", "f"), value))
+        number = kind.replace("fp", "f"), value
+        given.append(_numbers(driver, kind, value, array, device, kernel["name"]) if array else number)
     if "ptx" in kernel:
         ptx.launch(kernel["ptx"], grid, kernel["threads"], kernel["shared"], struct.pack(kernel["layout"], *values, 0, 0),
                    {array[0]: numbers.view(np.uint8) for (numbers, _), array in zip(given, arrays) if array})
@@ -61,5 +62,5 @@ _PARAMETER.update({"*" + k: ctypes.c_uint64 for k in _NAMES})
 
 
 mock_cuda_tiles.as_installed(globals())
-for _module in (ptx.text, ptx.operations, ptx.memory, ptx.warps, ptx.machine):
+for _module in (ptx.text, ptx.operations, ptx.memory, ptx.warps, ptx.instructions, ptx.machine):
     mock_cuda_tiles.as_installed(vars(_module))

@@ -4,8 +4,8 @@
     counts = counted(ptx, grid, threads, shared, parameters, programs)
 """
 
-from .counts import Counts, counted
+from .counts import SECTOR, Counts, counted
 from .faults import Fault
 from .machine import launch
 
-__all__ = ["Counts", "Fault", "counted", "launch"]
+__all__ = ["SECTOR", "Counts", "Fault", "counted", "launch"]

@@ -1,5 +1,5 @@
-"""What a kernel asks of a multiprocessor, counted as some of its programs run on memory that holds zeros: instructions, how many
-sectors of 32 bytes its loads and stores touch, how often banks of shared memory make a warp wait, operations of tensor cores.
+"""What a kernel asks of a multiprocessor, counted as some of its programs run on memory that holds zeros: instructions, sectors
+of 32 bytes that its loads and stores touch, cycles of shared memory (whose banks make warps wait), operations of tensor cores.
 
 These are instructions of PTX: the assembler gives several for a division or a root, and one for some pairs.
 """
@@ -10,12 +10,13 @@ import numpy as np
 
 from .machine import TOGETHER, Machine, entry_of, programs_of
 
-__all__ = ["Counts", "counted"]
+__all__ = ["SECTOR", "Counts", "counted"]
 
 SECTOR = 32             # bytes that memory is read and written by
 BANKS = 32              # of 4 bytes each
-_KINDS = {"global": ("ld.global", "st.global", "cp.async", "atom", "red"), "shared": ("ld.shared", "st.shared", "ldmatrix", "stmatrix"),
-          "tensor": ("mma", "wgmma.mma"), "special": ("ex2", "lg2", "sin", "cos", "rsqrt", "rcp", "tanh", "sqrt", "div"),
+_KINDS = {"global": ("ld.global", "st.global", "cp.async", "atom", "red"),
+          "shared": ("ld.shared", "st.shared", "ldmatrix", "stmatrix"), "tensor": ("mma", "wgmma.mma"),
+          "special": ("ex2", "lg2", "sin", "cos", "rsqrt", "rcp", "tanh", "sqrt", "div"),
           "exchange": ("shfl", "redux", "vote"), "barrier": ("bar",)}
 
 
@@ -79,7 +80,7 @@ class _Watch:
 
 
 def _waves(addresses, size, warps) -> int:
-    """Cycles of shared memory: lanes that ask for other words of one bank wait. Eight lanes of 16 bytes go at a time, 16 of 8."""
+    """Cycles of shared memory: lanes that ask for other words of one bank wait. As many go at a time as 128 bytes hold."""
     lanes = max(1, 4 * BANKS // max(size, 4))
     order = np.arange(len(addresses)) % 32 // lanes
     group = warps.astype(np.int64) * 8 + order

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 
 from ingot.passes.codegen.scalars.numpy_builder import fma32, fma64
+
 from .faults import Fault
 
 __all__ = ["OPERATIONS", "TYPES", "Fault"]
@@ -47,8 +48,8 @@ def _same(function, operands):
     def made(i):
         if i.parts[-1] in _PAIRS:
             def both(*given):
-                low, high = (np.asarray(function(i, *x), x[0].dtype).view(np.uint16).astype(np.uint32) for x in _halves(i, given))
-                return low | high << np.uint32(16)
+                low, high = (np.asarray(function(i, *x), x[0].dtype).view(np.uint16) for x in _halves(i, given))
+                return low.astype(np.uint32) | high.astype(np.uint32) << np.uint32(16)
 
             return np.uint32, (np.uint32,) * operands, both
         d = _kind(i)
@@ -172,7 +173,7 @@ def _compared(how, a, b):
 
 
 def _compare(i):
-    """setp.lt.s32 p, a, b; setp.lt.and.s32 p, a, b, q; setp.lt.s32 p|not_p, a, b; of pairs, p of the lower and q of the upper."""
+    """setp.lt.s32 p, a, b; setp.lt.and.s32 p, a, b, q; setp.lt.s32 p|not_p, a, b; of pairs p|q, of the lower and the upper."""
     how, two = i.parts[1], "|" in i.operands[0]
     if i.parts[-1] in _PAIRS:
         return np.bool_, (np.uint32, np.uint32), lambda *given: tuple([_compared(how, *x) for x in _halves(i, given)])
@@ -206,7 +207,7 @@ def _convert(i):
     if start in ("e4m3x2", "e5m2x2"):
         return _from_pair(start)
     if to in _PAIRS or to in ("e4m3x2", "e5m2x2"):
-        return _convert_pair(to, start)
+        return _convert_pair(i, to, start)
     d, s = TYPES[to], TYPES[start]
     if to == "tf32":
         return np.uint32, (np.float32,), _as_tf32
@@ -251,12 +252,11 @@ def _as_tf32(a):
     return np.where(np.isfinite(a), bits + np.uint32(1 << 12) & np.uint32(0xFFFFE000), bits)
 
 
-def _convert_pair(to, start):
+def _convert_pair(i, to, start):
     """Of two numbers, the first of which becomes the upper half, or of a pair of float16s."""
     if start == "f16x2":
-        _, (s, _), convert = _convert_pair(to, "f16")
-        halves = lambda a: [np.asarray(a >> np.uint32(k) & np.uint32(0xFFFF)).astype(np.uint16).view(s) for k in (16, 0)]  # noqa
-        return np.uint16, (np.uint32,), lambda a: convert(*halves(a))
+        _, _, convert = _convert_pair(i, to, "f16")
+        return np.uint16, (np.uint32,), lambda a: convert(*[x for x, in _halves(i, [a])][::-1])
     s = TYPES[start]
     d, unit = (_PAIRS[to], np.uint16) if to in _PAIRS else (TYPES[to[:4]], np.uint8)
     out = np.uint32 if unit is np.uint16 else np.uint16

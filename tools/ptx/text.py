@@ -5,8 +5,7 @@ from dataclasses import dataclass
 
 __all__ = ["Entry", "Instruction", "parse"]
 
-_WIDTHS = {"pred": 1, "b8": 8, "b16": 16, "b32": 32, "b64": 64, "f16": 16, "f32": 32, "f64": 64, "u16": 16, "s16": 16, "u32": 32,
-           "s32": 32, "u64": 64, "s64": 64}
+_WIDTHS = {"pred": 1, "b8": 8} | {f"{letter}{bits}": bits for letter in "bfus" for bits in (16, 32, 64)}
 _NO_STATEMENT = (".loc", ".file", ".pragma", ".version", ".target", ".address_size")
 
 

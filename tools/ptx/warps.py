@@ -247,7 +247,7 @@ def _wgmma(entry, i):
             raise Fault(f"the PTX machine does not know {i.name}")
 
         return unknown
-    rows, columns, depth = _shape(i)
+    _, columns, depth = _shape(i)
     out, left, right = i.parts[-3:]
     target, a, b, scale, *rest = i.operands
     signs, turned = rest[:2], [int(x) for x in rest[2:]] + [0, 0]

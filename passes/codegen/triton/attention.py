@@ -342,7 +342,8 @@ def key_grad(kind: Kind) -> Source:
     narrow, stays = TYPE[kind.dtype], kind.dropped("p", shared=False)
 
     def body(masked):
-        query, up = (("q", "group * L", "i", "L", "BE", "E", False, masked), ("g", "group * L", "i", "L", "BV", "V", False, masked))
+        query = "q", "group * L", "i", "L", "BE", "E", False, masked
+        up = "g", "group * L", "i", "L", "BV", "V", False, masked
         whole = [f"query = {kind.rows(*query)}", f"up = {kind.rows(*up)}"] if kind.depths else []
         return ["from_i = start", "i = (from_i + tl.arange(0, BM)).to(INDEX)", *whole,
                 *kind.loaded("query", *query), *kind.loaded("up", *up),

@@ -185,10 +185,10 @@ def is_cut(dtype, m: int, n: int, k: int) -> bool:
     return alone > WORTH_A_LAUNCH * LAUNCH and parts(tile, dtype.itemsize, on_cores, (m, n, k), PROCESSORS) > 1
 
 
-# Of a factor whose tiles want its other dim contiguous: the seconds that this costs for each multiplication of the product. Sums
-# without tensor cores read columns of the second factor from shared memory, where rows of neighbouring columns, if they lie
-# along the depth, begin in the same banks: seven cycles for one. Warp groups take 32-bit factors along the depth alone, so
-# others are gathered element by element.
+# Of a factor whose tiles want its other dim contiguous: the seconds that this costs for each multiplication of the product.
+# Sums without tensor cores read columns of the second factor from shared memory, where neighbouring columns, if each lies along
+# the depth, begin in the same banks: seven cycles for one. Warp groups take 32-bit factors along the depth alone, so others are
+# gathered element by element.
 CROSSED_EXACT, CROSSED_GATHERED = 1.2e-13, 1.2e-14
 
 

@@ -232,8 +232,8 @@ class TritonBuilder(Builder):
         return self._let(via, f"{inside.ref}.to({TYPE[via]})")
 
     def rare(self, cond, usual, slow):
-        """Branches round the slow part unless some element of the tile needs it. One number for all lanes is no tile, and tl.max
-        takes none else: a tile of one element is put to it."""
+        """Branches round the slow part unless some element of the tile needs it. (One number for all lanes is no tile, which
+        tl.max takes none else than: a tile of one element is put to it.)"""
         many = isinstance(usual, tuple)
         values = usual if many else (usual,)
         names = [self.text.let(f"tl.where({cond.ref}, {v.ref}, {v.ref})") for v in values]
