@@ -165,8 +165,8 @@ class Language:
             raise Fault(f"tl.dot of {a.dtype} and {b.dtype}")
         if small and (a.shape[-1] < 32 or (max_num_imprecise_acc or 0) > a.shape[-1]):
             raise Fault(f"tl.dot of float8 {a.shape}, sums of {max_num_imprecise_acc}")
-        if min(a.shape[-1], a.shape[-2], b.shape[-1]) < 16:
-            raise Fault(f"tl.dot of {a.shape} and {b.shape}: sizes are at least 16")
+        if a.shape[-2] < 16 or b.shape[-1] < 8 or a.shape[-1] < 16:
+            raise Fault(f"tl.dot of {a.shape} and {b.shape}: sizes are at least 16, columns 8")
         if a.dtype == np.float32 and input_precision is None:
             raise Fault("tl.dot of float32 states its precision")
         wide = np.float64 if a.dtype == np.float64 else np.float32

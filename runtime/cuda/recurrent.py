@@ -184,9 +184,9 @@ def _backward(layer: Layer) -> tuple:
     arrays["dh"] = empty(device, (batch, hidden), how.wide.np) if how.passes else None
     arrays["dy"] = empty(device, (steps, *h.shape), h.dtype) if projected else None
     if projected:
-        step = _stepper(text.backward(how), how, 1, arrays | {"w": arrays["w_hr"]}, (batch, hidden, h.shape[1]))
+        step = _stepper(text.backward(how), how, 0, arrays | {"w": arrays["w_hr"]}, (batch, hidden, h.shape[1]))
     else:
-        step = _stepper(text.backward(how), how, 1, arrays, (batch, hidden, w.shape[0]))
+        step = _stepper(text.backward(how), how, 0, arrays, (batch, hidden, w.shape[0]))
     past = arrays["dh"]
     for t, before, after in layer.turns[::-1]:
         if projected:

@@ -29,10 +29,14 @@ from .prologue import zero_of
 from .spelling import TYPE, Text, TritonBuilder
 
 DOTS, SUMS = "", "_sums"        # how products are made: by dots of tiles, or element by element and then summed
-FEW = 32                        # bytes of a column up to which sums take less without tensor cores: a dot has 16 rows
-UNITS, ROWS = 16, (64, 32, 16)  # of a tile of dots; without tensor cores, registers do not hold what the first takes
-DEPTH = 256                     # bytes of a row of it that are loaded at a time
+FEW = 2                         # rows up to which sums take less without tensor cores
+# (rows, units) of tiles of dots that registers hold, on tensor cores and without.
+QUICK = ((64, 16), (64, 8), (32, 16), (32, 8), (16, 16), (16, 8))
+PLAIN = ((32, 16), (16, 16), (16, 8))
+LEAST = 16                      # rows of a tile of dots
+DEPTH = 256                     # bytes of a row that are loaded at a time
 HELD = 16                       # accumulators of a thread for sums of a gate
+SECTOR = 32                     # bytes that memory gives at least
 # What a multiprocessor does in a clock: bytes that it gets from the second-level cache, alone and with all others at work, and
 # multiplications with additions without tensor cores.
 ALONE, TOGETHER, EXACT = 64, 24, 128
@@ -96,7 +100,7 @@ class Step:
 
 def form_of(kind: dt.DType, precision: str, batch: int) -> str:
     """How products with so many rows are made."""
-    return SUMS if batch * kind.itemsize <= FEW and not _on_cores(kind, precision) else DOTS
+    return SUMS if batch <= FEW and not _on_cores(kind, precision) else DOTS
 
 
 def _on_cores(kind, precision) -> bool:
@@ -105,25 +109,30 @@ def _on_cores(kind, precision) -> bool:
 
 def tiles(how: Step, gates: int, sizes: tuple, processors: int) -> tuple:
     """((rows, units, depth) of a tile, warps, stages) of a step of sizes (batch, units, depth), whose programs sum for so many
-    gates of each unit."""
+    gates of each unit, or, of `gates` 0, for the units alone (backward)."""
     batch, _, depth = sizes
     if how.form == SUMS:
-        rows, units = power_of_two(batch), 4 if gates > 1 else 8
+        rows, units = power_of_two(batch), 4 if gates else 8
         most = HELD * 128 // (rows * units) // (how.wide.itemsize // 4)
         return (rows, units, min(most, power_of_two(depth))), 4, 1
     fast = _on_cores(how.kind, how.precision)
-    rows = min(ROWS if fast else ROWS[1:], key=lambda r: (_clocks(how, gates, r, sizes, processors), -r))
-    whole = DEPTH // how.kind.itemsize if fast else 16
-    return (rows, UNITS, max(16, min(whole, power_of_two(depth)))), 4, 3
+    there = [tile for tile in (QUICK if fast else PLAIN) if tile[0] <= max(LEAST, power_of_two(batch))]
+    rows, units = min(there, key=lambda tile: _clocks(how, gates, tile, sizes, processors))
+    if fast:
+        whole = DEPTH // how.kind.itemsize if gates else DEPTH // 4
+    else:
+        whole = 32 if rows * units <= 128 and how.kind is dt.float32 else 16
+    return (rows, units, max(16, min(whole, power_of_two(depth)))), 4, 3
 
 
-def _clocks(how, gates, rows, sizes, processors) -> float:
-    """How long the product takes in tiles of so many rows, at least."""
-    batch, hidden, depth = sizes
-    programs = -(-hidden // UNITS) * -(-batch // rows)
-    loaded = (rows + gates * UNITS) * depth * how.kind.itemsize
+def _clocks(how, gates, tile, sizes, processors) -> float:
+    """How long the product takes in such tiles, at least."""
+    (batch, hidden, depth), (rows, units) = sizes, tile
+    size, programs = how.kind.itemsize, -(-hidden // units) * -(-batch // rows)
+    weights = gates * units * size if gates else max(units * size, SECTOR)
+    loaded = (min(rows, batch) * size + weights) * depth
     turns = -(-programs // processors)
-    sums = 0 if _on_cores(how.kind, how.precision) else rows * UNITS * gates * depth / EXACT
+    sums = 0 if _on_cores(how.kind, how.precision) else rows * units * max(gates, 1) * depth / EXACT
     return max(turns * loaded / ALONE, programs / processors * loaded / TOGETHER, turns * sums)
 
 
