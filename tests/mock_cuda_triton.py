@@ -213,6 +213,10 @@ class Language:
         offset, on = self._lanes(pointer, mask)
         memory = pointer.memory
         self._check(memory, offset[on], "load")
+        if memory.written:
+            others = memory.writer[offset[on]]
+            if ((others > 0) & (others != self.number)).any():
+                raise Fault(f"program {self.number} reads what another one has written")
         dtype = memory.flat.dtype
         out = np.full(offset.size * dtype.itemsize, 0xA5, np.uint8).view(dtype).reshape(offset.shape)
         if other is not None:

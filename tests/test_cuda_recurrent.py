@@ -18,7 +18,7 @@ from ingot.runtime.cuda import eager
 SEED, STEPS = 5, 3
 LAYERS = {"lstm": nn.LSTM, "gru": nn.GRU, "rnn_tanh": nn.RNN, "rnn_relu": nn.RNN}
 # Of the largest element: the CPU keeps what lies between steps of 16-bit layers in float32.
-TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "float16": 4e-3, "bfloat16": 4e-2}
+TOLERANCE = {"float64": 1e-12, "float32": 2e-5, "float16": 2e-3, "bfloat16": 2e-2}
 BATCHES, HIDDEN = (1, 3, 16, 33), (1, 7, 20, 128)
 
 
@@ -75,14 +75,16 @@ def compare(name, batch, hidden, dtype="float32", lengths=None, traced=False, st
 
 
 def cases():
-    """Every cell, batch and hidden size, with options and dtypes in turn."""
+    """Every cell, batch and hidden size, with options and dtypes in turn. (Of many units one is near relu's edge, where rounding
+    to 16 bits decides whether a gradient goes through.)"""
     kinds = itertools.cycle(["float32", "bfloat16", "float32", "float16", "float64"])
     options = itertools.cycle([{}, {"bidirectional": True}, {"num_layers": 2}, {"bias": False},
                                {"num_layers": 2, "bidirectional": True, "bias": False}, {"bidirectional": True}, {}])
     for name, batch, hidden in itertools.product(LAYERS, BATCHES, HIDDEN):
         large = batch * hidden > 1000
-        how = dict(next(options))
-        yield pytest.param(name, batch, hidden, next(kinds), {} if large else how,
+        kind, how = next(kinds), next(options)
+        kind = "float32" if large and name == "rnn_relu" else kind
+        yield pytest.param(name, batch, hidden, kind, {} if large else how,
                            id=f"{name}-{batch}x{hidden}", marks=[pytest.mark.slow] * (batch * hidden > 3000))
 
 
