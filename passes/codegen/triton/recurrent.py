@@ -34,7 +34,7 @@ FEW = 2                         # rows up to which sums take less without tensor
 QUICK = ((64, 16), (64, 8), (32, 16), (32, 8), (16, 16), (16, 8))
 PLAIN = ((32, 16), (16, 16), (16, 8))
 LEAST = 16                      # rows of a tile of dots
-DEPTH = 256                     # bytes of a row that are loaded at a time
+DEPTH = 64                      # elements of a row that are loaded at a time
 HELD = 16                       # accumulators of a thread for sums of a gate
 SECTOR = 32                     # bytes that memory gives at least
 # What a multiprocessor does in a clock: bytes that it gets from the second-level cache, alone and with all others at work, and
@@ -116,10 +116,13 @@ def tiles(how: Step, gates: int, sizes: tuple, processors: int) -> tuple:
         most = HELD * 128 // (rows * units) // (how.wide.itemsize // 4)
         return (rows, units, min(most, power_of_two(depth))), 4, 1
     fast = _on_cores(how.kind, how.precision)
-    there = [tile for tile in (QUICK if fast else PLAIN) if tile[0] <= max(LEAST, power_of_two(batch))]
+    most = max(LEAST, power_of_two(batch))
+    if fast and not gates and how.kind is dt.float32:
+        most = min(most, 32)        # (larger ones are Hopper's own, which want weights of TF32 to lie along the depth)
+    there = [tile for tile in (QUICK if fast else PLAIN) if tile[0] <= most]
     rows, units = min(there, key=lambda tile: _clocks(how, gates, tile, sizes, processors))
-    if fast:
-        whole = DEPTH // how.kind.itemsize if gates else DEPTH // 4
+    if fast:        # (twice as many of weights that lie along the depth, in whole vectors, or registers overflow)
+        whole = 2 * DEPTH if gates and how.kind.itemsize == 2 and depth % 8 == 0 else DEPTH
     else:
         whole = 32 if rows * units <= 128 and how.kind is dt.float32 else 16
     return (rows, units, max(16, min(whole, power_of_two(depth)))), 4, 3
