@@ -136,6 +136,21 @@ def test_layers_without_gradients_have_the_same_bits(name):
         assert ingot.equal(a.cpu(), b.cpu())
 
 
+@pytest.mark.parametrize("name", LAYERS)
+def test_calls_are_repeated(name):
+    """What one call asked of the driver serves others: of other values, in other memory; other lengths need nothing compiled."""
+    there, here = layer(name, 7), layer(name, 7).cuda()
+    for number, steps in enumerate((3, 3, 3, 5, 3)):
+        x = draw(steps, 3, 4, salt=number).float()
+        found = []
+        for net, given in ((there, x), (here, x.cuda())):
+            given.requires_grad_()
+            y = net(given)[0]
+            found.append([y, *ingot.autograd.grad(y, [given, *net.parameters()], y.detach() * 2)])
+        for want, got in zip(*found):
+            np.testing.assert_allclose(got.detach().cpu().numpy(), want.detach().numpy(), rtol=1e-4, atol=1e-5)
+
+
 def names_of(launches):
     return [one["name"] for one in launches]
 
