@@ -2,6 +2,7 @@
 due, operands in whole vectors, and nothing that waits for what the gates read before the product is under way.
 """
 
+import importlib.metadata
 import importlib.util
 import re
 
@@ -13,7 +14,10 @@ from ingot.passes.codegen.triton import configs
 from ingot.passes.codegen.triton import recurrent as text
 from test_triton_compile import ARCHS, built
 
-pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
+FOUND = importlib.util.find_spec("triton") is not None
+pytestmark = pytest.mark.skipif(not FOUND, reason="Triton is not installed")
+# The assembler of older releases puts a pair of registers of two kernels for sm_80 aside.
+SPILLS = 0 if FOUND and tuple(map(int, importlib.metadata.version("triton").split(".")[:2])) >= (3, 9) else 8
 CHIP, HIDDEN = 132, 512      # multiprocessors, units
 KINDS = ((dt.bfloat16, "ieee"), (dt.float16, "ieee"), (dt.float32, "tf32"), (dt.float32, "ieee"), (dt.float64, "ieee"))
 
@@ -50,7 +54,7 @@ def cases():
 @pytest.mark.parametrize("name, kind, precision, batch", list(cases()))
 def test_steps(name, kind, precision, batch, arch):
     for source, tiled, depth in steps(name, kind, precision, batch, batch in (2, 8, 256)):
-        _, ptx = compiled(source, tiled, batch, depth, arch)
+        _, ptx = compiled(source, tiled, batch, depth, arch, spills=SPILLS if arch == 80 else 0)
         copies = re.findall(r"cp\.async\.c[ag]\.shared\.global \[.*?\], \[.*?\], (\w+)", ptx)
         if source.name.endswith(text.SUMS):
             assert "ld.global.v4.b32" in ptx or "ld.global.v2.b64" in ptx, source.name
@@ -58,7 +62,8 @@ def test_steps(name, kind, precision, batch, arch):
             assert copies and set(copies) <= ({"0x10"} if kind.itemsize == 2 else {"0x10", "0x8"}), (source.name, set(copies))
             assert 0 <= ptx.find("ld.global") < ptx.find("cp.async") < ptx.find("bar.sync"), source.name
         if kind.itemsize == 2 or precision == "tf32":
-            assert ("wgmma" if arch == 90 and tiled[0][0] == 64 else "mma.sync") in ptx, source.name
+            (rows, units, _), *_ = tiled
+            assert "wgmma" in ptx or ("mma.sync" in ptx and (arch == 80 or rows < 64 or units < 16)), source.name
 
 
 @pytest.mark.slow
