@@ -138,7 +138,7 @@ def test_layers_without_gradients_have_the_same_bits(name):
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_calls_are_repeated(name):
-    """What one call asked of the driver serves others: of other values, in other memory; other lengths need nothing compiled."""
+    """What one call asked of the driver serves others: of other values, in other memory, of other lengths."""
     there, here = layer(name, 7), layer(name, 7).cuda()
     for number, steps in enumerate((3, 3, 3, 5, 3)):
         x = draw(steps, 3, 4, salt=number).float()
