@@ -136,6 +136,25 @@ def test_layers_without_gradients_have_the_same_bits(name):
         assert ingot.equal(a.cpu(), b.cpu())
 
 
+@pytest.mark.parametrize("keeps", [True, False], ids=["training", "inference"])
+def test_small_changes_add_up(keeps):
+    """A state that remembers nearly all and takes in a little at each step: with 8 bits it would stand still."""
+    steps, kind = 150, ingot.bfloat16
+    z = ingot.zeros(steps, 2, 12, dtype=kind, device="cuda")
+    z[..., 3:6], z[..., 6:9] = 30.0, 0.01
+    h, w = ingot.zeros(2, 3, dtype=kind, device="cuda"), ingot.zeros(12, 3, dtype=kind, device="cuda")
+    lstm, gru = (rc.lstm_sequence, rc.gru_sequence) if keeps else (rc.lstm_states, rc.gru_states)
+    cells = lstm(z, None, h, ingot.full_like(h, 4.0), w, None, reverse=False)[1]
+    want = 4 + steps * 0.5 * np.tanh(z[0, 0, 6].item())
+    np.testing.assert_allclose((cells[-1] if keeps else cells).cpu().float().numpy(), want, rtol=4e-3)
+    z = z[..., :9].contiguous()
+    z[..., 3:6], z[..., 6:9] = 6.0, -1.0
+    states = gru(z, None, h + 1, w[:9].contiguous(), None, reverse=False)
+    states, stays = states[0] if keeps else states, 1 / (1 + np.exp(-6.0))
+    want = (1 + np.tanh(1)) * stays ** steps - np.tanh(1)
+    np.testing.assert_allclose(states[-1].cpu().float().numpy(), want, rtol=8e-3)
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_calls_are_repeated(name):
     """What one call asked of the driver serves others: of other values, in other memory, of other lengths."""

@@ -36,6 +36,7 @@ class Cell:
     has_cells     whether there are states that only the cell sees
     apart         whether the gradient of the recurrent product, da, is not that of z
     passes        whether something of a state's gradient goes past the recurrent product, though the step is real
+    adds_up       the state that steps may change by little, if there is one, so that rounding it at each of them would count
     step          step(p, sums) makes the states
     slopes        slopes(p, gradient of the state) makes the gates' gradients, and gives what goes past the product
     """
@@ -46,6 +47,7 @@ class Cell:
     has_cells: bool
     apart: bool
     passes: bool
+    adds_up: str
     step: Callable = field(repr=False)
     slopes: Callable = field(repr=False)
 
@@ -113,8 +115,8 @@ def _simple_slopes(slope):
 
 
 CELLS = {cell.name: cell for cell in (
-    Cell("lstm", 4, 4, True, False, False, _lstm, _lstm_slopes),
-    Cell("gru", 3, 4, False, True, True, _gru, _gru_slopes),
-    Cell("rnn_tanh", 1, 0, False, False, False, _simple(tanh), _simple_slopes(lambda p, dh, y: _hyperbolic(dh, y))),
-    Cell("rnn_relu", 1, 0, False, False, False, _simple(relu),
+    Cell("lstm", 4, 4, True, False, False, "c", _lstm, _lstm_slopes),
+    Cell("gru", 3, 4, False, True, True, "h", _gru, _gru_slopes),
+    Cell("rnn_tanh", 1, 0, False, False, False, "", _simple(tanh), _simple_slopes(lambda p, dh, y: _hyperbolic(dh, y))),
+    Cell("rnn_relu", 1, 0, False, False, False, "", _simple(relu),
          _simple_slopes(lambda p, dh, y: p.s.select(y > 0.0, dh, p.nothing()))))}

@@ -138,6 +138,8 @@ def _forward(layer: Layer, keeps=True):
     if layer.projected:
         arrays["hidden"] = empty(z.device, (batch, hidden), z.dtype)
     how = layer.how(batch, keeps=keeps, biased=arrays.get("bias") is not None)
+    if how.hands:
+        arrays["exact"] = empty(z.device, (batch, hidden), how.wide.np)
     step = _stepper(text.forward(how), how, cell.gates, arrays, (batch, hidden, depth))
     for turn in _turns(len(z), layer.reverse):
         step(*turn)

@@ -11,8 +11,9 @@ reading; LATER, the one after it. -1 stands for none.
 A projection is another product in each step, and a launch of its own: `projected` kernels give the hidden states before it
 (`hidden`), and take their gradient from that of the projected ones (`dy`) by a product of their own.
 
-Layouts are those of `ir/ops/recurrent.py`. What a step hands on in the backward walk (dc, dh: in the dtype of sums), and cells
-that nobody keeps, are (B, H); each program reads there what it has written itself.
+Layouts are those of `ir/ops/recurrent.py`. What steps hand on in the dtype of sums (the gradients dc and dh; of 16-bit layers
+the state in which small changes add up, `exact`), and cells that nobody keeps, are (B, H): each program reads there what it has
+written itself.
 """
 
 import functools
@@ -44,6 +45,8 @@ TILE = ("BM", "BN", "BK")
 CONSTANTS = ("INDEX", *TILE)
 SIZES, STEPS = ("B", "H", "K"), ("AT", "NEAR", "LATER")
 _NAMES = ("row", "unit", "inside", "state", "live", "at_k", "left", "right", "depth", *STEPS, *SIZES, *CONSTANTS)
+_ARRAYS = ("z", "mask", "w", "bias", "h", "c", "y", "cells", "exact", "gates", "hidden", "gy", "gc", "gg", "dy", "dz", "da",
+           "dc", "dh")
 
 
 @dataclass(frozen=True)
@@ -75,6 +78,11 @@ class Step:
     def wide(self) -> dt.DType:
         """The dtype of sums and gates."""
         return dt.float64 if self.kind is dt.float64 else dt.float32
+
+    @property
+    def hands(self) -> str:
+        """The state that steps hand on in the dtype of sums, if that is another."""
+        return "" if self.wide is self.kind else self.layer.adds_up
 
     @property
     def layer(self) -> Cell:
@@ -147,7 +155,7 @@ def grid(tile: tuple, batch: int, hidden: int) -> tuple:
 @functools.lru_cache(256)
 def forward(how: Step) -> Source:
     """A step forward. Without `keeps` there are no gates, and one cell for each sequence."""
-    p = Point(how)
+    p = Point(how, how.hands)
     p.head += [f"state = tl.where(NEAR < 0, {p.array('h', how.kind)}, {p.start('y', 'NEAR', 'K')})", "depth = K"]
     gates = range(how.layer.gates)
     product = p.product([f"({p.unit}{f' + {gate} * H' if gate else ''}) * K + {p.across}" for gate in gates])
@@ -158,7 +166,7 @@ def forward(how: Step) -> Source:
 @functools.lru_cache(256)
 def backward(how: Step) -> Source:
     """A step of the backward walk. The first one has no step after it, and nothing is handed to it."""
-    p = Point(how)
+    p = Point(how, "")
     if how.projected:
         p.head += [f"state = {p.start('dy', 'AT', 'K')}", "depth = K"]
     else:
@@ -176,17 +184,17 @@ def backward(how: Step) -> Source:
 
 
 class Point:
-    """Some units of some rows at a step, as text. Loads go before the product, all else after it."""
+    """Some units of some rows at a step, as text. Loads go before the product, all else after it. The state
+    `hands` comes from the step before in the dtype of sums."""
 
-    def __init__(self, how: Step):
-        self.how = how
+    def __init__(self, how: Step, hands: str):
+        self.how, self.hands = how, hands
         self.arrays: dict = {}          # the dtype of each array that there is a pointer to
         self.steps: set = set()         # which of STEPS are asked for
         self.head: list = []            # lines before the product
         self.loaded: dict = {}
         self.again = False              # whether something is written where it was read
-        self.text = Text({*_NAMES, "z", "mask", "w", "bias", "h", "c", "y", "cells", "gates", "hidden", "gy", "gc", "gg", "dy",
-                          "dz", "da", "dc", "dh"})
+        self.text = Text({*_NAMES, *_ARRAYS})
         self.s = TritonBuilder(self.text)
         dots = how.form == DOTS
         self.row, self.unit = ("row", "unit") if dots else ("row[:, :, None]", "unit[:, :, None]")
@@ -278,14 +286,20 @@ class Point:
 
     def before(self, state):
         """The state h or c that the step starts from."""
-        name = {h: y for y, h in BEFORE.items()}[state]
-        start = self.array(state, self.how.kind)
-        if name == "cells" and not self.how.keeps:
-            start, kind = f"tl.where(NEAR < 0, {start}, {self._handed(name)})", self.how.kind
-        else:
-            start, kind = f"tl.where(NEAR < 0, {start}, {self.start(name, 'NEAR', 'H')})", self.how.kind
+        if state not in self.loaded:
+            self.loaded[state] = self._started(state)
+        return self.loaded[state]
+
+    def _started(self, state):
+        how, place, first = self.how, "row * H + unit", self.array(state, self.how.kind)
         self.steps.add("NEAR")
-        return self.load(("before", state), start, "row * H + unit", kind)
+        if state == self.hands:
+            old = self.load(f"first {state}", first, place, how.kind, "inside & (NEAR < 0)", zero_of(how.kind))
+            new = self.load("exact", self._handed("exact"), place, how.wide, "inside & (NEAR >= 0)", zero_of(how.wide))
+            return self.s.select(self.s.wrap(dt.bool_, "(NEAR < 0)"), old, new)
+        name = {before: after for after, before in BEFORE.items()}[state]
+        after = self.start(name, "NEAR", "H") if how.keeps or state == "h" else self._handed(name)
+        return self.load(f"before {state}", f"tl.where(NEAR < 0, {first}, {after})", place, how.kind)
 
     @property
     def live(self):
@@ -304,8 +318,10 @@ class Point:
             return
         if self.how.masked:
             value = self.s.select(self.live, value, self.before(BEFORE[name]))
-        handed = name == "cells" and not self.how.keeps
-        self.put(value, self._handed(name) if handed else self.start(name, "AT", "H"), "row * H + unit")
+        place, once = "row * H + unit", name == "cells" and not self.how.keeps
+        self.put(value, self._handed(name) if once else self.start(name, "AT", "H"), place)
+        if BEFORE[name] == self.hands:
+            self.put(value, self._handed("exact"), place)
 
     def _handed(self, name) -> str:
         """An array (B, H) in which each step leaves something for the next one."""
