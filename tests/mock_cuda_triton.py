@@ -1,5 +1,5 @@
-"""Runs generated Triton source on numpy, strictly: every load and store in bounds, no two writers of one element, one dtype
-per instruction. It knows the part of `triton.language` that the code generator writes, and nothing of Triton itself.
+"""Runs generated Triton source on numpy, strictly: every load and store in bounds, no two writers of one element, no reader of
+what another program has written, one dtype per instruction. It knows the part of `triton.language` that the code generator writes, and nothing of Triton itself.
 
     run(text, "name", grid, arguments, constants)
 
@@ -216,7 +216,7 @@ class Language:
         if memory.written:
             others = memory.writer[offset[on]]
             if ((others > 0) & (others != self.number)).any():
-                raise Fault(f"program {self.number} reads what another one has written")
+                raise Fault(f"program {self.program} reads what another one has written")
         dtype = memory.flat.dtype
         out = np.full(offset.size * dtype.itemsize, 0xA5, np.uint8).view(dtype).reshape(offset.shape)
         if other is not None:

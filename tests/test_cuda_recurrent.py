@@ -105,6 +105,11 @@ def test_traced(name, options):
     compare(name, 3, 7, traced=True, **options)
 
 
+def test_traced_sequences_of_several_lengths():
+    compare("lstm", 3, 7, lengths=[3, 2, 1], traced=True, proj_size=2)
+    compare("gru", 3, 7, lengths=[3, 2, 1], traced=True)
+
+
 @pytest.mark.parametrize("name", LAYERS)
 @pytest.mark.parametrize("batch", [2, 5])
 def test_sequences_of_several_lengths(name, batch):

@@ -44,7 +44,7 @@ ALONE, TOGETHER, EXACT = 64, 24, 128
 TILE = ("BM", "BN", "BK")
 CONSTANTS = ("INDEX", *TILE)
 SIZES, STEPS = ("B", "H", "K"), ("AT", "NEAR", "LATER")
-_NAMES = ("row", "unit", "inside", "state", "live", "at_k", "left", "right", "depth", *STEPS, *SIZES, *CONSTANTS)
+_NAMES = ("row", "unit", "inside", "across", "state", "from_k", "at_k", "left", "right", "depth", *STEPS, *SIZES, *CONSTANTS)
 _ARRAYS = ("z", "mask", "w", "bias", "h", "c", "y", "cells", "exact", "gates", "hidden", "gy", "gc", "gg", "dy", "dz", "da",
            "dc", "dh")
 
@@ -307,8 +307,9 @@ class Point:
         if "live" not in self.loaded:
             self.array("mask", dt.bool_)
             self.steps.add("AT")
-            self.head.append("live = tl.load(mask + (AT.to(INDEX) * B + row), row < B, 0) != 0")
-            self.loaded["live"] = self.s.wrap(dt.bool_, "live")
+            with self._early():
+                found = self.text.let("tl.load(mask + (AT.to(INDEX) * B + row), row < B, 0)", "v")
+            self.loaded["live"] = self.s.wrap(dt.bool_, self.text.let(f"{found} != 0"))
         return self.loaded["live"]
 
     def state(self, name, value):
