@@ -1,5 +1,6 @@
 """Runs generated Triton source on numpy, strictly: every load and store in bounds, no two writers of one element, no reader of
-what another program has written, one dtype per instruction. It knows the part of `triton.language` that the code generator writes, and nothing of Triton itself.
+what another program has written, one dtype per instruction. It knows the part of `triton.language` that the code generator
+writes, and nothing of Triton itself.
 
     run(text, "name", grid, arguments, constants)
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 from ....ir import dtype as dt
 from ..cells import BEFORE, CELLS, Cell
+from ..scalars import Val
 from .configs import power_of_two
 from .dots import stated_dot
 from .nest import NUMBER, POINTER, SIZE, Parameter, Source, memory
@@ -44,6 +45,7 @@ ALONE, TOGETHER, EXACT = 64, 24, 128
 TILE = ("BM", "BN", "BK")
 CONSTANTS = ("INDEX", *TILE)
 SIZES, STEPS = ("B", "H", "K"), ("AT", "NEAR", "LATER")
+_PLACE = "row * H + unit"        # in an array (B, H)
 _NAMES = ("row", "unit", "inside", "across", "state", "from_k", "at_k", "left", "right", "depth", *STEPS, *SIZES, *CONSTANTS)
 _ARRAYS = ("z", "mask", "w", "bias", "h", "c", "y", "cells", "exact", "gates", "hidden", "gy", "gc", "gg", "dy", "dz", "da",
            "dc", "dh")
@@ -166,7 +168,7 @@ def forward(how: Step) -> Source:
 @functools.lru_cache(256)
 def backward(how: Step) -> Source:
     """A step of the backward walk. The first one has no step after it, and nothing is handed to it."""
-    p = Point(how, "")
+    p = Point(how)
     if how.projected:
         p.head += [f"state = {p.start('dy', 'AT', 'K')}", "depth = K"]
     else:
@@ -184,10 +186,10 @@ def backward(how: Step) -> Source:
 
 
 class Point:
-    """Some units of some rows at a step, as text. Loads go before the product, all else after it. The state
-    `hands` comes from the step before in the dtype of sums."""
+    """Some units of some rows at a step, as text. Loads go before the product, all else after it. The state `hands`, if one is
+    named, comes from the step before in the dtype of sums."""
 
-    def __init__(self, how: Step, hands: str):
+    def __init__(self, how: Step, hands: str = ""):
         self.how, self.hands = how, hands
         self.arrays: dict = {}          # the dtype of each array that there is a pointer to
         self.steps: set = set()         # which of STEPS are asked for
@@ -245,7 +247,7 @@ class Point:
         self.steps.add(step)
         return f"{name} + {step}.to(INDEX) * (B * ({width}))"
 
-    def load(self, key, pointer, place, kind, mask="inside", other="") -> object:
+    def load(self, key, pointer, place, kind, mask="inside", other="") -> Val:
         """What is at a place, in the dtype of sums."""
         if key not in self.loaded:
             with self._early():
@@ -260,7 +262,7 @@ class Point:
         self.text.lines = later
 
     def _part(self, parts, part) -> str:
-        return f"row * ({parts} * H) + (unit + {part} * H)" if parts > 1 else "row * H + unit"
+        return f"row * ({parts} * H) + (unit + {part} * H)" if parts > 1 else _PLACE
 
     def at(self, name, step, parts=1, part=0):
         """What an array of all steps has at one of them."""
@@ -291,15 +293,15 @@ class Point:
         return self.loaded[state]
 
     def _started(self, state):
-        how, place, first = self.how, "row * H + unit", self.array(state, self.how.kind)
+        how, first = self.how, self.array(state, self.how.kind)
         self.steps.add("NEAR")
         if state == self.hands:
-            old = self.load(f"first {state}", first, place, how.kind, "inside & (NEAR < 0)", zero_of(how.kind))
-            new = self.load("exact", self._handed("exact"), place, how.wide, "inside & (NEAR >= 0)", zero_of(how.wide))
+            old = self.load(f"first {state}", first, _PLACE, how.kind, "inside & (NEAR < 0)", zero_of(how.kind))
+            new = self.load("exact", self._handed("exact"), _PLACE, how.wide, "inside & (NEAR >= 0)", zero_of(how.wide))
             return self.s.select(self.s.wrap(dt.bool_, "(NEAR < 0)"), old, new)
         name = {before: after for after, before in BEFORE.items()}[state]
         after = self.start(name, "NEAR", "H") if how.keeps or state == "h" else self._handed(name)
-        return self.load(f"before {state}", f"tl.where(NEAR < 0, {first}, {after})", place, how.kind)
+        return self.load(f"before {state}", f"tl.where(NEAR < 0, {first}, {after})", _PLACE, how.kind)
 
     @property
     def live(self):
@@ -315,14 +317,14 @@ class Point:
     def state(self, name, value):
         """Keeps a state, or the one before where the step is not real."""
         if name == "y" and self.how.projected:
-            self.put(value, self.array("hidden", self.how.kind), "row * H + unit")
+            self.put(value, self.array("hidden", self.how.kind), _PLACE)
             return
         if self.how.masked:
             value = self.s.select(self.live, value, self.before(BEFORE[name]))
-        place, once = "row * H + unit", name == "cells" and not self.how.keeps
-        self.put(value, self._handed(name) if once else self.start(name, "AT", "H"), place)
+        once = name == "cells" and not self.how.keeps
+        self.put(value, self._handed(name) if once else self.start(name, "AT", "H"), _PLACE)
         if BEFORE[name] == self.hands:
-            self.put(value, self._handed("exact"), place)
+            self.put(value, self._handed("exact"), _PLACE)
 
     def _handed(self, name) -> str:
         """An array (B, H) in which each step leaves something for the next one."""
@@ -331,7 +333,7 @@ class Point:
 
     def give(self, name, values):
         """Keeps the parts of an array of all steps, unless they are gates that nobody keeps."""
-        if (name == "gates" and not self.how.keeps):
+        if name == "gates" and not self.how.keeps:
             return
         for part, value in enumerate(values):
             self.put(value, self.start(name, "AT", f"{len(values)} * H"), self._part(len(values), part))
@@ -353,12 +355,12 @@ class Point:
     def carried(self, name):
         """What the step after has left for this one."""
         self.steps.add("LATER")
-        return self.load(name, self._handed(name), "row * H + unit", self.how.wide, "inside & (LATER >= 0)",
+        return self.load(name, self._handed(name), _PLACE, self.how.wide, "inside & (LATER >= 0)",
                          zero_of(self.how.wide))
 
     def carry(self, name, value):
         """Leaves something for the step before."""
-        self.put(value, self._handed(name), "row * H + unit")
+        self.put(value, self._handed(name), _PLACE)
 
     def inside(self, gradient):
         """What of a gradient goes into the step."""
