@@ -70,12 +70,6 @@ def _plain(xs) -> list[Any]:
 # A walk along time.
 
 
-def _turns(steps, reverse) -> list:
-    """(step, the one before it, the one after it) in the order of reading; -1 where there is none."""
-    order = range(steps - 1, -1, -1) if reverse else range(steps)
-    return list(zip(order, [-1, *order], [*order[1:], -1]))
-
-
 @dataclass(frozen=True)
 class Layer:
     """What the arrays of a layer are to a kernel: by the names that this has for them, None where there is none."""
@@ -96,8 +90,9 @@ class Layer:
 
     @property
     def turns(self) -> list:
-        """The steps in the order of reading."""
-        return _turns(len(self.arrays["gates" if self.arrays.get("gates") is not None else "y"]), self.reverse)
+        """(step, the one before it, the one after it) in the order of reading; -1 where there is none."""
+        order = range(len(self.arrays["y"]))[::-1 if self.reverse else 1]
+        return list(zip(order, [-1, *order], [*order[1:], -1]))
 
     def how(self, batch, **more) -> text.Step:
         """What its kernels are made for."""
@@ -141,7 +136,7 @@ def _forward(layer: Layer, keeps=True):
     if how.hands:
         arrays["exact"] = empty(z.device, (batch, hidden), how.wide.np)
     step = _stepper(text.forward(how), how, cell.gates, arrays, (batch, hidden, depth))
-    for turn in _turns(len(z), layer.reverse):
+    for turn in layer.turns:
         step(*turn)
         if layer.projected:
             t, before, _ = turn
@@ -177,27 +172,27 @@ def _backward(layer: Layer) -> tuple:
     cell, arrays, projected = CELLS[layer.name], dict(layer.arrays), layer.projected
     h, w = arrays["h"], arrays["w"]
     batch, hidden = h.shape[0], w.shape[0] // cell.gates
-    device, steps = h.device, len(layer.turns)
+    device, turns = h.device, layer.turns
     given = () if projected else tuple(n for n in ("gy",) if arrays[n] is not None)
     how = layer.how(batch, given=(*given, *[n for n in ("gc", "gg") if arrays.get(n) is not None]))
-    arrays["dz"] = empty(device, (steps, batch, w.shape[0]), h.dtype)
+    arrays["dz"] = empty(device, (len(turns), batch, w.shape[0]), h.dtype)
     arrays["da"] = empty(device, arrays["dz"].shape, h.dtype) if cell.apart else arrays["dz"]
     arrays["dc"] = empty(device, (batch, hidden), how.wide.np) if cell.has_cells else None
     arrays["dh"] = empty(device, (batch, hidden), how.wide.np) if how.passes else None
-    arrays["dy"] = empty(device, (steps, *h.shape), h.dtype) if projected else None
+    arrays["dy"] = empty(device, (len(turns), *h.shape), h.dtype) if projected else None
     if projected:
         step = _stepper(text.backward(how), how, 0, arrays | {"w": arrays["w_hr"]}, (batch, hidden, h.shape[1]))
     else:
         step = _stepper(text.backward(how), how, 0, arrays, (batch, hidden, w.shape[0]))
     past = arrays["dh"]
-    for t, before, after in layer.turns[::-1]:
+    for t, before, after in turns[::-1]:
         if projected:
             slopes = None if after < 0 else _at(arrays["da"], after)
             found = _computed(_arrived, [_at(arrays["gy"], t), slopes, w, past, _at(arrays["mask"], t)], [("batch", batch)],
                               [_at(arrays["dy"], t)])
             past = found[1] if len(found) > 1 else None
         step(t, before, after)
-    dh, = _computed(_before_all, [_at(arrays["da"], layer.turns[0][0]), w, past])
+    dh, = _computed(_before_all, [_at(arrays["da"], turns[0][0]), w, past])
     dc = arrays["dc"]
     if dc is not None and dc.dtype != h.dtype:
         dc = run(ew.cast, (dc,), {"dtype": layer.kind})
