@@ -56,6 +56,10 @@ class Memory:
         self._writer = None
 
     @property
+    def written(self):
+        return self._writer is not None
+
+    @property
     def writer(self):
         """Who wrote each element, 0 for nobody; made for buffers that are written."""
         if self._writer is None:

@@ -1,5 +1,6 @@
-"""Runs generated Triton source on numpy, strictly: every load and store in bounds, no two writers of one element, one dtype
-per instruction. It knows the part of `triton.language` that the code generator writes, and nothing of Triton itself.
+"""Runs generated Triton source on numpy, strictly: every load and store in bounds, no two writers of one element, no reader of
+what another program has written, one dtype per instruction. It knows the part of `triton.language` that the code generator
+writes, and nothing of Triton itself.
 
     run(text, "name", grid, arguments, constants)
 
@@ -181,8 +182,8 @@ class Language:
             raise Fault(f"tl.dot of {a.dtype} and {b.dtype}")
         if small and (a.shape[-1] < 32 or (max_num_imprecise_acc or 0) > a.shape[-1]):
             raise Fault(f"tl.dot of float8 {a.shape}, sums of {max_num_imprecise_acc}")
-        if min(a.shape[-1], a.shape[-2], b.shape[-1]) < 16:
-            raise Fault(f"tl.dot of {a.shape} and {b.shape}: sizes are at least 16")
+        if a.shape[-2] < 16 or b.shape[-1] < 8 or a.shape[-1] < 16:
+            raise Fault(f"tl.dot of {a.shape} and {b.shape}: sizes are at least 16, columns 8")
         if a.dtype == np.float32 and input_precision is None:
             raise Fault("tl.dot of float32 states its precision")
         if input_precision == "tf32":
@@ -231,6 +232,10 @@ class Language:
         offset, on = self._lanes(pointer, mask)
         memory = pointer.memory
         self._check(memory, offset[on], "load")
+        if memory.written:
+            others = memory.writer[offset[on]]
+            if ((others > 0) & (others != self.number)).any():
+                raise Fault(f"program {self.program} reads what another one has written")
         dtype = memory.flat.dtype
         out = np.full(offset.size * dtype.itemsize, 0xA5, np.uint8).view(dtype).reshape(offset.shape)
         if other is not None:

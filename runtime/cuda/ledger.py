@@ -24,6 +24,7 @@ from ...ir.ops import attention as at
 from ...ir.ops import attention_dropout as dropout
 from ...ir.ops import conv as cv
 from ...ir.ops import conv_last as last
+from ...ir.ops import recurrent as rc
 from ...ir.ops.linalg import matmul
 from ...ir.ops.scaled import matmul8
 from ...passes.codegen.triton.sweeps import goes_back
@@ -38,6 +39,8 @@ _BACK = frozenset((cv.conv_input_grad, last.conv_last_input_grad))
 _ATTENTION = frozenset((at.attention, at.attention_grad, dropout.dropped_attention, dropout.dropped_attention_grad))
 _FILTERS = frozenset((cv.conv_weight_grad, last.conv_last_weight_grad))
 _CONVOLUTIONS = _FORWARD | _BACK | _FILTERS
+_STEPS = frozenset((rc.rnn_sequence, rc.lstm_sequence, rc.lstm_states, rc.gru_sequence, rc.gru_states))
+_STEPS_BACK = frozenset((rc.rnn_sequence_grad, rc.lstm_sequence_grad, rc.gru_sequence_grad))
 _NEAR = 24 << 20        # bytes that are still in the second-level cache when they are read again: half of it
 _RESIDENT = 132 * 8     # programs that run at once
 _PTX = {"fp32": "f32", "fp64": "f64"}
@@ -348,6 +351,10 @@ def _flops(node) -> int:
         return 2 * prod(node.output.shape if node.op in _FORWARD else shapes[0]) * prod(shapes[1][1:])
     if node.op in _FILTERS:
         return 2 * prod(shapes[1]) * prod(node.output.shape[1:])
+    if node.op in _STEPS:
+        return node.op.flops(node.inputs, node.outputs, node.params)
+    if node.op in _STEPS_BACK:          # (the gradient of weights is a product, which has a row of its own)
+        return node.op.flops(node.inputs, node.outputs, node.params) // 2
     if node.op in _ATTENTION:
         first = node.op in (at.attention_grad, dropout.dropped_attention_grad)
         scores = prod(shapes[first][:-1]) * shapes[first + 1][-2] // (2 if node.params["causal"] else 1)
