@@ -1,5 +1,5 @@
-"""The machine that runs PTX on numpy: instructions beside numpy, divergence, what it must find, and kernels as Triton compiles them
-beside the CPU. `pytest --ptx 90` runs all tests of the mock driver so.
+"""The machine that runs PTX on numpy: instructions beside numpy, threads that part, what it must find, and kernels as Triton
+compiles them beside the CPU. `pytest --ptx 90` runs all tests of the mock driver so.
 """
 
 import importlib.util
@@ -39,8 +39,8 @@ HEAD = """
 
 
 def run(body, given, programs=1, kind=np.uint64):
-    """Runs lines for each of 64 threads of some programs: %rd4 is the address of its 8 bytes in `given`, %rd5 that of its 8 bytes
-    of the result."""
+    """Runs lines for each of 64 threads of some programs: %rd4 is the address of its 8 bytes in `given`, %rd5 that of its 8
+    bytes of the result."""
     arrays = [np.zeros(THREADS * programs, np.uint64) for _ in range(2)]
     arrays[0][:] = np.ascontiguousarray(given).view(np.uint64).reshape(-1)
     addresses = [a.ctypes.data for a in arrays]
@@ -93,7 +93,8 @@ def upper(a):
 @pytest.mark.parametrize("line", TABLE)
 def test_instructions(line):
     given, numpy = TABLE[line]
-    got = run(f"    ld.global.v2.b32 {{%r4, %r5}}, [%rd4];\n    {line};\n    st.global.b32 [%rd5], %r6;\n", given, kind=np.uint32)
+    body = f"    ld.global.v2.b32 {{%r4, %r5}}, [%rd4];\n    {line};\n    st.global.b32 [%rd5], %r6;\n"
+    got = run(body, given, kind=np.uint32)
     with np.errstate(all="ignore"):
         want = np.asarray(numpy(*given.T.copy()))
     np.testing.assert_array_equal(got[::2].view(want.dtype), want)
@@ -141,13 +142,13 @@ FAULTS = {
     "no barrier": (EXCHANGE.format(barrier=""), "reads byte"),
     "two programs write one address": ("    st.global.b32 [%rd2], %r2;\n", "different values"),
     "two lanes write one address": ("    st.shared.b32 [%r9], %r1;\n", "different values"),
-    "a program reads what another one writes": ("    st.global.b32 [%rd5], %r1;\n    ld.global.b32 %r4, [%rd2+512];\n", "reads byte"),
+    "a program reads what another one writes": (
+        "    st.global.b32 [%rd5], %r1;\n    ld.global.b32 %r4, [%rd2+512];\n", "reads byte"),
     "out of bounds": ("    ld.global.b32 %r4, [%rd4+1024];\n", "no device memory"),
     "not aligned": ("    ld.global.v2.b64 {%rd6, %rd7}, [%rd4];\n", "no multiple of 16"),
     "beyond shared memory": ("    ld.shared.b32 %r4, [%r9+4096];\n", "shared memory"),
-    "a barrier for some": ("    setp.lt.u32 %p1, %r1, 32;\n    @%p1 bra $L__x;\n    bar.sync 0;\n$L__y:\n    bra $L__y2;\n$L__x:\n"
-                           "    shfl.sync.bfly.b32 %r4, %r1, 1, 31, -1;\n    bar.sync 0;\n    bar.sync 0;\n$L__y2:\n", "barrier"),
-    "part of a warp": ("    setp.lt.u32 %p1, %r1, 16;\n    @%p1 shfl.sync.bfly.b32 %r4, %r1, 1, 31, -1;\n", "part of a warp"),
+    "part of a warp": (
+        "    setp.lt.u32 %p1, %r1, 16;\n    @%p1 shfl.sync.bfly.b32 %r4, %r1, 1, 31, -1;\n", "part of a warp"),
     "what it does not know": ("    tensormap.replace.b32 %r4;\n", "does not know"),
 }
 
@@ -178,8 +179,13 @@ def test_copies_arrive_when_they_are_waited_for():
 
 def test_counts():
     """Columns 64 bytes apart in shared memory wait for each other; lanes 8 bytes apart share sectors."""
-    body = "    shl.b32 %r4, %r1, {step};\n    and.b32 %r4, %r4, 4095;\n    add.s32 %r4, %r9, %r4;\n    ld.shared.b32 %r5, [%r4];\n" \
-           "    st.global.b32 [%rd5], %r5;\n"
+    body = """
+    shl.b32 %r4, %r1, {step};
+    and.b32 %r4, %r4, 4095;
+    add.s32 %r4, %r9, %r4;
+    ld.shared.b32 %r5, [%r4];
+    st.global.b32 [%rd5], %r5;
+"""
     waves = {}
     for step in (2, 6):
         text = HEAD + body.format(step=step) + "    ret;\n}\n"
@@ -217,7 +223,8 @@ PROGRAMS = {
     "product": (lambda x, y: x @ y, [drawn(70, 72, dtype="bfloat16"), drawn(72, 136, dtype="bfloat16")], 2e-2),
     "product of rows": (lambda x, y: x.T @ y.T, [drawn(64, 70, dtype="float16"), drawn(80, 64, dtype="float16")], 2e-3),
     "convolution": (lambda x, w: F.conv2d(x, w, padding=1), [drawn(2, 16, 9, 9), drawn(8, 16, 3, 3)], 1e-5),
-    "attention": (lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True), [drawn(1, 2, 70, 32, dtype="bfloat16")], 2e-2),
+    "attention": (lambda q: F.scaled_dot_product_attention(q, q, q, is_causal=True),
+                  [drawn(1, 2, 70, 32, dtype="bfloat16")], 2e-2),
     "a number for all lanes": (lambda x: ingot.tensor(1.5).to(x.device) ** ingot.complex(x, x), [drawn(9)], 1e-6),
 }
 
