@@ -267,9 +267,9 @@ def test_without_triton_the_error_says_what_to_install(monkeypatch):
 def test_updates_of_many_arrays_load_whole_vectors(kind, arch):
     """Where nothing is known of addresses and sizes, single elements."""
     step = host_kernels.elementwise("adam", (kind,) * 12, (kind,) * 4, fused.adam_step(True, True, True))
-    made, vector = many._prepared_together(step, 4, 1, (False,) * 7), f"v{16 // kind.itemsize}.b{8 * kind.itemsize}"
-    for even, width in ((True, vector), (False, f"b{8 * kind.itemsize}")):
-        variant = made.variant(arch, even)
+    made, (unknown, even), _ = many._prepared_together(step, 4, 1, (False,) * 7)
+    for known, width in ((even, f"v{16 // kind.itemsize}.b{8 * kind.itemsize}"), (unknown, f"b{8 * kind.itemsize}")):
+        variant = made.variant(arch, known)
         compiled = compiler._run_triton(variant)
         binary = compiler._binary(variant, compiled)
         assert set(loads(compiled.asm["ptx"])) == {f"ld.global.{width}", f"st.global.{width}"}

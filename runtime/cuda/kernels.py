@@ -80,9 +80,7 @@ class PreparedLaunch:
         self.functions: dict = {}
 
     def __call__(self, device, stream, operands, places):
-        args = self.template.copy()
-        for n, buffer, more in self.moving:
-            args[n] = operands[buffer] + more
+        args = self.arguments(operands)
         for n, buffer in self.numbers:
             args[n] = operands[buffer]
         for n, name in self.scratch:
@@ -95,6 +93,13 @@ class PreparedLaunch:
         function(self.launch.grid, stream, *args)
         if noting.notes is not None:
             noting.notes.launched(function, self.launch.grid, args, self.addresses)
+
+    def arguments(self, operands) -> list:
+        """The parameters, but for numbers and scratch memory."""
+        args = self.template.copy()
+        for n, buffer, more in self.moving:
+            args[n] = operands[buffer] + more
+        return args
 
     def _unaligned(self, args):
         """Which pointers do not start on whole vectors, as bits."""
@@ -111,10 +116,7 @@ class PreparedLaunch:
 
     def variant(self, device, operands):
         """What is compiled for a launch on such operands."""
-        args = self.template.copy()
-        for n, buffer, more in self.moving:
-            args[n] = operands[buffer] + more
-        return self._variant(device, self._unaligned(args))
+        return self._variant(device, self._unaligned(self.arguments(operands)))
 
 
 def _given(parameter):

@@ -259,6 +259,8 @@ def _row(running) -> Row:
     step, kernels = running.step, tuple(running.kernels)
     if type(step) is program.Launched:
         return Row("fused", kernels, *_of_kernel(step))
+    if type(step) is program.LaunchedTogether:
+        return Row(f"fused, {len(step.members)} alike", kernels, *map(sum, zip(*map(_of_kernel, step.members))))
     node = step.node
     values = [x for x in node.inputs if type(x) is Value]
     read, written = {x: _bytes(x) for x in values}, sum(map(_bytes, node.outputs))

@@ -13,12 +13,14 @@ from ...ir.ops.conv import conv, conv_input_grad
 from ...ir.ops.conv_last import conv_last, conv_last_input_grad
 from ...ir.printer import format_line
 from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Steps, plan
+from ...passes.codegen.triton.together import ManyStep, reads_first
 from ...passes.kernel_body import is_free
 from ..device_array import DeviceArray
 from . import conv_rows, streams
 from .arrays import KIND, as_pairs, empty, fill, filled, used, window
 from .kernels import Prepared, as_number
 from .products import Beside, Computed, multiply
+from .together import grouped
 from .windows import convolve, transpose
 
 __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
@@ -48,9 +50,15 @@ class DeviceGraph:
         self.in_place = frozenset([i for i, v in enumerate(graph.outputs) if v in self.plan.in_place])
         self.call = call
         self.numbers = frozenset([graph.inputs[i] for i in numbers])
-        self.steps = [self._step(s) for s in self.plan.steps]
+        self.steps = [self._step(s) for step in self.plan.steps for s in self._apart(step)]
+
+    def _apart(self, step) -> tuple:
+        """The steps of one; kernels that take numbers are launched by themselves."""
+        return step.steps if type(step) is ManyStep and not self.numbers.isdisjoint(step.reads) else (step,)
 
     def _step(self, step):
+        if type(step) is ManyStep:
+            return LaunchedTogether(step, self)
         if type(step) is CallStep:
             return Called(step, self)
         if type(step) is ProductStep:
@@ -110,20 +118,38 @@ class Launched:
         self.dead = step.dead
         offsets = [offset * v.dtype.itemsize for v, offset, _ in lowered.operands]
         by_value = frozenset([b.name for b, (v, _, _) in zip(lowered.kernel.buffers, lowered.operands) if v in numbers])
-        apart = bool(self.over) and len({v.dtype.itemsize for v, number in self.operands if v.aval.size > 1 and not number}) > 1
+        apart = reads_first(lowered, in_place)
         self.kernel = Prepared(lowered.kernel, lowered.symbols, offsets, by_value, apart)
 
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
         stream = streams.current(device).handle
+        self.kernel(device, stream, self.given(env, device, stream, places))
+        for v in self.dead:
+            env.pop(v, None)
+
+    def given(self, env, device, stream, places) -> list:
+        """The address (or the number) of each buffer, with results in `env`."""
         for v, shape, dtype in self.writes:
             env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
         for v, target in self.over:
             env[v] = env[target]
         for v in self.parts:
             env[v] = self.graph.place(v, env, device)
-        given = [as_number(v.dtype, env[v]) if number else used(env[v], stream) for v, number in self.operands]
-        self.kernel(device, stream, given)
+        return [as_number(v.dtype, env[v]) if number else used(env[v], stream) for v, number in self.operands]
+
+
+class LaunchedTogether:
+    """Fused kernels alike with their arrays, in one launch."""
+
+    def __init__(self, step: ManyStep, graph: DeviceGraph):
+        self.members, self.dead = [Launched(s, graph) for s in step.steps], step.dead
+        self.kernel = grouped([m.kernel for m in self.members], step.shared, step.over, step.slots)
+
+    def run(self, env, device, places=None):
+        """Computes; results go into `env`."""
+        stream = streams.current(device).handle
+        self.kernel(device, stream, [m.given(env, device, stream, places) for m in self.members])
         for v in self.dead:
             env.pop(v, None)
 

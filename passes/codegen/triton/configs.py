@@ -5,7 +5,7 @@ same in every batch. All that is compiled in are powers of two, and as few as ca
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....ir.kernel import POINT, SPREAD, Kernel, buffer_of
 from ..folds import folds_of, has_scan
@@ -32,7 +32,8 @@ WARP = 32
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: the file, its constants, the grid, and (name, bytes) of the scratch buffers that its parts share."""
+    """One launch: the file, its constants, the grid, and (name, bytes) of the scratch buffers that its parts share. `how` is
+    what its strategy was told beside the kernel."""
 
     source: Source
     constants: tuple
@@ -40,6 +41,7 @@ class Launch:
     grid: tuple
     scratch: tuple = ()
     stages: int = 3
+    how: tuple = ()
 
 
 def power_of_two(n: int) -> int:
@@ -49,7 +51,11 @@ def power_of_two(n: int) -> int:
 
 @functools.lru_cache(4096)
 def _written(kernel: Kernel, numbers, *how) -> Source:
-    return sweeps.write(kernel, numbers, *how) if kernel.reduce else elementwise.write(kernel, numbers, *how)
+    return _nest(kernel, numbers, how).source()
+
+
+def _nest(kernel, numbers, how):
+    return sweeps.Sweeps(kernel, numbers, *how) if kernel.reduce else elementwise.Elementwise(kernel, numbers, *how)
 
 
 def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False) -> tuple[Launch, ...]:
@@ -69,11 +75,16 @@ def _product(sizes):
     return total
 
 
-def many(kernel: Kernel, numbers, over, slots) -> Launch:
-    """The launch that runs a kernel of one dim on up to `slots` sets of arrays; its grid depends on their sizes."""
-    tile, each = _simple_tile(kernel, _written(kernel, numbers, False))
-    source = many_arrays.write(kernel, numbers, over, slots)
-    return Launch(source, (("COLS", tile),), _warps(tile, each), (0, 1, 1))
+def any_size(kernel: Kernel, numbers) -> Launch:
+    """The launch that runs a kernel of one dim, whatever its size; its grid depends on that."""
+    return replace(_elementwise(kernel, (TILE,), numbers, False), grid=(0, 1, 1))
+
+
+@functools.lru_cache(1024)
+def many(kernel: Kernel, numbers, one: Launch, slots: int, shared=frozenset(), over: tuple = ()) -> Launch:
+    """The launch that does for up to `slots` sets of operands what `one` does for its own (`many.py`); its grid depends on
+    theirs."""
+    return replace(one, source=many_arrays.write(_nest(kernel, numbers, one.how), slots, shared, over), grid=(0, 1, 1))
 
 
 def _simple_tile(kernel, source) -> tuple[int, int]:
@@ -88,12 +99,12 @@ def _elementwise(kernel, extents, numbers, apart):
     if len(extents) < 2:
         n = extents[0] if extents else 1
         columns = WARP if n <= WARP else tile
-        return Launch(source, (("COLS", columns),), _warps(columns, each), (-(-n // columns), 1, 1))
+        return Launch(source, (("COLS", columns),), _warps(columns, each), (-(-n // columns), 1, 1), how=(apart,))
     last, outer = extents[-1], _product(extents[:-1])
     columns = min(_columns_wanted(kernel, tile), max(4, power_of_two(last)))
     rows = max(1, tile // columns)
     grid = (-(-outer // rows) * -(-last // columns), 1, 1)
-    return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns, each), grid)
+    return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns, each), grid, how=(apart,))
 
 
 def _columns_wanted(kernel, tile):
@@ -130,8 +141,9 @@ def _sweeps(kernel, parallel, reduce, numbers):
     programs = _programs(across, rows, parallel)
     parts = _parts(kernel, length, across)
     if parts < 2:
-        source = _written(kernel, numbers, across, whole)
-        return (Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns), (programs, 1, 1)),)
+        how = across, whole
+        constants, grid = (("ROWS", rows), ("COLS", columns)), (programs, 1, 1)
+        return (Launch(_written(kernel, numbers, *how), constants, _warps(rows * columns), grid, how=how),)
     return _cut(kernel, parallel, numbers, across, parts)
 
 
@@ -148,15 +160,16 @@ def _cut(kernel, parallel, numbers, across, parts):
         return tuple([(name, count * times * memory(d).itemsize) for name, d in states])
 
     def by_rows(part, *states):
-        return Launch(_written(kernel, numbers, across, False, part, joined),
-                      (("ROWS", few), ("COLS", width), ("PARTS", parts), ("WIDTH", width)), _warps(few * width),
-                      (_programs(across, few, parallel), 1, 1), *states)
+        how = across, False, part, joined
+        return Launch(_written(kernel, numbers, *how), (("ROWS", few), ("COLS", width), ("PARTS", parts), ("WIDTH", width)),
+                      _warps(few * width), (_programs(across, few, parallel), 1, 1), *states, how=how)
 
     for n, sweep in enumerate(swept):
-        writer = sweeps.Sweeps(kernel, numbers, across, False, n, joined)
-        found.append(Launch(_written(kernel, numbers, across, False, n, joined),
+        how = across, False, n, joined
+        writer = sweeps.Sweeps(kernel, numbers, *how)
+        found.append(Launch(_written(kernel, numbers, *how),
                             (("ROWS", rows), ("COLS", columns), ("PARTS", parts), ("WIDTH", width)), _warps(rows * columns),
-                            (_programs(across, rows, parallel), parts, 1), scratch(writer.states(sweep), parts)))
+                            (_programs(across, rows, parallel), parts, 1), scratch(writer.states(sweep), parts), how=how))
         if joined and n < len(swept) - 1:
             found.append(by_rows(sweeps.JOIN - n, scratch(writer.states(sweep, True), 1)))
     if any(i.op == "store" for s in kernel.stages if s.over == POINT for i in s.body):

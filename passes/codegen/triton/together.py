@@ -1,0 +1,169 @@
+"""Small kernels that do the same in one launch: updates of parameters, casts of weights, norms of gradients.
+
+A launch takes a device about as long as some megabytes, whatever it does. A small step waits here until something needs what it
+makes, or until as many like it wait as one launch serves; those that come later in the program and could run as well go along.
+"""
+
+from dataclasses import dataclass
+
+from ....ir.graph import Graph
+from ....ir.kernel import Kernel
+from ....ir.ops.shape import later
+from ....ir.symbolic import hint
+from ...fuse import waits_for
+from ...kernel_body import source_of
+from . import configs
+from .many import SLOTS
+
+SMALL = 6 << 20         # bytes that a device moves while it begins a launch
+EVEN = 4                # elements that sizes are multiples of where vectors are whole
+_ROOM = 3072            # bytes of parameters, of the 4096 there are
+
+
+@dataclass(eq=False)
+class ManyStep:
+    """Kernels of one kind in one launch.
+
+    steps     each of them
+    over      (buffer of a result, buffer of the operand in whose memory it lies) of each
+    shared    buffers that are the same in all
+    slots     how many fit into a launch
+    """
+
+    steps: tuple
+    over: tuple
+    shared: frozenset
+    slots: int
+    dead: tuple = ()
+
+    @property
+    def reads(self) -> list:
+        """The values in memory that they read."""
+        return [v for s in self.steps for v in s.reads]
+
+    @property
+    def writes(self) -> list:
+        """The values that they make."""
+        return [v for s in self.steps for v in s.writes]
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What is the same for kernels of one launch; `evens` says which sizes are multiples of EVEN."""
+
+    kernel: Kernel
+    constants: tuple
+    warps: int
+    how: tuple
+    over: tuple
+    evens: tuple
+
+    @property
+    def slots(self) -> int:
+        """How many fit into a launch."""
+        pointers = len(self.kernel.buffers) - len(self.over)
+        return min(SLOTS, _ROOM // (8 * pointers + 4 * (len(self.kernel.symbols) + 1)))
+
+
+def together(graph: Graph, steps, kernels, in_place: dict) -> list:
+    """The steps, with small ones of `kernels` in one launch where they are alike. `in_place` names the input in whose memory a
+    value is written."""
+    waited = {source_of(n.inputs[1]) for n in graph.nodes if n.op is later}
+    kinds: dict = {}
+    for s in kernels:
+        if waited.isdisjoint(s.writes) and not any(waits_for(n) for n in s.group.nodes):
+            kind = _kind(s, in_place)
+            if kind is not None:
+                kinds.setdefault(kind, []).append(s)
+    alike = {s: kind for kind, found in kinds.items() if len(found) > 1 < kind.slots for s in found}
+    return _Gathering(steps, alike, kinds, _needs(steps, in_place)).steps if alike else list(steps)
+
+
+def _kind(step, in_place) -> _Kind | None:
+    """What a step is like, None if it is no small kernel of one launch."""
+    lowered = step.lowered
+    if sum([hint(v.aval.size) * v.dtype.itemsize for v, _, _ in lowered.operands]) > SMALL:
+        return None
+    sizes = {name: hint(n) for name, n in lowered.symbols.items()}
+    launches = configs.launches(lowered.kernel, sizes, apart=reads_first(lowered, in_place))
+    if len(launches) != 1:
+        return None
+    one, evens = launches[0], tuple([n % EVEN == 0 for n in sizes.values()])
+    return _Kind(lowered.kernel, one.constants, one.warps, one.how, _over(lowered, in_place), evens)
+
+
+def reads_first(lowered, in_place) -> bool:
+    """Whether all threads of a program must have read before any writes: a result lies where an operand does, and threads may be
+    laid out in several ways, since there are elements of several sizes."""
+    over = any(v in in_place for v, _, written in lowered.operands if written)
+    return over and len({v.dtype.itemsize for v, _, _ in lowered.operands if v.aval.size > 1}) > 1
+
+
+def _over(lowered, in_place) -> tuple:
+    """(buffer of a result, that of the operand in whose memory it is written) of a kernel."""
+    named = list(zip([b.name for b in lowered.kernel.buffers], lowered.operands))
+    read = {v: name for name, (v, offset, written) in reversed(named) if not written and not offset}
+    return tuple([(name, read[in_place[v]]) for name, (v, _, written) in named if written and in_place.get(v) in read])
+
+
+def _needs(steps, in_place) -> dict:
+    """The steps that come before each: those that make what it reads, and those that read what it writes over."""
+    makers = {v: s for s in steps for v in s.writes}
+    readers: dict = {}
+    found: dict = {}
+    for s in steps:
+        for v in s.reads:
+            readers.setdefault(v, []).append(s)
+        found[s] = {makers[v] for v in s.reads if v in makers} - {s}
+    for v, target in in_place.items():
+        found[makers[v]].update([s for s in readers.get(target, ()) if s is not makers[v]])
+    return found
+
+
+class _Gathering:
+    """Puts steps in order: `alike` has the kind of those that wait for others, `kinds` all of a kind, `needs` what comes before
+    each."""
+
+    def __init__(self, steps, alike, kinds, needs):
+        self.alike, self.kinds, self.needs = alike, kinds, needs
+        self.steps: list = []
+        self.done: set = set()
+        self.waiting: dict = {}         # kind -> the steps that wait
+        for s in steps:
+            if s not in self.done:
+                self.come(s)
+        for kind in list(self.waiting):
+            self.run(kind)
+
+    def come(self, step):
+        """A step's turn: what it needs has run when it is over."""
+        for s in self.needs[step]:
+            if s not in self.done:
+                self.run(self.alike[s])
+        kind = self.alike.get(step)
+        if kind is None:
+            self.steps.append(step)
+            self.done.add(step)
+            return
+        waiting = self.waiting.setdefault(kind, [])
+        waiting.append(step)
+        if len(waiting) == kind.slots:
+            self.run(kind)
+
+    def run(self, kind):
+        """Has those of a kind run that wait, and with them what is next of those that could."""
+        found = self.waiting.pop(kind)
+        for s in self.kinds[kind]:
+            if len(found) == kind.slots:
+                break
+            if s not in self.done and s not in found and self.done.issuperset(self.needs[s]):
+                found.append(s)
+        self.done.update(found)
+        self.steps.append(found[0] if len(found) == 1 else ManyStep(tuple(found), kind.over, _shared(found), kind.slots))
+
+
+def _shared(steps) -> frozenset:
+    """The buffers that are the same in all steps."""
+    columns = zip(*[s.lowered.operands for s in steps])
+    names = [b.name for b in steps[0].lowered.kernel.buffers]
+    return frozenset([name for name, column in zip(names, columns) if len(set(column)) == 1])
