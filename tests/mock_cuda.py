@@ -24,6 +24,7 @@ from ingot.runtime.cuda import (
     fourier,
     integers,
     launch,
+    lists,
     many,
     moves,
     pools,
@@ -75,6 +76,7 @@ def forget():
     fourier.forget()
     checks.forget()
     many.forget()
+    lists.forget()
     pools.forget()
     streams.forget()
     context.forget()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
+from .. import lists
 from ..tensor import Tensor
 from .register import FUNCTIONS
 
@@ -13,6 +14,11 @@ UNARY = ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "e
          "tanh", "trunc")
 BINARY = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "pow": "pow", "lerp": "lerp", "clamp_max": "clamp_max",
           "clamp_min": "clamp_min", "minimum": "clamp_max", "maximum": "clamp_min"}     # and what does it, also for numbers
+
+
+_SCALAR: dict = {name: lists.function(name) for name in ("add", "sub", "mul", "div")} | {"lerp": lists.lerp_by}
+_SIGNS = {"add": 1, "sub": -1}
+_KERNELS = {"addcmul": "add_product", "addcdiv": "add_quotient"}
 
 
 def _listed(tensors, name) -> list:
@@ -37,13 +43,15 @@ def _spread(value, tensors, name) -> list:
     return list(value)
 
 
-def _publish(name: str, each: Callable | None, writing: Callable | None = None):
-    """Enters `_foreach_name(tensors, *operands)`, a tuple of what `each` gives, and, by `writing`, the form in place."""
+def _publish(name: str, each: Callable | None, writing: Callable | None = None, build: Any = None):
+    """Enters `_foreach_name(tensors, *operands)`, a tuple of what `each` gives, and, by `writing`, the form in place. `build`
+    is what kernels compute of an element and those of the operands, if they can."""
     if each is not None:
         def function(self, *operands, **options) -> Any:
             tensors = _listed(self, public)
             columns = [_spread(v, tensors, public) for v in operands]
-            return tuple([each(*row, **options) for row in zip(tensors, *columns)])
+            found = lists.made(*_as_kernel(build, tensors, operands, options)) if build else None
+            return tuple([each(*row, **options) for row in zip(tensors, *columns)] if found is None else found)
 
         public = function.__name__ = function.__qualname__ = "_foreach_" + name
         function.__doc__ = f"{name}() of each tensor of a list; operands are lists as long, or the same for all."
@@ -52,13 +60,28 @@ def _publish(name: str, each: Callable | None, writing: Callable | None = None):
         def method(self, *operands, **options) -> Any:
             tensors = _listed(self, there)
             columns = [_spread(v, tensors, there) for v in operands]
-            for row in zip(tensors, *columns):
-                writing(*row, **options)
+            if not (build and lists.replaced(*_as_kernel(build, tensors, operands, options), there)):
+                for row in zip(tensors, *columns):
+                    writing(*row, **options)
             return self
 
         there = method.__name__ = method.__qualname__ = f"_foreach_{name}_"
         method.__doc__ = f"{name}_() of each tensor of a list; operands are lists as long, or the same for all."
         FUNCTIONS[there] = method
+
+
+def _as_kernel(build, tensors, operands, options) -> tuple:
+    """(what a kernel computes, rows of the tensors with those of lists, the operands that are the same for all); no rows where
+    options say something else."""
+    columns = [v for v in operands if isinstance(v, (list, tuple))]
+    others = [v for v in operands if not isinstance(v, (list, tuple))]
+    if build is lists.lerp_by:
+        build, others = lists.lerp_by([None] if options else others)
+    elif options:
+        sign = _SIGNS.get(build.__name__) if options.keys() == {"alpha"} and columns and not others else None
+        others, build = [(sign or 0) * options.get("alpha", 0)], lists.function("add_scaled")
+        tensors = tensors if sign else []
+    return build, list(zip(tensors, *columns)), others
 
 
 def _of_tensors(name: str, writes=False) -> Callable:
@@ -76,12 +99,16 @@ def _scaled(name: str, writes: bool) -> Callable:
 def _publish_scaled(name: str):
     for writes, ending in ((False, ""), (True, "_")):
         def function(self, tensor1, tensor2, scalars=None, *, value=1, _one=_scaled(name, writes), _writes=writes,
-                     _name=f"_foreach_{name}{ending}") -> Any:
+                     _name=f"_foreach_{name}{ending}", _base=name) -> Any:
             tensors = _listed(self, _name)
             factors = value if scalars is None else scalars
             factors = factors.tolist() if isinstance(factors, Tensor) else factors
             columns = [_spread(v, tensors, _name) for v in (tensor1, tensor2, factors)]
-            made = tuple([_one(*row) for row in zip(tensors, *columns)])
+            build, rows = lists.function(_KERNELS[_base]), list(zip(tensors, *columns[:2]))
+            if _writes and lists.replaced(build, rows, (factors,), _name):
+                return self
+            made = None if _writes else lists.made(build, rows, (factors,))
+            made = tuple([_one(*row) for row in zip(tensors, *columns)]) if made is None else tuple(made)
             return self if _writes else made
 
         function.__name__ = function.__qualname__ = f"_foreach_{name}{ending}"
@@ -89,9 +116,17 @@ def _publish_scaled(name: str):
         FUNCTIONS[function.__name__] = function
 
 
+def _zeros(self) -> Any:
+    """Zeros in each tensor of a list."""
+    lists.zero(_listed(self, "_foreach_zero_"), "_foreach_zero_")
+    return self
+
+
 def _norms(self, ord=2, dtype=None) -> tuple:
     """The vector norm of each tensor of a list."""
-    return tuple([FUNCTIONS["norm"](t, ord, dtype=dtype) for t in _listed(self, "_foreach_norm")])
+    tensors = _listed(self, "_foreach_norm")
+    found = lists.norms(tensors, ord) if dtype is None and isinstance(ord, (int, float)) else None
+    return tuple([FUNCTIONS["norm"](t, ord, dtype=dtype) for t in tensors]) if found is None else found.unbind()
 
 
 def _power_sums(self, ord=2, dtype=None) -> tuple:
@@ -108,14 +143,13 @@ def _powers(self, exponent) -> Any:
 
 
 for _name in UNARY:
-    _publish(_name, _of_tensors(_name), _of_tensors(_name, writes=True))
+    _publish(_name, _of_tensors(_name), _of_tensors(_name, writes=True), lists.function(_name))
 for _name, _method in BINARY.items():
-    _publish(_name, _of_tensors(_method), _of_tensors(_method, writes=True))
+    _publish(_name, _of_tensors(_method), _of_tensors(_method, writes=True), _SCALAR.get(_name))
 for _name in ("addcmul", "addcdiv"):
     _publish_scaled(_name)
-_publish("copy", None, _of_tensors("copy", writes=True))
-_publish("zero", None, _of_tensors("zero", writes=True))
+_publish("copy", None, _of_tensors("copy", writes=True), lists.is_copy)
 _publish("clone", _of_tensors("clone"))
 _publish("max", _of_tensors("max"))
 _publish("mm", _of_tensors("mm"))
-FUNCTIONS.update(_foreach_norm=_norms, _foreach_powsum=_power_sums, _foreach_pow=_powers)
+FUNCTIONS.update(_foreach_zero_=_zeros, _foreach_norm=_norms, _foreach_powsum=_power_sums, _foreach_pow=_powers)

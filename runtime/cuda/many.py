@@ -37,6 +37,11 @@ def sweep(rows, numbers):
         _run(kernel, outs, read, rounded[outs[0].dtype])
 
 
+def fresh(arrays) -> list:
+    """New arrays like others."""
+    return [empty(a.device, a.shape, a.dtype) for a in arrays]
+
+
 def _rounded(numbers, kind) -> list:
     """Numbers as the dtype has them."""
     with np.errstate(over="ignore"):

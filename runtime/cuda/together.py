@@ -43,8 +43,8 @@ class Together:
         return found
 
     def variant(self, arch, known) -> compiler.Variant:
-        """What is compiled where of a set's pointers and sizes is `known`, in order, of how much each is a multiple in all sets;
-        1 says nothing. What is shared may lie anywhere, and of the number of programs nothing is known."""
+        """What is compiled where of a set's pointers and sizes is `known`, in order, of how much each is a multiple in all
+        sets; 1 says nothing. What is shared may lie anywhere, and of the number of programs nothing is known."""
         one, count = self.launch, len(self.sets) // self.slots
         pointers, sizes = known[:count], (*known[count:], 1)
         units = [*zip(self.sets, pointers * self.slots), *zip(self.sizes, sizes * self.slots)]

@@ -5,6 +5,7 @@ import itertools
 import math
 
 from ...ir.errors import ArgumentError, DTypeError
+from .. import lists
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..nn.module import Module
@@ -39,10 +40,11 @@ def get_ema_multi_avg_fn(decay=0.999):
 
     def ema_update(ema_param_list, current_param_list, num_averaged):
         with no_grad():
-            for ema, current in zip(ema_param_list, current_param_list):
-                if ema.dtype.is_inexact:
-                    ema.lerp_(current, 1 - decay)
-                else:
+            pairs = list(zip(ema_param_list, current_param_list))
+            inexact = [(ema, current) for ema, current in pairs if ema.dtype.is_inexact]
+            lists.lerp([ema for ema, _ in inexact], [current for _, current in inexact], 1 - decay, "update_parameters")
+            for ema, current in pairs:
+                if not ema.dtype.is_inexact:
                     ema.copy_(ema * decay + current * (1 - decay))
 
     return ema_update

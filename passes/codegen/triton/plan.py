@@ -1,5 +1,5 @@
-"""A graph as steps for a device: fused kernels (small ones alike as one) and calls, what is dead after each, and what is written
-in place.
+"""A graph as steps for a device: fused kernels (small ones alike as one) and calls, what is dead after each, and what is
+written in place.
 
 Memory is the allocator's business: work in one stream is in order, so what is freed after a step may be taken by the next.
 """

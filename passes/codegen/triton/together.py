@@ -93,8 +93,8 @@ def _kind(step, in_place) -> _Kind | None:
 
 
 def reads_first(lowered, in_place) -> bool:
-    """Whether all threads of a program must have read before any writes: a result lies where an operand does, and threads may be
-    laid out in several ways, since there are elements of several sizes."""
+    """Whether all threads of a program must have read before any writes: a result lies where an operand does, and threads may
+    be laid out in several ways, since there are elements of several sizes."""
     over = any(v in in_place for v, _, written in lowered.operands if written)
     return over and len({v.dtype.itemsize for v, _, _ in lowered.operands if v.aval.size > 1}) > 1
 
