@@ -6,6 +6,7 @@ that would have to be continued, or somebody listens. The caller then goes throu
 
 import functools
 
+from ..ir import dtype as dt
 from ..ir.ops import lists as records
 from .device_array import DeviceArray
 from .placement import beside
@@ -18,7 +19,7 @@ from .writes import is_quiet
 def together(tensors) -> bool:
     """Whether tensors are floats of one dtype on one device, so that one operator takes them all; somebody may listen."""
     first = tensors[0]._a
-    if first.__class__ is not DeviceArray or first.dtype not in KINDS or tls.m.batched is not None:
+    if first.__class__ is not DeviceArray or tensors[0].dtype not in dt.FLOATS or tls.m.batched is not None:
         return False
     kind, dtype, device = first.kind, first.dtype, first.device
     return all([(a := t._a).__class__ is DeviceArray and a.dtype is dtype and a.kind == kind and a.device == device  # noqa: C419
@@ -62,7 +63,9 @@ def _are_alike(rows, numbers) -> bool:
     """Whether there are several rows, each of tensors of one shape, all of which one operator takes; and numbers are Python's,
     or tensors beside them without dims."""
     tensors = [t for row in rows for t in row] + [n for n in numbers if isinstance(n, Tensor)]
-    if len(rows) < 2 or not all([isinstance(t, Tensor) for t in tensors]) or not together(tensors):  # noqa: C419
+    if len(rows) < 2 or not all([isinstance(t, Tensor) for t in tensors]):  # noqa: C419
+        return False
+    if tensors[0]._a.dtype not in KINDS or not together(tensors):
         return False
     return all([n.__class__ in _NUMBERS or (isinstance(n, Tensor) and not n._a.shape and n._node is None)  # noqa: C419
                 for n in numbers]) and all([t._a.shape == row[0]._a.shape for row in rows for t in row[1:]])  # noqa: C419

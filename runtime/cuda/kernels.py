@@ -22,14 +22,15 @@ class Prepared:
 
     offsets   bytes that are added to the address of each buffer, in order
     apart     whether results lie where operands do that other threads may read
+    among     whether it runs in one launch with others
     """
 
-    def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset(), apart=False):
+    def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset(), apart=False, among=False):
         self.kernel, self.sizes = kernel, dict(sizes)
         at = {b.name: i for i, b in enumerate(kernel.buffers)}
         offsets = offsets or [0] * len(kernel.buffers)
         self.wide = _reach(kernel, self.sizes) >= _NARROW
-        made = configs.launches(kernel, self.sizes, numbers, apart)
+        made = configs.launches(kernel, self.sizes, numbers, apart, among)
         self.scratch = {name: size for one in made for name, size in one.scratch}
         self.launches = [PreparedLaunch(one, self.sizes, at, offsets, self.wide) for one in made]
 

@@ -105,9 +105,9 @@ class DeviceGraph:
 
 
 class Launched:
-    """A fused kernel with its arrays."""
+    """A fused kernel with its arrays; `among` others in one launch."""
 
-    def __init__(self, step: KernelStep, graph: DeviceGraph):
+    def __init__(self, step: KernelStep, graph: DeviceGraph, among=False):
         lowered, numbers, in_place = step.lowered, graph.numbers, graph.plan.in_place
         self.graph = graph
         self.parts = [v for v in dict.fromkeys(step.writes) if v in graph.plan.parts]
@@ -119,7 +119,7 @@ class Launched:
         offsets = [offset * v.dtype.itemsize for v, offset, _ in lowered.operands]
         by_value = frozenset([b.name for b, (v, _, _) in zip(lowered.kernel.buffers, lowered.operands) if v in numbers])
         apart = reads_first(lowered, in_place)
-        self.kernel = Prepared(lowered.kernel, lowered.symbols, offsets, by_value, apart)
+        self.kernel = Prepared(lowered.kernel, lowered.symbols, offsets, by_value, apart, among)
 
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
@@ -143,7 +143,7 @@ class LaunchedTogether:
     """Fused kernels alike with their arrays, in one launch."""
 
     def __init__(self, step: ManyStep, graph: DeviceGraph):
-        self.members, self.dead = [Launched(s, graph) for s in step.steps], step.dead
+        self.members, self.dead = [Launched(s, graph, True) for s in step.steps], step.dead
         self.kernel = grouped([m.kernel for m in self.members], step.shared, step.over, step.slots)
 
     def run(self, env, device, places=None):

@@ -58,13 +58,13 @@ def _nest(kernel, numbers, how):
     return sweeps.Sweeps(kernel, numbers, *how) if kernel.reduce else elementwise.Elementwise(kernel, numbers, *how)
 
 
-def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False) -> tuple[Launch, ...]:
+def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False, among=False) -> tuple[Launch, ...]:
     """The launches that run a kernel whose symbols have the values `sizes`; `apart` if results lie where operands do that are
-    not laid out over threads in the same way."""
+    not laid out over threads in the same way, `among` if it runs in one launch with others, of any sizes."""
     extents = [sizes[d.extent] if isinstance(d.extent, str) else d.extent for d in kernel.dims]
     parallel, reduce = extents[: len(kernel.parallel)], extents[len(kernel.parallel):]
     if not reduce:
-        return (_elementwise(kernel, parallel, numbers, apart),)
+        return (_elementwise(kernel, parallel, numbers, apart, among),)
     return _sweeps(kernel, parallel, reduce, numbers)
 
 
@@ -77,7 +77,7 @@ def _product(sizes):
 
 def any_size(kernel: Kernel, numbers) -> Launch:
     """The launch that runs a kernel of one dim, whatever its size; its grid depends on that."""
-    return replace(_elementwise(kernel, (TILE,), numbers, False), grid=(0, 1, 1))
+    return replace(_elementwise(kernel, (1,), numbers, False, True), grid=(0, 1, 1))
 
 
 @functools.lru_cache(1024)
@@ -93,12 +93,12 @@ def _simple_tile(kernel, source) -> tuple[int, int]:
     return (TILE, 8) if source.text.count("\n") < (LONG // 2 if pairs else LONG) else (TILE // 4, 2)
 
 
-def _elementwise(kernel, extents, numbers, apart):
+def _elementwise(kernel, extents, numbers, apart, among):
     source = _written(kernel, numbers, apart)
     tile, each = _simple_tile(kernel, source)
     if len(extents) < 2:
         n = extents[0] if extents else 1
-        columns = WARP if n <= WARP else tile
+        columns = WARP if n <= WARP and not among else tile
         return Launch(source, (("COLS", columns),), _warps(columns, each), (-(-n // columns), 1, 1), how=(apart,))
     last, outer = extents[-1], _product(extents[:-1])
     columns = min(_columns_wanted(kernel, tile), max(4, power_of_two(last)))

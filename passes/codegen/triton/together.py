@@ -85,7 +85,7 @@ def _kind(step, in_place) -> _Kind | None:
     if sum([hint(v.aval.size) * v.dtype.itemsize for v, _, _ in lowered.operands]) > SMALL:
         return None
     sizes = {name: hint(n) for name, n in lowered.symbols.items()}
-    launches = configs.launches(lowered.kernel, sizes, apart=reads_first(lowered, in_place))
+    launches = configs.launches(lowered.kernel, sizes, apart=reads_first(lowered, in_place), among=True)
     if len(launches) != 1:
         return None
     one, evens = launches[0], tuple([n % EVEN == 0 for n in sizes.values()])
