@@ -10,7 +10,7 @@ from pathlib import Path
 from ..ir import config
 from ..ir.lazy import lazy
 from ..ir.printer import format_line
-from ..passes.codegen.triton.together import ManyStep
+from ..passes.codegen.triton.together import EndStep, ManyStep
 from ..passes.plan_memory import Run
 from .work import work_of
 
@@ -115,10 +115,13 @@ def _run_lines(run):
 
 def _launch_lines(step):
     """A step by itself, or several in one launch."""
+    steps = step.steps if type(step) is ManyStep else (step,)
+    if type(steps[0]) is EndStep:
+        return [f"  the end of {', '.join([s.lowered.kernel.name for s in steps])}"]
     if type(step) is not ManyStep:
         return _work_lines(work_of(step, False))
-    return [f"  one launch for {len(step.steps)} kernels",
-            *["  " + line for each in step.steps for line in _work_lines(work_of(each, False))]]
+    return [f"  one launch for {len(steps)} kernels",
+            *["  " + line for each in steps for line in _work_lines(work_of(each, False))]]
 
 
 def _work_lines(w):

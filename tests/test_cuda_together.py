@@ -16,7 +16,7 @@ from ingot.passes.codegen.triton import many as texts
 from ingot.passes.codegen.triton import plan as plans
 from ingot.passes.codegen.triton import together
 from ingot.passes.codegen.triton.together import ManyStep
-from ingot.runtime.cuda import together as launches
+from ingot.runtime.cuda import program
 
 SHAPES = [(3,), (64, 16), (), (7, 11), (0,), (1024,), (1025,), (4, 5, 6), (2, 0), (33,), (2048,), (1,), (127,), (16,), (32, 8)]
 OPTIMIZERS = [("SGD", {}), ("SGD", {"momentum": 0.9, "weight_decay": 0.1}), ("Adam", {}), ("Adam", {"amsgrad": True}),
@@ -185,19 +185,66 @@ def test_casts_run_with_the_first_that_is_needed(monkeypatch):
     assert many[0].dead == () and len(made.steps) == 13
 
 
-@pytest.mark.parametrize("sizes", [(3, 5, 8, 700, 40000), (16, 32, 48)])
-def test_sizes_that_change(sizes, cuda):
-    """Kernels made for names of sizes; where these leave kernels alike no more, each has a launch."""
+@pytest.mark.parametrize(("pairs", "apart"), [
+    ([(1000, 1004), (900, 904), (996, 800), (1001, 999)], False),
+    ([(1000, 1004), (900, 904), (996, 800), (996, 3000), (40000, 900), (40000, 70000)], True),
+    ([(40000, 40004), (41000, 41004), (44000, 40008), (40000, 300), (7, 300), (66000, 40000)], True)])
+def test_sizes_that_change(pairs, apart, cuda, monkeypatch):
+    """Kernels made for names of sizes; where these leave them alike no more, or rows too short to be cut, each is launched."""
+    counted: list = []
+    one_by_one = program.LaunchedTogether._one_by_one
+
+    def counting(self, *args):
+        counted.append(1)
+        one_by_one(self, *args)
+
+    monkeypatch.setattr(program.LaunchedTogether, "_one_by_one", counting)
+
     @jit.trace
     def f(x, y):
-        return [(v * 2 + 1).tanh() for v in (x, y)], [v.square().sum() for v in (x, y)]
+        return [(v * 2 + 1).tanh() for v in (x, y)], [v.square().sum() + 1 for v in (x, y)]
 
-    for n, m in itertools.pairwise((*sizes, *sizes[::-1])):
+    for n, m in (*pairs, *pairs[::-1]):
         x, y = (ingot.tensor(a).to("cuda") for a in drawn([(n,), (m,)], n))
         got, sums = f(x, y)
         for g, s, v in zip(got, sums, (x.cpu(), y.cpu())):
             np.testing.assert_allclose(g.cpu().numpy(), (v * 2 + 1).tanh().numpy(), rtol=1e-6, atol=1e-6)
-            np.testing.assert_allclose(s.item(), v.square().sum().item(), rtol=1e-5)
+            np.testing.assert_allclose(s.item(), v.square().sum().item() + 1, rtol=1e-5)
+    assert bool(counted) == apart
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_ends_of_long_rows_in_one_launch(count, cuda, alone):
+    """Sums down many rows are cut; what is made of them, with the update of what it is for, waits for others."""
+    def run(device):
+        ws = [ingot.tensor(a).to(device).requires_grad_() for a in drawn([(4 * (i + 1),) for i in range(count)])]
+        opt = ingot.optim.Adam(ws, lr=0.1)
+
+        @jit.trace
+        def step(*xs):
+            loss = sum((x * w).tanh().sum() for x, w in zip(xs, ws))
+            opt.zero_grad()
+            loss.backward()
+            opt.step()
+            return loss
+
+        launched = []
+        for i in range(4):
+            before = len(cuda.launches)
+            step(*[ingot.tensor(a).to(device) for a in drawn([(1100, 4 * (j + 1)) for j in range(count)], i)])
+            launched.append(names(cuda)[before:])
+        return [w.detach().cpu().numpy() for w in ws], launched[2]
+
+    want, _ = run("cpu")
+    got, few = run("cuda")
+    alone()
+    each, many = run("cuda")
+    same(got, each)
+    for g, w in zip(got, want):
+        np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-5)
+    ends = [[n for n in found if "_finish" in n] for found in (few, many)]
+    assert len([n for n in ends[0] if n.endswith("_many")]) == 1, "the updates; sums that are added up wait for each other"
+    assert len(ends[0]) == len(ends[1]) - count + 1 and len(few) < len(many)
 
 
 def test_large_ones_have_a_launch_each(cuda, monkeypatch):
@@ -257,17 +304,3 @@ def test_steps_come_after_what_they_need(seed, monkeypatch):
         overwritten |= own
         there.update(step.writes)
     assert there.issuperset(graph.outputs)
-
-
-def test_kernels_that_sizes_part_run_one_by_one():
-    class Stub:
-        def __init__(self, n):
-            self.launches = [None] * n
-
-        def __call__(self, *args):
-            ran.append(args)
-
-    ran: list = []
-    run = launches._each
-    run([Stub(1), Stub(1)], 0, 7, ["a", "b"])
-    assert ran == [(0, 7, "a"), (0, 7, "b")]

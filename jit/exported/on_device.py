@@ -6,7 +6,7 @@ from ...ir.errors import DeviceError, FileError
 from ...ir.scope import LEAST
 from ...passes import bind, pipeline
 from ...passes.codegen.triton.plan import KernelStep
-from ...passes.codegen.triton.together import ManyStep
+from ...passes.codegen.triton.together import EndStep, ManyStep
 from ...runtime.cuda import backend, eager, ready
 from ...runtime.cuda import compile as compiler
 from ...runtime.cuda.program import DeviceGraph
@@ -148,6 +148,8 @@ def _rows(step) -> list:
 
 def _row(step) -> str:
     writes = ", ".join([str(v.aval) for v in dict.fromkeys(step.writes)])
+    if type(step) is EndStep:
+        return f"end of  {step.lowered.kernel.name}  {writes}"
     if type(step) is KernelStep:
         return f"kernel  {step.lowered.kernel.name}  {writes}  {' '.join(n.op.name for n in step.group.nodes)}"
     return f"call    {step.node.op.name}  {writes}"

@@ -36,12 +36,21 @@ class Prepared:
 
     def __call__(self, device: int, stream: int, operands):
         """Launches; `operands` are the address (or the number) of each buffer, in order."""
+        self.run(device, stream, operands, self.launches)
+
+    def run(self, device, stream, operands, launches) -> dict:
+        """Runs some of the launches, the first of all among them; the memory that their parts share, by name."""
         if LISTENERS:
             LISTENERS[-1](self)
         held = {name: Memory(device, size, stream) for name, size in self.scratch.items()}
-        places = {name: m.pointer for name, m in held.items()}
-        for one in self.launches:
-            one(device, stream, operands, places)
+        for one in launches:
+            one(device, stream, operands, held)
+        return held
+
+    @property
+    def end(self):
+        """The launch that makes what there is one of for each row, where others come before it; else None."""
+        return self.launches[-1] if len(self.launches) > 1 and configs.is_end(self.launches[-1].launch) else None
 
 
 class PreparedLaunch:
@@ -80,12 +89,10 @@ class PreparedLaunch:
         self.conversions = {n: _given(p) for n, p in enumerate(one.source.parameters) if p.kind == NUMBER}
         self.functions: dict = {}
 
-    def __call__(self, device, stream, operands, places):
-        args = self.arguments(operands)
+    def __call__(self, device, stream, operands, held):
+        args = self.arguments(operands, held)
         for n, buffer in self.numbers:
             args[n] = operands[buffer]
-        for n, name in self.scratch:
-            args[n] = places[name]
         together = 0
         for n in self.pointers:
             together |= args[n]
@@ -95,11 +102,13 @@ class PreparedLaunch:
         if noting.notes is not None:
             noting.notes.launched(function, self.launch.grid, args, self.addresses)
 
-    def arguments(self, operands) -> list:
-        """The parameters, but for numbers and scratch memory."""
+    def arguments(self, operands, held=None) -> list:
+        """The parameters, but for numbers; `held` is scratch memory by name."""
         args = self.template.copy()
         for n, buffer, more in self.moving:
             args[n] = operands[buffer] + more
+        for n, name in self.scratch if held else ():
+            args[n] = held[name].pointer
         return args
 
     def _unaligned(self, args):

@@ -27,6 +27,7 @@ from ...ir.ops import conv_last as last
 from ...ir.ops.linalg import matmul
 from ...ir.ops.scaled import matmul8
 from ...passes.codegen.triton.sweeps import goes_back
+from ...passes.codegen.triton.together import names_at_end
 from . import compile as compiler
 from . import kernels as loops
 from . import launch, precision, program
@@ -260,7 +261,8 @@ def _row(running) -> Row:
     if type(step) is program.Launched:
         return Row("fused", kernels, *_of_kernel(step))
     if type(step) is program.LaunchedTogether:
-        return Row(f"fused, {len(step.members)} alike", kernels, *map(sum, zip(*map(_of_kernel, step.members))))
+        moved = [_of_end(s) for s in step.steps] if step.are_ends else [_of_kernel(m) for m in step.members]
+        return Row(f"fused, {len(moved)} {'ends' if step.are_ends else 'alike'}", kernels, *map(sum, zip(*moved)))
     node = step.node
     values = [x for x in node.inputs if type(x) is Value]
     read, written = {x: _bytes(x) for x in values}, sum(map(_bytes, node.outputs))
@@ -283,15 +285,21 @@ def _row(running) -> Row:
     return Row(node.op.name, kernels, read_in_all, written_in_all, flops, kind, shapes)
 
 
+def _of_end(step) -> tuple:
+    """(bytes that the end of a kernel reads, that it writes)."""
+    return sum(map(_bytes, set(step.reads))), sum(map(_bytes, set(step.writes)))
+
+
 def _of_kernel(step) -> tuple:
     """(bytes that a fused kernel reads, that it writes); what several buffers see of one value is no more than all of it."""
     read: dict = {}
     written: dict = {}
+    late = names_at_end(step.kernel.kernel) if step.step.ends_apart else ()
     for (buffer, times, size), (value, _) in zip(_moved(step.kernel), step.operands):
         whole, (so_far, most) = _bytes(value), read.get(value, (0, 0))
         most = max(most, times)
         read[value] = min(so_far + round(times * size), round(most * whole)), most
-        if buffer.written:
+        if buffer.written and buffer.name not in late:
             written[value] = min(written.get(value, 0) + size, whole)
     return sum([n for n, _ in read.values()]), sum(written.values())
 

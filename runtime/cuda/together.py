@@ -1,13 +1,11 @@
 """Kernels that serve many sets of operands in one launch (`passes/codegen/triton/many.py`)."""
 
-from functools import partial
-
 from ...passes.codegen.triton import configs
 from ...passes.codegen.triton.nest import POINTER, SIZE
 from . import compile as compiler
 from . import context as contexts
 from . import launch
-from .kernels import Prepared
+from .kernels import PreparedLaunch
 from .noting import thread as noting
 
 
@@ -53,41 +51,31 @@ class Together:
         return compiler.Variant(one.source, one.constants, one.warps, arch, self.wide, aligned, one.stages, even)
 
 
-def grouped(kernels: list, shared, over, slots):
-    """What runs prepared kernels alike as (device, stream, operands of each): one launch, where sizes leave them alike."""
-    launches = [one for k in kernels for one in k.launches]
-    first = launches[0].launch
-    if len(launches) == len(kernels) and all((a := one.launch).constants == first.constants and a.how == first.how
-                                             and a.warps == first.warps for one in launches):
-        return Grouped(kernels, shared, over, slots)
-    return partial(_each, kernels)
-
-
-def _each(kernels, device, stream, operands):
-    for kernel, given in zip(kernels, operands):
-        kernel(device, stream, given)
+def are_alike(launches) -> bool:
+    """Whether one launch can do for several."""
+    return None not in launches and len({(one.launch.source, one.launch.constants, one.launch.warps) for one in launches}) == 1
 
 
 class Grouped:
-    """Prepared kernels alike, of one launch each, as one launch; other arguments are those of `ManyStep`."""
+    """Prepared launches alike as one; other arguments are those of `ManyStep`."""
 
-    def __init__(self, kernels: list[Prepared], shared, over, slots):
-        self.each = [k.launches[0] for k in kernels]
-        one, kernel = self.each[0].launch, kernels[0].kernel
+    def __init__(self, kernel, launches: list[PreparedLaunch], shared, over, slots):
+        self.each, one = launches, launches[0].launch
         written = {result for result, _ in over}
         parameters = [(n, p) for n, p in enumerate(one.source.parameters) if p.name not in written]
         self.shared = [n for n, p in parameters if p.name in shared]
         self.pointers = [n for n, p in parameters if p.kind == POINTER and p.name not in shared]
         sizes = [n for n, p in parameters if p.kind == SIZE]
-        counts = [e.launch.grid[0] * e.launch.grid[1] for e in self.each]
-        self.sizes = [n for e, count in zip(self.each, counts) for n in (*[e.template[i] for i in sizes], count)]
+        counts = [e.launch.grid[0] * e.launch.grid[1] for e in launches]
+        self.sizes = [n for e, count in zip(launches, counts) for n in (*[e.template[i] for i in sizes], count)]
         self.programs = sum(counts)
-        self.units = tuple([min([_unit(e.template[n]) for e in self.each]) for n in sizes])
+        self.units = tuple([min([_unit(e.template[n]) for e in launches]) for n in sizes])
         together = configs.many(kernel, frozenset(), one, slots, shared, over)
-        self.kernel = Together(together, len(self.shared), slots, any(k.wide for k in kernels))
+        self.kernel = Together(together, len(self.shared), slots, any(e.wide for e in launches))
 
-    def __call__(self, device, stream, operands):
-        rows = [e.arguments(given) for e, given in zip(self.each, operands)]
+    def __call__(self, device, stream, rows):
+        """Launches; `rows` are the operands of each, and its scratch memory."""
+        rows = [e.arguments(*row) for e, row in zip(self.each, rows)]
         shared = [rows[0][n] for n in self.shared]
         addresses, together = [row[n] for row in rows for n in self.pointers], 0
         for address in addresses:

@@ -133,6 +133,11 @@ def by_columns(kernel: Kernel) -> bool:
     return across > along
 
 
+def is_end(one: Launch) -> bool:
+    """Whether a launch of a kernel that is cut makes what there is one of for each row, after all others."""
+    return len(one.how) > 2 and one.how[2] == sweeps.FINISH
+
+
 def _sweeps(kernel, parallel, reduce, numbers):
     length, across = _product(reduce), by_columns(kernel)
     whole = length <= (WHOLE_ACROSS if across else WHOLE) and not has_scan(kernel)

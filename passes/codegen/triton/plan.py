@@ -28,18 +28,19 @@ from ...read_less import read_less
 from ...strided import row_major
 from . import conv_last, placement
 from .matmul import is_cut
-from .together import together
+from .together import names_at_end, together
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
 
 @dataclass(eq=False)
 class KernelStep:
-    """One fused kernel."""
+    """One fused kernel; with `ends_apart` what there is one of for each row is written by an `EndStep`."""
 
     lowered: Lowered
     group: Any
     dead: tuple = ()
+    ends_apart: bool = False
 
     @property
     def reads(self) -> list:
@@ -49,7 +50,9 @@ class KernelStep:
     @property
     def writes(self) -> list:
         """The values that it makes."""
-        return [v for v, _, written in self.lowered.operands if written]
+        late = names_at_end(self.lowered.kernel) if self.ends_apart else ()
+        named = zip(self.lowered.kernel.buffers, self.lowered.operands)
+        return [v for b, (v, _, written) in named if written and b.name not in late]
 
 
 @dataclass(eq=False)
@@ -137,7 +140,7 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
     steps = _early([_step(g) for g in fuse_prologues(groups, escaping, _has_prologue)], graph, targets)
     parts = _parts(graph, steps)
     in_place = _in_place(graph, steps, targets, _last(steps))
-    steps = together(graph, steps, [s for s in steps if type(s) is KernelStep], in_place)
+    steps = together(graph, steps, [s for s in steps if type(s) is KernelStep], in_place, parts)
     forever, last = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs), _last(steps)
     for i, s in enumerate(steps):
         s.dead = tuple([v for v in dict.fromkeys([*s.reads, *s.writes]) if v not in forever and last[v] == i])
