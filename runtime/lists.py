@@ -126,6 +126,11 @@ def lerp_by(numbers) -> tuple:
     return (goes_towards, [weight]) if abs(weight) < 0.5 else (goes_back, [1 - weight])
 
 
+def counts_in(k, x, y, n):
+    """The mean of n, of which x is the mean of all but y."""
+    return x + (y - x) / n
+
+
 def zero(tensors, name: str):
     """Writes zeros into tensors."""
     if not tensors or not replaced(is_number, [(t,) for t in tensors], (0.0,), name):

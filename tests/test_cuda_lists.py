@@ -166,6 +166,28 @@ def test_clipping_by_norm(order, traced, cuda):
     assert counts[5] < (2 if traced else 3) * len(LONG)
 
 
+@pytest.mark.parametrize("wrong", [math.inf, math.nan, None])
+def test_unscaling_in_a_traced_step(wrong, cuda):
+    found = []
+    for device in ("cpu", "cuda"):
+        ps = [t.requires_grad_() for t in tensors(device)]
+        opt, scaler = ingot.optim.SGD(ps, lr=0.5), ingot.amp.GradScaler(device, init_scale=4.0)
+
+        def step(n, ps=ps, opt=opt, scaler=scaler):
+            for p in ps:
+                p.grad = scaler.scale(p.detach() * n)
+            scaler.unscale_(opt)
+            scaler.step(opt)
+            scaler.update()
+
+        run = jit.trace(step)
+        for n in (1.0, 2.0, wrong, 3.0, 2.0):
+            if n is not None:
+                run(ingot.tensor(n).to(device))
+        found.append([*ps, ingot.tensor(scaler.get_scale())])
+    same(*found)
+
+
 @pytest.mark.parametrize("wrong", [math.inf, -math.inf, math.nan, None])
 @pytest.mark.parametrize("place", [0, 3, -1])
 def test_unscaling(wrong, place, cuda):
@@ -191,14 +213,16 @@ def test_unscaling(wrong, place, cuda):
 
 
 @pytest.mark.parametrize("traced", [False, True])
-def test_gradients_set_to_zero_and_averages(traced, cuda):
+@pytest.mark.parametrize("average", [lambda: swa_utils.get_ema_multi_avg_fn(0.9), swa_utils.get_swa_multi_avg_fn],
+                         ids=["ema", "mean"])
+def test_gradients_set_to_zero_and_averages(average, traced, cuda):
     found, counts = [], []
     for device in ("cpu", "cuda"):
         net = nn.Sequential(*[nn.Linear(8, 8) for _ in range(6)])
         for p, a in zip(net.parameters(), tensors("cpu", 3, shapes=[(8, 8), (8,)] * 6)):
             p.data.copy_(a)
         net = net.to(device)
-        mean = swa_utils.AveragedModel(net, multi_avg_fn=swa_utils.get_ema_multi_avg_fn(0.9))
+        mean = swa_utils.AveragedModel(net, multi_avg_fn=average())
         opt = ingot.optim.SGD(net.parameters(), lr=0.1)
 
         def step(x, net=net, opt=opt):

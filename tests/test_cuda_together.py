@@ -16,6 +16,7 @@ from ingot.passes.codegen.triton import many as texts
 from ingot.passes.codegen.triton import plan as plans
 from ingot.passes.codegen.triton import together
 from ingot.passes.codegen.triton.together import ManyStep
+from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import program
 
 SHAPES = [(3,), (64, 16), (), (7, 11), (0,), (1024,), (1025,), (4, 5, 6), (2, 0), (33,), (2048,), (1,), (127,), (16,), (32, 8)]
@@ -245,6 +246,37 @@ def test_ends_of_long_rows_in_one_launch(count, cuda, alone):
     ends = [[n for n in found if "_finish" in n] for found in (few, many)]
     assert len([n for n in ends[0] if n.endswith("_many")]) == 1, "the updates; sums that are added up wait for each other"
     assert len(ends[0]) == len(ends[1]) - count + 1 and len(few) < len(many)
+
+
+def test_an_end_comes_after_its_kernel(cuda):
+    """One that could run with the first, but for the launches before it."""
+    def make(device):
+        xs = [ingot.tensor(a).to(device) for a in drawn([(1100, 8)] * 2)]
+        bs, w = [ingot.tensor(a).to(device) for a in drawn([(8,)] * 2, 1)], ingot.tensor(drawn([(8, 8)], 2)[0]).to(device)
+        one = ingot.tensor(1.0).to(device)
+
+        def step(n):
+            first = (xs[0].round() + one.sign()).sum(0) + bs[0] * n
+            product = (first[None] @ w).sum()
+            second = (xs[1].round() + product.sign()).sum(0) + bs[1] * n
+            return [first, second]
+
+        return step
+
+    scaled_steps(make)
+
+
+def test_arguments_between_whole_vectors(cuda):
+    """What is said of addresses when code is compiled holds for all of a launch."""
+    f = jit.trace(lambda *xs: [x * 3 for x in xs])
+    whole = ingot.arange(200.0, device="cuda")
+    for starts in ((0, 64, 128), (0, 64, 129), (1, 64, 128)):
+        xs = [whole[i:i + 16] for i in starts]
+        for _ in range(2):
+            got = f(*xs)
+        assert [g.tolist() for g in got] == [[3.0 * n for n in range(i, i + 16)] for i in starts]
+    known = [v.aligned for v in compiler.made() if v.source.name.endswith("_many")]
+    assert len({len(n) for n in known}) == 2, "all addresses are whole, or nothing is known of them"
 
 
 def test_large_ones_have_a_launch_each(cuda, monkeypatch):

@@ -1,5 +1,6 @@
 """Functions of lists of tensors, as optimizers of libraries are written with them: `_foreach_mul_(params, 0.9)` is
-`p.mul_(0.9)` for each. Under `jit.trace` the calls fuse; eagerly one follows the other."""
+`p.mul_(0.9)` for each. Under `jit.trace` the calls fuse; eagerly one follows the other, or, on a device, one launch does for
+many (`runtime/lists.py`)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -18,7 +19,6 @@ BINARY = {"add": "add", "sub": "sub", "mul": "mul", "div": "div", "pow": "pow", 
 
 _SCALAR: dict = {name: lists.function(name) for name in ("add", "sub", "mul", "div")} | {"lerp": lists.lerp_by}
 _SIGNS = {"add": 1, "sub": -1}
-_KERNELS = {"addcmul": "add_product", "addcdiv": "add_quotient"}
 
 
 def _listed(tensors, name) -> list:
@@ -90,30 +90,33 @@ def _of_tensors(name: str, writes=False) -> Callable:
     return lambda x, *rest, **options: getattr(x, method)(*rest, **options)
 
 
-def _scaled(name: str, writes: bool) -> Callable:
-    """addcmul and addcdiv, whose factor stands behind the operands, one for each tensor or one for all."""
-    method = name + ("_" if writes else "")
-    return lambda x, first, second, factor: getattr(x, method)(first, second, value=factor)
+def _publish_scaled(name: str, kernel: str):
+    """Enters addcmul or addcdiv, whose factor stands behind the operands, one for each tensor or one for all."""
+    build = lists.function(kernel)
 
+    def rows_of(public, self, tensor1, tensor2, scalars, value):
+        tensors, factors = _listed(self, public), value if scalars is None else scalars
+        factors = factors.tolist() if isinstance(factors, Tensor) else factors
+        columns = [_spread(v, tensors, public) for v in (tensor1, tensor2, factors)]
+        return list(zip(tensors, *columns)), list(zip(tensors, *columns[:2])), factors
 
-def _publish_scaled(name: str):
-    for writes, ending in ((False, ""), (True, "_")):
-        def function(self, tensor1, tensor2, scalars=None, *, value=1, _one=_scaled(name, writes), _writes=writes,
-                     _name=f"_foreach_{name}{ending}", _base=name) -> Any:
-            tensors = _listed(self, _name)
-            factors = value if scalars is None else scalars
-            factors = factors.tolist() if isinstance(factors, Tensor) else factors
-            columns = [_spread(v, tensors, _name) for v in (tensor1, tensor2, factors)]
-            build, rows = lists.function(_KERNELS[_base]), list(zip(tensors, *columns[:2]))
-            if _writes and lists.replaced(build, rows, (factors,), _name):
-                return self
-            made = None if _writes else lists.made(build, rows, (factors,))
-            made = tuple([_one(*row) for row in zip(tensors, *columns)]) if made is None else tuple(made)
-            return self if _writes else made
+    def function(self, tensor1, tensor2, scalars=None, *, value=1) -> tuple:
+        rows, read, factors = rows_of(public, self, tensor1, tensor2, scalars, value)
+        found = lists.made(build, read, (factors,))
+        return tuple([getattr(x, name)(y, z, value=n) for x, y, z, n in rows] if found is None else found)
 
-        function.__name__ = function.__qualname__ = f"_foreach_{name}{ending}"
-        function.__doc__ = f"{name}{ending}() of each tensor of a list, with one factor for all or one for each."
-        FUNCTIONS[function.__name__] = function
+    def writing(self, tensor1, tensor2, scalars=None, *, value=1) -> Any:
+        rows, read, factors = rows_of(there, self, tensor1, tensor2, scalars, value)
+        if not lists.replaced(build, read, (factors,), there):
+            for x, y, z, n in rows:
+                getattr(x, name + "_")(y, z, value=n)
+        return self
+
+    public, there = f"_foreach_{name}", f"_foreach_{name}_"
+    for f, called in ((function, public), (writing, there)):
+        f.__name__ = f.__qualname__ = called
+        f.__doc__ = f"{called[len('_foreach_'):]}() of each tensor of a list, with one factor for all or one for each."
+        FUNCTIONS[called] = f
 
 
 def _zeros(self) -> Any:
@@ -146,8 +149,8 @@ for _name in UNARY:
     _publish(_name, _of_tensors(_name), _of_tensors(_name, writes=True), lists.function(_name))
 for _name, _method in BINARY.items():
     _publish(_name, _of_tensors(_method), _of_tensors(_method, writes=True), _SCALAR.get(_name))
-for _name in ("addcmul", "addcdiv"):
-    _publish_scaled(_name)
+_publish_scaled("addcmul", "add_product")
+_publish_scaled("addcdiv", "add_quotient")
 _publish("copy", None, _of_tensors("copy", writes=True), lists.is_copy)
 _publish("clone", _of_tensors("clone"))
 _publish("max", _of_tensors("max"))

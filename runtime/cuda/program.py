@@ -164,7 +164,7 @@ class LaunchedTogether:
         """Computes; results go into `env`."""
         stream = streams.current(device).handle
         if self.are_ends:
-            rows = [env.pop(s.step, None) for s in self.steps]
+            rows = [None if m.kernel.end is None else env.pop(s.step) for s, m in zip(self.steps, self.members)]
         else:
             rows = [(m.given(env, device, stream, places), {}) for m in self.members]
         if self.kernel is not None:

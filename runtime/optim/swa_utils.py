@@ -10,6 +10,7 @@ from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..nn.module import Module
 from ..nn.norm import _BatchNorm
+from ..state import tls
 from .schedules import LRScheduler
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
@@ -65,8 +66,12 @@ def get_swa_multi_avg_fn():
     average = get_swa_avg_fn()
 
     def swa_update(averaged_param_list, current_param_list, num_averaged):
+        pairs = list(zip(averaged_param_list, current_param_list))
         with no_grad():
-            for averaged, current in zip(averaged_param_list, current_param_list):
+            if num_averaged.is_cpu and tls.m.recorder is None and lists.replaced(
+                    lists.counts_in, pairs, (int(num_averaged) + 1,), "update_parameters"):
+                return
+            for averaged, current in pairs:
                 averaged.copy_(average(averaged, current, num_averaged))
 
     return swa_update
