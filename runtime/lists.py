@@ -98,12 +98,12 @@ def function(name: str):
     return build
 
 
-def is_number(k, x, n):
+def fill(k, x, n):
     """A number everywhere."""
     return n
 
 
-def is_copy(k, x, y):
+def copy(k, x, y):
     """What another tensor holds."""
     return y
 
@@ -133,7 +133,7 @@ def counts_in(k, x, y, n):
 
 def zero(tensors, name: str):
     """Writes zeros into tensors."""
-    if not tensors or not replaced(is_number, [(t,) for t in tensors], (0.0,), name):
+    if not tensors or not replaced(fill, [(t,) for t in tensors], (0.0,), name):
         for t in tensors:
             t.zero_()
 

@@ -50,7 +50,7 @@ def _publish(name: str, each: Callable | None, writing: Callable | None = None, 
         def function(self, *operands, **options) -> Any:
             tensors = _listed(self, public)
             columns = [_spread(v, tensors, public) for v in operands]
-            found = lists.made(*_as_kernel(build, tensors, operands, options)) if build else None
+            found = lists.made(*_as_kernel(build, tensors, operands, options))
             return tuple([each(*row, **options) for row in zip(tensors, *columns)] if found is None else found)
 
         public = function.__name__ = function.__qualname__ = "_foreach_" + name
@@ -60,7 +60,8 @@ def _publish(name: str, each: Callable | None, writing: Callable | None = None, 
         def method(self, *operands, **options) -> Any:
             tensors = _listed(self, there)
             columns = [_spread(v, tensors, there) for v in operands]
-            if not (build and lists.replaced(*_as_kernel(build, tensors, operands, options), there)):
+            kernel, rows, numbers = _as_kernel(build, tensors, operands, options)
+            if not lists.replaced(kernel, rows, numbers, there):
                 for row in zip(tensors, *columns):
                     writing(*row, **options)
             return self
@@ -72,7 +73,9 @@ def _publish(name: str, each: Callable | None, writing: Callable | None = None, 
 
 def _as_kernel(build, tensors, operands, options) -> tuple:
     """(what a kernel computes, rows of the tensors with those of lists, the operands that are the same for all); no rows where
-    options say something else."""
+    there is no such kernel."""
+    if build is None:
+        return None, [], []
     columns = [v for v in operands if isinstance(v, (list, tuple))]
     others = [v for v in operands if not isinstance(v, (list, tuple))]
     if build is lists.lerp_by:
@@ -151,7 +154,7 @@ for _name, _method in BINARY.items():
     _publish(_name, _of_tensors(_method), _of_tensors(_method, writes=True), _SCALAR.get(_name))
 _publish_scaled("addcmul", "add_product")
 _publish_scaled("addcdiv", "add_quotient")
-_publish("copy", None, _of_tensors("copy", writes=True), lists.is_copy)
+_publish("copy", None, _of_tensors("copy", writes=True), lists.copy)
 _publish("clone", _of_tensors("clone"))
 _publish("max", _of_tensors("max"))
 _publish("mm", _of_tensors("mm"))

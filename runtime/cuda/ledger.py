@@ -262,7 +262,8 @@ def _row(running) -> Row:
         return Row("fused", kernels, *_of_kernel(step))
     if type(step) is program.LaunchedTogether:
         moved = [_of_end(s) for s in step.steps] if step.are_ends else [_of_kernel(m) for m in step.members]
-        return Row(f"fused, {len(moved)} {'ends' if step.are_ends else 'alike'}", kernels, *map(sum, zip(*moved)))
+        kind = f"fused, {len(moved)} {'ends' if step.are_ends else 'alike'}"
+        return Row(kind, kernels, sum([read for read, _ in moved]), sum([written for _, written in moved]))
     node = step.node
     values = [x for x in node.inputs if type(x) is Value]
     read, written = {x: _bytes(x) for x in values}, sum(map(_bytes, node.outputs))
@@ -296,10 +297,12 @@ def _of_kernel(step) -> tuple:
     written: dict = {}
     late = names_at_end(step.kernel.kernel) if step.step.ends_apart else ()
     for (buffer, times, size), (value, _) in zip(_moved(step.kernel), step.operands):
+        if buffer.name in late:
+            continue                # (counted with the end)
         whole, (so_far, most) = _bytes(value), read.get(value, (0, 0))
         most = max(most, times)
         read[value] = min(so_far + round(times * size), round(most * whole)), most
-        if buffer.written and buffer.name not in late:
+        if buffer.written:
             written[value] = min(written.get(value, 0) + size, whole)
     return sum([n for n, _ in read.values()]), sum(written.values())
 

@@ -164,10 +164,10 @@ def _cut(kernel, parallel, numbers, across, parts):
     def scratch(states, times):
         return tuple([(name, count * times * memory(d).itemsize) for name, d in states])
 
-    def by_rows(part, *states):
+    def by_rows(part, shared=()):
         how = across, False, part, joined
         return Launch(_written(kernel, numbers, *how), (("ROWS", few), ("COLS", width), ("PARTS", parts), ("WIDTH", width)),
-                      _warps(few * width), (_programs(across, few, parallel), 1, 1), *states, how=how)
+                      _warps(few * width), (_programs(across, few, parallel), 1, 1), shared, how=how)
 
     for n, sweep in enumerate(swept):
         how = across, False, n, joined

@@ -13,6 +13,7 @@ from typing import Any
 from ....ir.graph import Graph
 from ....ir.kernel import LOAD, POINT, STORE, Kernel, buffer_of
 from ....ir.ops.shape import later
+from ....ir.substitute import is_same
 from ....ir.symbolic import hint
 from ...fuse import waits_for
 from ...kernel_body import source_of
@@ -144,13 +145,13 @@ def reads_first(lowered, in_place) -> bool:
     """Whether all threads of a program must have read before any writes: a result lies where an operand does, and threads may
     be laid out in several ways, since there are elements of several sizes."""
     over = any(v in in_place for v, _, written in lowered.operands if written)
-    return over and len({v.dtype.itemsize for v, _, _ in lowered.operands if v.aval.size > 1}) > 1
+    return over and len({v.dtype.itemsize for v, _, _ in lowered.operands if hint(v.aval.size) > 1}) > 1
 
 
 def _over(lowered, in_place, names) -> tuple:
     """(buffer of a result, that of the operand in whose memory it is written) of a kernel, of those in `names`."""
     named = [(b.name, v) for b, v in zip(lowered.kernel.buffers, lowered.operands) if b.name in names]
-    read = {v: name for name, (v, offset, written) in reversed(named) if not written and not offset}
+    read = {v: name for name, (v, offset, written) in reversed(named) if not written and is_same(offset, 0)}
     return tuple([(name, read[in_place[v]]) for name, (v, _, written) in named if written and in_place.get(v) in read])
 
 
@@ -219,4 +220,5 @@ def _shared(steps) -> frozenset:
     """The buffers that are the same in all steps."""
     columns = zip(*[s.lowered.operands for s in steps])
     names = [b.name for b in steps[0].lowered.kernel.buffers]
-    return frozenset([name for name, column in zip(names, columns) if len(set(column)) == 1])
+    return frozenset([name for name, ((v, offset, _), *others) in zip(names, columns)
+                      if all(other is v and is_same(o, offset) for other, o, _ in others)])
