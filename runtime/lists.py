@@ -65,13 +65,22 @@ def _are_alike(rows, numbers) -> bool:
     tensors = [t for row in rows for t in row] + [n for n in numbers if isinstance(n, Tensor)]
     if len(rows) < 2 or not all([isinstance(t, Tensor) for t in tensors]):  # noqa: C419
         return False
-    if tensors[0]._a.dtype not in KINDS or not together(tensors):
+    if not together(tensors):
         return False
-    return all([n.__class__ in _NUMBERS or (isinstance(n, Tensor) and not n._a.shape and n._node is None)  # noqa: C419
-                for n in numbers]) and all([t._a.shape == row[0]._a.shape for row in rows for t in row[1:]])  # noqa: C419
+    wide = tensors[0]._a.dtype in KINDS
+    return all([_is_number(n, wide) for n in numbers]) and all(       # noqa: C419
+        [t._a.shape == row[0]._a.shape for row in rows for t in row[1:]])     # noqa: C419
 
 
 _NUMBERS = frozenset((int, float, bool))
+
+
+def _is_number(n, wide) -> bool:
+    """Whether something is the same for all: a tensor without dims, or a Python number; beside low precision 0 alone, since
+    others keep the digits there that it has not."""
+    if isinstance(n, Tensor):
+        return not n._a.shape and n._node is None
+    return n.__class__ in _NUMBERS and (wide or n == 0)
 
 
 def _given(numbers) -> list:

@@ -68,6 +68,23 @@ def test_functions_of_lists(name, operands, options, cuda):
             assert ending or all(x is not g for x, g in zip(xs, got))
 
 
+LOW = [(name, operands) for name, operands, options in CALLS if not options and name not in ("addcmul", "addcdiv", "lerp")]
+
+
+@pytest.mark.parametrize("kind", [ingot.bfloat16, ingot.float16], ids=str)
+@pytest.mark.parametrize(("name", "operands"), LOW, ids=lambda x: x if isinstance(x, str) else "")
+def test_low_precision(name, operands, kind, cuda):
+    """Numbers beside it keep their digits, one tensor after the other; all else is rounded once, in the kernel of a list."""
+    for ending in ("", "_"):
+        f, others = getattr(ingot, f"_foreach_{name}{ending}", None), operands("cuda", kind)
+        if f is not None:
+            xs = tensors("cuda", 0, kind)
+            cuda.launches.clear()
+            got = f(xs, *others)
+            assert len(cuda.launches) == 2 or isinstance(others[0], (int, float))
+            same(got, f(tensors("cpu", 0, kind), *operands("cpu", kind)))
+
+
 @pytest.mark.parametrize("kind", [ingot.bfloat16, ingot.float16], ids=str)
 def test_what_no_list_kernel_takes_goes_one_by_one(kind):
     for f, more in ((ingot._foreach_mul_, ([0.1 * i for i in range(len(SHAPES))],)), (ingot._foreach_add, (0.5,))):
@@ -164,6 +181,20 @@ def test_clipping_by_norm(order, traced, cuda):
     for got, want in zip(*found):
         np.testing.assert_allclose(got.cpu().numpy(), want.cpu().numpy(), rtol=2e-6)
     assert counts[5] < (2 if traced else 3) * len(LONG)
+
+
+@pytest.mark.parametrize("kind", [ingot.bfloat16, ingot.float16], ids=str)
+def test_clipping_in_low_precision(kind, cuda):
+    found = []
+    for device in ("cpu", "cuda"):
+        ps = [t.requires_grad_() for t in tensors(device, kind=kind)]
+        for p in ps:
+            p.grad = p.detach() * 4
+        cuda.launches.clear()
+        nn.utils.clip_grads_with_norm_(ps, 1.0, ingot.tensor(3.0).to(device))
+        found.append([p.grad for p in ps])
+    same(*found)
+    assert len(cuda.launches) < len(ps)
 
 
 @pytest.mark.parametrize("wrong", [math.inf, math.nan, None])

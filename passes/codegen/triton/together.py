@@ -83,9 +83,10 @@ class ManyStep:
 
 @dataclass(frozen=True)
 class _Kind:
-    """What is the same for kernels of one launch; `evens` says which sizes are multiples of EVEN, `slots` how many fit."""
+    """What is the same for kernels of one launch; `evens` says which sizes are multiples of EVEN, `slots` how many fit. A
+    kernel is told by where it is: groups that compute the same have the same one (`lower.py`)."""
 
-    kernel: Kernel
+    kernel: int
     constants: tuple
     warps: int
     how: tuple
@@ -131,7 +132,7 @@ def _kind(step, in_place, parts) -> tuple:
     pointers = sum(p.kind == POINTER for p in one.source.parameters) - len(over)
     slots = min(SLOTS, _ROOM // (8 * pointers + 4 * (len(sizes) + 1)))
     evens = tuple([n % EVEN == 0 for n in sizes.values()])
-    return found, _Kind(lowered.kernel, one.constants, one.warps, one.how, over, evens, slots)
+    return found, _Kind(id(lowered.kernel), one.constants, one.warps, one.how, over, evens, slots)
 
 
 @functools.lru_cache(1024)

@@ -100,7 +100,9 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
         alike.setdefault((a.dtype, None if a.__class__ is np.ndarray else a.device), []).append(g)
     for some in alike.values():
         sweep_each(_scaled, [((g,), ()) for g in some], [_as(scale, some[0])._a], "clip_grad_norm_")
-    for g in others:
+    if not scale.ndim:
+        lists.scale(others, scale, "clip_grad_norm_")
+    for g in others if scale.ndim else ():
         g.mul_(_as(scale, g))
 
 
