@@ -128,7 +128,7 @@ def _(rng):
 
 @samples("all_finite")
 def _(rng):
-    yield Sample((rng.standard_normal((2, 3)), np.zeros((0,)), np.zeros(())), {}, grad=False)
+    yield Sample((rng.standard_normal((2, 3)), np.zeros((4, 1, 2))), {}, grad=False)
     for wrong in (math.inf, -math.inf, math.nan):
         yield Sample((np.ones((3,)), np.array([[0.0, wrong], [1.0, 2.0]])), {}, grad=False)
 
