@@ -26,6 +26,7 @@ from ingot.runtime.cuda import (
     fourier,
     integers,
     launch,
+    lists,
     many,
     moves,
     pools,
@@ -97,6 +98,7 @@ def forget():
     fourier.forget()
     checks.forget()
     many.forget()
+    lists.forget()
     pools.forget()
     streams.forget()
     context.forget()
