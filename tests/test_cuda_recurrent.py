@@ -130,6 +130,16 @@ def test_one_step():
         compare(name, 3, 7, steps=1)
 
 
+@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("options", [{}, {"bidirectional": True, "bias": False}, {"num_layers": 2}], ids=str)
+def test_turned_weights(name, options, monkeypatch, cuda):
+    """As many steps without tensor cores take them: units side by side."""
+    monkeypatch.setattr(text, "is_worth_turning", lambda *sizes: True)
+    for batch, hidden in ((3, 20), (18, 7)):
+        compare(name, batch, hidden, **options)
+    assert any("turned" in n for n in names_of(cuda.launches))
+
+
 @pytest.mark.parametrize("name", ["lstm", "gru"])
 def test_layers_without_gradients_have_the_same_bits(name):
     net, x = layer(name, 20).cuda(), draw(STEPS, 3, 4).float().cuda()
