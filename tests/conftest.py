@@ -10,6 +10,7 @@ this_checkout.make_importable()
 this_checkout.share_bytecode()
 this_checkout.let_numpy_use_one_thread()
 
+import mock_cuda  # noqa: E402  (found only now)
 from ingot.runtime.backends import cudnn  # noqa: E402  (found only now)
 from ingot.runtime.cpu import pool  # noqa: E402
 
@@ -25,7 +26,13 @@ class RootIsAFolder:
         return None
 
 
+def pytest_addoption(parser):
+    parser.addoption("--ptx", type=int, choices=(80, 90), default=0,
+                     help="on the mock driver, run what Triton compiles for this chip, not its source (slow)")
+
+
 def pytest_configure(config):
+    mock_cuda.compiles = config.getoption("--ptx")
     config.pluginmanager.register(RootIsAFolder(), "root-is-a-folder")
 
 

@@ -5,11 +5,13 @@ may, kernels run on numpy through `mock_cuda_triton`.
 
 Work is put off until something waits for it (or `cuda.run_some(random)` is called), so code that does not wait where it must
 shows. Every address that is read or written must lie in memory that was allocated and not freed. A "cubin" is the JSON of
-what a kernel was compiled from; `installed()` puts a compiler in place that writes such.
+what a kernel was compiled from; `installed()` puts a compiler in place that writes such. With `pytest --ptx 90` it is what
+Triton made of that for that chip.
 """
 
 import contextlib
 import json
+from dataclasses import replace
 
 import ingot
 import mock_cuda_triton
@@ -23,6 +25,7 @@ from ingot.runtime.cuda import (
     fourier,
     kernels,
     launch,
+    lists,
     many,
     pools,
     products,
@@ -37,11 +40,31 @@ from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda.allocator import Allocator
 from mock_cuda_driver import MockDriver, Violation
 
+compiles = 0            # the chip (80, 90) that kernels are compiled for, and their PTX is run; 0: their source is run
+_built: dict = {}       # what was compiled, by variant
+
 REAL_CACHE, REAL_LOAD = compiler.cache, compiler._load
 
 
 def build(variant) -> compiler.Binary:
-    """What stands for machine code: the JSON of a variant, with the parameter layout that Triton gives."""
+    """What stands for machine code."""
+    return _with_ptx(variant) if compiles else _stand_in(variant)
+
+
+def _with_ptx(variant) -> compiler.Binary:
+    """What Triton makes of a variant, whose PTX runs on numpy."""
+    made = _built.get(variant)
+    if made is None:
+        compiled = compiler._run_triton(variant)
+        real, like = compiler._binary(variant, compiled), _stand_in(variant)
+        said = json.loads(like.code[4:]) | {"ptx": compiled.asm["ptx"], "threads": real.threads, "shared": real.shared,
+                                           "layout": real.layout}
+        made = _built[variant] = replace(real, code=b"\x7fELF" + json.dumps(said).encode(), name=like.name)
+    return made
+
+
+def _stand_in(variant) -> compiler.Binary:
+    """The JSON of a variant, with the parameter layout that Triton gives."""
     kinds = [t for t in variant.signature().values() if t != "constexpr"]
     code = b"\x7fELF" + json.dumps({"name": variant.source.name, "text": variant.source.text, "kinds": kinds,
                                     "constants": dict(variant.constants), "wide": variant.wide,
@@ -71,15 +94,16 @@ def forget():
     fourier.forget()
     checks.forget()
     many.forget()
+    lists.forget()
     pools.forget()
     streams.forget()
     context.forget()
 
 
 @contextlib.contextmanager
-def installed(devices=1, memory=1 << 30, seed=0, arch=90):
+def installed(devices=1, memory=1 << 30, seed=0, arch=0):
     """The runtime on a mock driver."""
-    mock = MockDriver(devices, memory, seed, arch)
+    mock = MockDriver(devices, memory, seed, arch or compiles or 90)
     forget()
     before, made = driver.replace(mock), compiler.build
     load, compiler._load = compiler._load, lambda variant: None
@@ -100,6 +124,7 @@ def _spoiling(mock, allocate):
 
     def spoiled(self, size, stream, pool=0):
         block = allocate(self, size, stream, pool)
+        mock.hand_out(block.pointer, max(size, 1))
         mock.spoil(stream, block.pointer, block.size)
         return block
 

@@ -1,7 +1,8 @@
 """The functions of a CUDA driver in Python: device memory is host memory, streams are queues that run as late as they may,
-kernels run on numpy through `mock_cuda_triton`. `mock_cuda.installed()` puts it in place.
+kernels run as `mock_cuda_kernels` says. `mock_cuda.installed()` puts it in place.
 """
 
+import bisect
 import ctypes
 import gc
 import json
@@ -9,7 +10,8 @@ import random
 
 import numpy as np
 
-import mock_cuda_triton
+import mock_cuda_kernels
+import mock_cuda_tiles
 from ingot.runtime.cuda import launch
 from mock_cuda_rules import (
     BAD_HANDLE,
@@ -51,6 +53,7 @@ class MockDriver:
         self.random = random.Random(seed)
         self.thread = Thread()
         self.blocks: dict[int, tuple] = {}         # address -> (device, array)
+        self.handed: list[tuple] = []              # (address, bytes) of what the allocator gave out last
         self.pinned: dict[int, np.ndarray] = {}
         self.defaults = [Stream(i) for i in range(devices)]
         self.streams, self.spare = {}, []
@@ -193,6 +196,21 @@ class MockDriver:
         self.blocks[block.ctypes.data] = (self.thread.device, block)
         _set(out, block.ctypes.data)
         return OK
+
+    def hand_out(self, address, size):
+        """Says that a part of a block is one array from now on: who is given a place in it stays within."""
+        first = bisect.bisect_right(self.handed, (address,))
+        if first and sum(self.handed[first - 1]) > address:
+            first -= 1
+        self.handed[first:bisect.bisect_left(self.handed, (address + size,))] = [(address, size)]
+
+    def array_at(self, address):
+        """(start, bytes) of the array that an address points into; of the whole block where nobody said."""
+        k = bisect.bisect_right(self.handed, (address, 1 << 62))
+        if k and sum(self.handed[k - 1]) > address:
+            return self.handed[k - 1]
+        return next(((start, block.nbytes) for start, (_, block) in self.blocks.items()
+                     if start <= address < start + block.nbytes), (address, 0))
 
     def spoil(self, stream, address, size):
         """Puts bytes into memory that are nan as numbers of any float dtype, when the stream comes to it."""
@@ -533,9 +551,7 @@ class MockDriver:
         kernel, queue = self.modules[function], self.stream(config.stream)
         if not self.homes[function] == self.thread.device == queue.device:
             return BAD_HANDLE
-        kinds = kernel["kinds"]
-        places = (ctypes.c_void_p * len(kinds)).from_address(parameters)
-        values = [_PARAMETER[k].from_address(p).value for k, p in zip(kinds, places)]
+        values = mock_cuda_kernels.parameters(kernel, parameters)
         grid = tuple(config.grid)
         if not all(1 <= n <= most for n, most in zip(grid, MOST_PROGRAMS)):
             return INVALID
@@ -544,41 +560,8 @@ class MockDriver:
         for n, unit in kernel["units"].items():
             if values[int(n)] % unit:
                 raise Violation(f"{kernel['name']}: parameter {n} was said to be a multiple of {unit} and is {values[int(n)]}")
-        return self.put(config.stream, lambda: self.execute(kernel, grid, values, queue.device))
-
-    def execute(self, kernel, grid, values, device):
-        """Runs a kernel of a device on numpy. Pointers become places in the block that they point into."""
-        given: list = []
-        for kind, value in zip(kernel["kinds"], values):
-            if kind[0] != "*":
-                given.append((kind.replace("fp", "f"), value))
-                continue
-            given.append(self.buffer(kind, value, device, kernel["name"]))
-        constants = dict(kernel["constants"])
-        constants["INDEX"] = np.int64 if kernel["wide"] else np.int32
-        if "LAST: tl.constexpr, " in kernel["text"]:
-            constants["LAST"] = self.lanes_go_last
-        mock_cuda_triton.run(kernel["text"], kernel["name"], grid, given, constants)
-
-    def buffer(self, kind, address, device, name):
-        for start, (home, block) in self.blocks.items():
-            if start <= address < start + block.nbytes:
-                if home != device:
-                    raise Violation(f"{name} runs on device {device} and is given memory of device {home}")
-                dtype = np.dtype(mock_cuda_triton.DTYPES[_NAMES[kind[1:]]])
-                if (address - start) % dtype.itemsize:
-                    raise Violation(f"{name}: an address that is no multiple of {dtype.itemsize}")
-                return block[: block.nbytes // dtype.itemsize * dtype.itemsize].view(dtype), (address - start) // dtype.itemsize
-        raise Violation(f"{name} is given {address:#x}, which is no device memory")
+        arrays = [self.array_at(v) if k[0] == "*" else None for k, v in zip(kernel["kinds"], values)]
+        return self.put(config.stream, lambda: mock_cuda_kernels.run(self, kernel, grid, values, arrays, queue.device))
 
 
-_PARAMETER = {"i32": ctypes.c_int32, "i64": ctypes.c_int64, "fp32": ctypes.c_float, "fp64": ctypes.c_double,
-              "i8": ctypes.c_int8, "i16": ctypes.c_int16, "u8": ctypes.c_uint8, "u16": ctypes.c_uint16,
-              "u32": ctypes.c_uint32, "u64": ctypes.c_uint64}
-_NAMES = {"fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64", "i8": "int8", "i16": "int16",
-          "i32": "int32", "i64": "int64", "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
-          "fp8e4nv": "float8e4nv", "fp8e5": "float8e5"}
-_PARAMETER.update({"*" + k: ctypes.c_uint64 for k in _NAMES})
-
-
-mock_cuda_triton.as_installed(globals())
+mock_cuda_tiles.as_installed(globals())

@@ -6,13 +6,19 @@ import types
 import ml_dtypes
 import numpy as np
 
+from ingot.tools.ptx import Fault
+
 INSTALLED = "site-packages/"     # traces do not watch code of installed packages, which a driver is
 
 
 def as_installed(namespace):
     """Makes the functions and classes of a module look like code of an installed package."""
     for found in list(namespace.values()):
-        if isinstance(found, types.FunctionType) and found.__module__ == namespace["__name__"]:
+        if isinstance(found, dict):
+            for x in found.values():
+                if isinstance(x, types.FunctionType) and x.__module__ == namespace["__name__"]:
+                    relabelled(x)
+        elif isinstance(found, types.FunctionType) and found.__module__ == namespace["__name__"]:
             relabelled(found)
         elif isinstance(found, type) and found.__module__ == namespace["__name__"]:
             for x in vars(found).values():
@@ -33,10 +39,6 @@ def _code_of_package(code):
     return code.replace(co_filename=INSTALLED + "mock_cuda.py", co_consts=inner)
 
 
-class Fault(AssertionError):
-    """What a GPU would have done silently."""
-
-
 DTYPES = {"int1": np.bool_, "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64, "uint8": np.uint8,
           "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64, "float16": np.float16, "bfloat16": ml_dtypes.bfloat16,
           "float32": np.float32, "float64": np.float64, "float8e4nv": ml_dtypes.float8_e4m3fn,
@@ -52,6 +54,10 @@ class Memory:
         self.flat = array.reshape(-1)
         assert np.shares_memory(self.flat, array) or not array.size
         self._writer = None
+
+    @property
+    def written(self):
+        return self._writer is not None
 
     @property
     def writer(self):

@@ -1,5 +1,6 @@
-"""Runs generated Triton source on numpy, strictly: every load and store in bounds, no two writers of one element, one dtype
-per instruction. It knows the part of `triton.language` that the code generator writes, and nothing of Triton itself.
+"""Runs generated Triton source on numpy, strictly: every load and store in bounds, no two writers of one element, no reader of
+what another program has written, one dtype per instruction. It knows the part of `triton.language` that the code generator
+writes, and nothing of Triton itself.
 
     run(text, "name", grid, arguments, constants)
 
@@ -105,13 +106,29 @@ class Language:
             raise Fault("tl.umulhi of other than uint32")
         return Tile((a.astype(np.uint64) * b.astype(np.uint64) >> np.uint64(32)).astype(np.uint32))
 
+    class PropagateNan:
+        ALL = "all"
+
     @staticmethod
-    def minimum(a, b):
+    def minimum(a, b, propagate_nan=None):
+        if propagate_nan is not None:
+            return Language._ordered(a, b, np.minimum, np.bitwise_or)
         return Tile(np.minimum(*a._other(b, "minimum"))) if isinstance(a, Tile) else Tile(np.minimum(*b._other(a, "minimum")))
 
     @staticmethod
-    def maximum(a, b):
+    def maximum(a, b, propagate_nan=None):
+        if propagate_nan is not None:
+            return Language._ordered(a, b, np.maximum, np.bitwise_and)
         return Tile(np.maximum(*a._other(b, "maximum"))) if isinstance(a, Tile) else Tile(np.maximum(*b._other(a, "maximum")))
+
+    @staticmethod
+    def _ordered(a, b, pick, of_zeros):
+        """The extreme of two floats, of which nan is the most extreme and -0 lies below 0."""
+        if a.dtype != b.dtype or a.dtype not in (np.float32, np.float16, ml_dtypes.bfloat16):
+            raise Fault(f"no instruction for {a.dtype} and {b.dtype}")
+        bits = f"i{a.dtype.itemsize}"
+        alike = of_zeros(a.a.view(bits), b.a.view(bits)).view(a.dtype)
+        return Tile(np.where((a.a == 0) & (b.a == 0), alike, pick(a.a, b.a)))
 
     @staticmethod
     def max(x, axis=None):
@@ -165,10 +182,12 @@ class Language:
             raise Fault(f"tl.dot of {a.dtype} and {b.dtype}")
         if small and (a.shape[-1] < 32 or (max_num_imprecise_acc or 0) > a.shape[-1]):
             raise Fault(f"tl.dot of float8 {a.shape}, sums of {max_num_imprecise_acc}")
-        if min(a.shape[-1], a.shape[-2], b.shape[-1]) < 16:
-            raise Fault(f"tl.dot of {a.shape} and {b.shape}: sizes are at least 16")
+        if a.shape[-2] < 16 or b.shape[-1] < 8 or a.shape[-1] < 16:
+            raise Fault(f"tl.dot of {a.shape} and {b.shape}: sizes are at least 16, columns 8")
         if a.dtype == np.float32 and input_precision is None:
             raise Fault("tl.dot of float32 states its precision")
+        if input_precision == "tf32":
+            a, b = (Tile((x.a.view(np.uint32) & np.uint32(0xFFFFE000)).view(np.float32)) for x in (a, b))
         wide = np.float64 if a.dtype == np.float64 else np.float32
         if acc is not None and acc.dtype != wide:
             raise Fault(f"tl.dot of {a.dtype} onto {acc.dtype}")
@@ -213,6 +232,10 @@ class Language:
         offset, on = self._lanes(pointer, mask)
         memory = pointer.memory
         self._check(memory, offset[on], "load")
+        if memory.written:
+            others = memory.writer[offset[on]]
+            if ((others > 0) & (others != self.number)).any():
+                raise Fault(f"program {self.program} reads what another one has written")
         dtype = memory.flat.dtype
         out = np.full(offset.size * dtype.itemsize, 0xA5, np.uint8).view(dtype).reshape(offset.shape)
         if other is not None:

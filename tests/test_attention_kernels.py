@@ -12,7 +12,7 @@ from ingot.ir import target
 from ingot.ir.ops.attention import attention, attention_grad
 from ingot.ir.ops.attention_bounds import bounded_attention, bounded_attention_grad
 from ingot.ir.ops.nn import linear
-from ingot.passes.codegen.llvm import gates
+from ingot.passes.codegen import gates
 from ingot.passes.codegen.llvm.attention import AttentionKernel
 from ingot.passes.codegen.llvm.attention_grad import AttentionGradKernel
 from ingot.passes.codegen.llvm.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK

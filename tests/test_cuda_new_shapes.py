@@ -9,6 +9,12 @@ import ingot
 import ingot.nn.functional as F
 import mock_cuda
 from ingot.benchmarks import gpu_host
+from ingot.ir.dtype import float32
+from ingot.ir.ops import elementwise as ew
+from ingot.ir.ops.reduce import sum_
+from ingot.ir.scope import Scope
+from ingot.ir.substitute import choice, condition_check
+from ingot.passes.codegen.triton import attention, matmul
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import eager, recipes, structures
 
@@ -109,6 +115,8 @@ CASES = {
     "with itself turned": lambda n: (lambda x: x @ x.T, draw(n, 8)),
     "batch of products": lambda n: (ingot.matmul, draw(3, n, 4), draw(3, 4, n)),
     "linear": lambda n: (F.linear, draw(n, 8), draw(6, 8), draw(6)),
+    "by a turned weight": lambda n: (lambda x, w: x @ w.T, draw(n, 8), draw(6, 8)),
+    "norms of a list": lambda n: (lambda *x: ingot.stack(ingot._foreach_norm(list(x))), draw(n, 5), draw(7), draw(n)),
     "cross entropy": lambda n: (F.cross_entropy, draw(n, 5), ids(n)) if n else None,
     "cross entropy of more classes": lambda n: (F.cross_entropy, draw(6, n), ids(6, n)) if n else None,
     "attention": lambda n: (lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True), draw(1, 2, n, 8)),
@@ -174,6 +182,84 @@ def test_sizes_of_a_class_are_worked_out_a_few_times(name, work):
         seen.append(work.since())
     assert seen[0] or name == "filled"
     assert not any(seen[len(seen) // 2:]), seen
+
+
+@pytest.mark.parametrize("least", [0, 141, 1 << 40], ids=["always", "of some", "never"])
+@pytest.mark.parametrize("name", ["by a turned weight", "attention"])
+def test_operands_are_turned_where_sizes_make_that_worth_it(name, least, cuda, monkeypatch):
+    """Which is a condition of every list: sizes of both kinds come in turn."""
+    monkeypatch.setattr(matmul, "is_worth_turning", choice(f"is_worth_turning_from_{least}", lambda _, m, *sizes: m >= least))
+    monkeypatch.setattr(attention, "LEAST_WORK", 2 * 8 * least * least)
+    counts: dict = {}
+    for n in (*ALIKE, *reversed(ALIKE)):
+        check(CASES[name](n))
+        f, *operands = CASES[name](n)
+        operands = [t.to("cuda") for t in operands]
+        before = len(cuda.launches)
+        f(*operands)
+        ingot.cuda.synchronize()
+        counts.setdefault(n >= least, set()).add(len(cuda.launches) - before)
+    assert counts == {is_turned: {1 + is_turned} for is_turned in counts}
+
+
+@pytest.mark.parametrize("name", ["tiles", "turning"])
+def test_choices_of_exact_products_are_one_condition(name):
+    """All sizes that meet it are chosen the same for; few conditions are enough for all."""
+    def chosen(m):
+        if name == "tiles":
+            return matmul.tiles(float32, m, 512, 512, False, 1 << 17, 3)
+        return matmul.is_worth_turning(matmul.CROSSED_EXACT, m, 512, 512, 1, 512 * 512)
+
+    sizes, found = range(4, 4096, 13), []
+    for m in sizes:
+        if not any(holds(m) for holds, _ in found):
+            scope = Scope(judges=True)
+            made = chosen(scope.size("m", m))
+            found.append((condition_check(scope.conditions, ("m",)), made))
+        assert {made for holds, made in found if holds(m)} == {chosen(m)}
+    assert 2 <= len(found) <= 16
+
+
+def pair(x, y, a, b):
+    """Elements, and sums down many rows, of two arrays each."""
+    return (*[ew.tanh(ew.add(v, v)) for v in (x, y)], *[ew.neg(sum_(v, dim=(0,), keepdim=False)) for v in (a, b)])
+
+
+@pytest.mark.parametrize("is_listed", [False, True])
+def test_kernels_alike_of_one_launch(is_listed, cuda):
+    """Also where sizes are symbols, which may leave them alike or not."""
+    def work(op, inputs, params, device):
+        return tuple(eager.composed(pair, inputs, params, device))
+
+    together = set()
+    others = (137, 3000), (138, 3001), (700, 20), (701, 21), (64, 64), (200, 5), (139, 20)
+    for n, more in (*[(131 + i, 20) for i in range(6)], *others):
+        arrays = [draw(*shape).numpy() for shape in ((n, 5), (n + more, 5), (2 * n, 4), (2 * n + 600, 4))]
+        given = tuple([eager.transfer.to_device(a, 0) for a in arrays])
+        before = len(cuda.launches)
+        got = recipes.run("pair", given, {}, 0, work) if is_listed else work("pair", given, {}, 0)
+        found = [eager.transfer.to_host(a) for a in got]
+        together.add(sum(launch["name"].endswith("_many") for launch in cuda.launches[before:]))
+        for g, want in zip(found, (*[np.tanh(a + a) for a in arrays[:2]], *[-a.sum(0) for a in arrays[2:]]), strict=True):
+            np.testing.assert_allclose(g, want, rtol=1e-4, atol=1e-4)
+    assert {1, 2} <= together
+
+
+@pytest.mark.parametrize("kind", ["RNN", "LSTM", "GRU"])
+def test_recurrent_layers_of_any_batch(kind, cuda):
+    layer = getattr(ingot.nn, kind)(6, 8)
+    there = getattr(ingot.nn, kind)(6, 8).to("cuda")
+    there.load_state_dict(layer.state_dict())
+    with ingot.backends.cudnn.flags(allow_tf32=False):
+        for steps, batch in [(3, 2), *[(2, n) for n in (5, 6, 7, 9, 40, 41, 6)], (4, 7), (5, 7), (1, 7)]:
+            x, found = draw(steps, batch, 6), []
+            for made, given in ((layer, x), (there, x.to("cuda"))):
+                made.zero_grad()
+                y = made(given)[0]
+                y.square().sum().backward()
+                found.append([y.detach().cpu(), *[p.grad.cpu() for p in made.parameters()]])
+            for want, got in zip(*found, strict=True):
+                ingot.testing.assert_close(got, want, rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["sum of two", "sums of rows", "sums of columns", "softmax of rows", "layer norm", "linear",

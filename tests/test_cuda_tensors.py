@@ -337,3 +337,19 @@ def test_what_runs_on_the_host_is_not_captured(cuda):
         x = ingot.randn(4, 4) * 0.1 + ingot.eye(4)
         np.testing.assert_allclose(f(x.cuda()).cpu().numpy(), (ingot.linalg.inv(x) + 1).exp().numpy(), rtol=1e-4)
     assert "cuGraphLaunch" not in cuda.calls
+
+
+@pytest.mark.parametrize("size", [5, 40000], ids=["few", "many"])
+def test_gradients_are_added_up(size):
+    """In place; of many numbers, too, where processors have a kernel for it."""
+    x = ingot.ones(size, device="cuda", requires_grad=True)
+    places = set()
+    for n in (2.0, 3.0, 4.0):
+        (x * n).sum().backward()
+        places.add(x.grad.data_ptr())
+    assert len(places) == 1 and ingot.equal(x.grad.cpu(), ingot.full((size,), 9.0))
+    shared = (x * 2.0).exp()
+    g, = ingot.autograd.grad((shared + shared * 2.0 + shared * 3.0).sum(), x)
+    want = ingot.ones(size, requires_grad=True)
+    shared = (want * 2.0).exp()
+    assert ingot.equal(g.cpu(), ingot.autograd.grad((shared + shared * 2.0 + shared * 3.0).sum(), want)[0])

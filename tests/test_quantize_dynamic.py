@@ -14,6 +14,7 @@ from ingot.ir import target
 from ingot.ir.ops.int8 import linear_int8, recurrent_int8
 from ingot.nn.utils import parametrizations
 from ingot.nn.utils.rnn import pack_sequence, pad_packed_sequence
+from ingot.passes.codegen.cells import CELLS
 from ingot.passes.codegen.llvm import recurrent as layer_codegen
 from ingot.passes.codegen.llvm.int8_rows import Int8Kernel
 from ingot.runtime.cpu import compile as compiler
@@ -96,7 +97,7 @@ def test_layers_are_the_reference(level, threads):
 def test_every_target_has_code(level):
     machine = target.cpu(level)
     assert compiler.emit_object(Int8Kernel(machine, True).text(), machine)
-    for cell in layer_codegen.CELLS.values():
+    for cell in CELLS.values():
         kernel = layer_codegen.StepKernel(machine, "float", cell, True, keeps=False, bytes=True)
         assert compiler.emit_object(kernel.text(), machine)
 

@@ -10,6 +10,7 @@ from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder
 from ingot.ir.ops import recurrent as ops
 from ingot.ir.ops.elementwise import neg
+from ingot.passes.codegen.cells import CELLS
 from ingot.passes.codegen.llvm import recurrent as codegen
 from ingot.passes.codegen.llvm import recurrent_grad as codegen_grad
 from ingot.passes.codegen.llvm.recurrent_pack import PackKernel
@@ -298,11 +299,11 @@ def test_padded_steps_may_hold_anything():
 @pytest.mark.parametrize("name", LAYERS)
 def test_every_target_has_code(level, name):
     machine = target.cpu(level)
-    assert compiler.emit_object(codegen.StepKernel(machine, "float", codegen.CELLS[name], True).text(), machine)
-    packed = codegen.StepKernel(machine, "float", codegen.CELLS[name], True, keeps=False, packed=True)
+    assert compiler.emit_object(codegen.StepKernel(machine, "float", CELLS[name], True).text(), machine)
+    packed = codegen.StepKernel(machine, "float", CELLS[name], True, keeps=False, packed=True)
     assert compiler.emit_object(packed.text(), machine)
-    assert compiler.emit_object(PackKernel(machine, "double", codegen.CELLS[name], False).text(), machine)
-    assert compiler.emit_object(codegen_grad.StepGradKernel(machine, "float", codegen_grad.CELLS[name], False).text(), machine)
+    assert compiler.emit_object(PackKernel(machine, "double", CELLS[name], False).text(), machine)
+    assert compiler.emit_object(codegen_grad.StepGradKernel(machine, "float", CELLS[name], False).text(), machine)
 
 
 @pytest.mark.parametrize("level", ["x86-64", "x86-64-v3"])

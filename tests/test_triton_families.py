@@ -318,6 +318,20 @@ def test_attention_reads_parts_of_projections_where_they_lie(case, causal):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+@pytest.mark.parametrize("case", CASES)
+def test_attention_over_turned_keys(case, causal, on_device, monkeypatch):
+    """As exact products of many scores are made: vectors in pieces, keys and values as columns."""
+    if causal and CASES[case][-1]:
+        pytest.skip("a causal mask and another one are two masks")
+    monkeypatch.setattr(attention_text, "LEAST_WORK", 0)
+    tensors, f = attention_case(case, causal)
+    both(f, *tensors)
+    with mock_cuda.installed() as cuda:
+        f(*[t.cuda() for t in tensors])
+    assert any("x16" in launch["name"] for launch in cuda.launches)
+
+
 def test_attention_in_low_precision(on_device):
     q, k, v = (draw(1, 2, 130, 16, dtype="bfloat16") for _ in range(3))
     both(lambda *a: F.scaled_dot_product_attention(*a, is_causal=True), q, k, v, tolerance=2e-2)

@@ -165,6 +165,16 @@ def test_attention(kind, size, arch, full):
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx and "cp.async" in ptx
 
 
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("size", [32, 64, pytest.param(128, marks=pytest.mark.slow)])
+def test_exact_attention_over_turned_keys(size, arch):
+    depths = attention.depths(dt.float32, "ieee", size, size, attention.LEAST_WORK)
+    how = attention.Kind(dt.float32, attention.NO_MASK, True, even=True, full=arch == 90, late=True, depths=depths)
+    for part, write, _ in ATTENTION:
+        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        compiled(write(how), constants, warps, arch, stages)
+
+
 @pytest.mark.parametrize("mask", [attention.BOOLS, attention.ADDED])
 def test_masked_attention(mask):
     how = attention.Kind(dt.bfloat16, mask, False, even=True, late=mask == attention.BOOLS)

@@ -379,6 +379,7 @@ def test_values_kept_in_memory_are_read_after_a_barrier(monkeypatch):
     ("tl.store(y, tl.load(x))", "write the same element"),
     ("tl.store(y + at, tl.load(x + at, at < n).to(tl.float64), at < n)", "store of float64"),
     ("tl.store(y + at, tl.load(x + at, at < n) + tl.full([], 1, tl.int32), at < n)", "states every dtype"),
+    ("tl.store(y + at, tl.load(x + at, at < n), at < n); tl.load(y + at % COLS)", "reads what another one has written"),
 ])
 def test_the_executor_catches(line, says):
     text = f"""

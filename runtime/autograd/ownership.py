@@ -15,8 +15,8 @@ kernels = lazy(__package__, "..cpu.kernels")
 
 
 def add_to(total, g):
-    """Adds an array to another one of its shape, in place; gives that one."""
-    if type(total) is not np.ndarray:
+    """Adds an array to another one of its shape, in place; gives that one. Both lie on one device."""
+    if total.__class__ is not np.ndarray:
         return total if total.backend.overwrite(ew.add, total, (total, g), {}) else np.add(total, g, total)
     if total.size < LARGE or total.dtype.char not in FLOAT_CHARS or total.dtype != g.dtype:
         return np.add(total, g, total)

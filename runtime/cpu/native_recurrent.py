@@ -7,6 +7,7 @@ from ...ir.ops import int8
 from ...ir.ops import recurrent as ops
 from ...ir.ops import recurrent_packed as packed_ops
 from ...passes.codegen import reductions
+from ...passes.codegen.cells import CELLS
 from ...passes.codegen.llvm import recurrent as codegen
 from ...passes.codegen.llvm import recurrent_grad as codegen_grad
 from ...passes.plan_memory import LINE
@@ -54,7 +55,7 @@ def _forward(name, node, operands, results, names, made, keeps=True):
     in_bytes = w.dtype == dt.int8.np
     if not in_bytes and not _supported(z, w):
         return None
-    cell = codegen.CELLS[name]
+    cell = CELLS[name]
     sizes = z.shape[0], z.shape[1], z.shape[2] // cell.gates
     plan = recurrent.forward_plan(name, sizes, w.strides[0], "mask" in at, keeps, node.params["reverse"], z.dtype,
                                   pool.get_num_threads(), packed=len(w.shape) == 1, in_bytes=in_bytes)
@@ -135,7 +136,7 @@ class _Walk:
 
     def __init__(self, name, node, operands, results, names, made):
         self.at = _numbers((*names, *made), (*operands, *results))
-        self.cell, self.reverse = codegen_grad.CELLS[name], node.params["reverse"]
+        self.cell, self.reverse = CELLS[name], node.params["reverse"]
         self.y, self.w, self.h = (operands[self.at[x]] for x in ("y", "w", "h"))
         self.kind, self.item = dt.BY_NP[self.y.dtype], self.y.dtype.itemsize
         self.threads = pool.get_num_threads()

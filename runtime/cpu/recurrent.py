@@ -11,6 +11,7 @@ import numpy as np
 
 from ...ir.symbolic import is_symbol
 from ...ir.target import host
+from ...passes.codegen.cells import CELLS
 from ...passes.codegen.llvm import recurrent as codegen
 from ...passes.codegen.llvm import recurrent_grad as codegen_grad
 from ...passes.codegen.llvm.int8_products import LINE, PAIR
@@ -76,7 +77,7 @@ def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, wid
     """The jobs of a forward call on the arrays that `codegen.ARRAYS` names; `sizes` are steps, batch and hidden. `width` is the
     first state's, where it is another than that of the results, which takes a single step without a mask; `packed`: the weights
     come as a plan of `pack_plan` leaves them; `in_bytes`: they are of int8."""
-    cell, depth = codegen.CELLS[name], width or sizes[2]
+    cell, depth = CELLS[name], width or sizes[2]
     direct = not packed and not in_bytes and _reads_in_place(sizes, cell.gates * sizes[2] * depth * dtype.itemsize)
     kernel = codegen.StepKernel(host(), ELEMENTS[dtype], cell, masked, keeps, direct, packed, in_bytes)
     room = kernel.rows * (-(-depth // LINE) * LINE + PAIR) if in_bytes else 0
@@ -87,7 +88,7 @@ def forward_plan(name, sizes, w_row, masked, keeps, reverse, dtype, threads, wid
 def forward(name, z, mask, h, c, w, bias, *, reverse, keeps=True, scale=None):
     """(states, cells, gates) of the layer `name`; in the place of what it has not is anything. With `keeps` false there are no
     gates, and only the last cells (B, H). Flat weights are packed; with a scale for each row they are of int8."""
-    cell, w = codegen.CELLS[name], jobs.as_rows(w) if scale is None else alloc.dense(w)
+    cell, w = CELLS[name], jobs.as_rows(w) if scale is None else alloc.dense(w)
     (steps, batch), hidden = z.shape[:2], z.shape[2] // cell.gates
     y = alloc.empty((steps, batch, hidden), z.dtype)
     cells = alloc.empty(y.shape if keeps else y.shape[1:], z.dtype) if c is not None else _NOTHING
@@ -116,14 +117,14 @@ def packing(name, z, w):
         return None
     if _reads_in_place(z.shape, w.size * dtype.itemsize):
         return None
-    kernel = PackKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], False)
+    kernel = PackKernel(host(), ELEMENTS[dtype], CELLS[name], False)
     return kernel.lanes, -(-hidden // kernel.units) * kernel.columns * hidden
 
 
 @functools.lru_cache(_KEPT)
 def pack_plan(name, hidden, w_row, dtype, threads):
     """The job that packs weights, from w to y of `codegen.ARRAYS`."""
-    kernel = PackKernel(host(), ELEMENTS[dtype], codegen.CELLS[name], False)
+    kernel = PackKernel(host(), ELEMENTS[dtype], CELLS[name], False)
     task, = compile_module(text_of(kernel), [kernel.symbol]).values()
     panels, work = -(-hidden // kernel.units), hidden * hidden * kernel.cell.gates
     todo = jobs.Jobs(threads)
@@ -147,7 +148,7 @@ def pack(name, w, size):
 def grad_plan(name, sizes, w_row, masked, given, reverse, dtype, threads, slopes=False):
     """The jobs of the walk back on the arrays that `codegen_grad.ARRAYS` names; `given` are the names of the gradients there.
     With `slopes` it ends before the last product, which gives the gradient of the first state."""
-    kernel = codegen_grad.StepGradKernel(host(), ELEMENTS[dtype], codegen_grad.CELLS[name], masked, given,
+    kernel = codegen_grad.StepGradKernel(host(), ELEMENTS[dtype], CELLS[name], masked, given,
                                          sizes[0] <= _FEW_STEPS)
     return _make_plan(kernel, codegen_grad.WORDS[len(codegen_grad.ARRAYS) + 2:], sizes, kernel.cell.gates * sizes[2],
                       kernel.units, sizes[0] + (not slopes), w_row, reverse, threads)
@@ -173,7 +174,7 @@ def gradients(name, upstream, results, mask, h, c, w, *, reverse):
 
     `upstream` and `results` are (states, cells, gates), None where the layer has none or no gradient came.
     """
-    cell, w, y = codegen_grad.CELLS[name], jobs.as_rows(w), results[0]
+    cell, w, y = CELLS[name], jobs.as_rows(w), results[0]
     dz = alloc.empty((*y.shape[:2], len(w)), y.dtype)
     da = alloc.empty(dz.shape, y.dtype) if cell.apart else dz
     dh = alloc.zeros(h.shape, y.dtype)

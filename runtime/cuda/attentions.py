@@ -41,7 +41,10 @@ class Shapes:
         full = self.arch >= text.HOPPER and self.length % text.LARGEST == self.keys % text.LARGEST == 0
         self.scale = float(params["scale"])
         late = how != text.ADDED and self.scale >= text.LEAST_SCALE
-        self.kind = text.Kind(dt.from_numpy(q.dtype), how, params["causal"], precision.of_products(), even, full, late)
+        kind, products = dt.from_numpy(q.dtype), precision.of_products()
+        scores = self.batch * self.heads * self.length * self.keys
+        self.kind = text.Kind(kind, how, params["causal"], products, even, full, late,
+                              depths=text.depths(kind, products, self.e, self.width, scores))
         self.draws: tuple = ()         # the key that is drawn from, and what a word must be below and its share by their names
         self.numbers: dict = {}
         self.arrays: dict = {}
@@ -81,10 +84,18 @@ class Shapes:
         steps = [s // mask.itemsize for s in seen.strides]
         return seen, (steps[len(lead) - 1] if lead else 0, *steps[-3:])
 
-    def run(self, write, part, reads, writes, blocks, groups):
+    def _turned(self, name) -> DeviceArray:
+        """Keys or values as columns, which stay for the kernels that follow."""
+        if name not in self.arrays:
+            a = self.arrays[name[0]]
+            self.arrays[name] = contiguous(a.transpose(*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
+        return self.arrays[name]
+
+    def run(self, write, part, writes, blocks, groups):
         """Launches the kernel of a part, which `write(kind)` gives; `blocks` is the number of programs for each group by the
         tile's constants."""
-        named = {n: self.arrays[n] for n in (*reads, *writes)}
+        reads = self.kind.reads(part)
+        named = {n: self._turned(n) if n in ("kt", "vt") else self.arrays[n] for n in (*reads, *writes)}
         steps = {n: _steps(a) for n, a in named.items() if n in text.HEADS + text.KEY_HEADS and not a.is_contiguous}
         kind = replace(self.kind, strided=tuple(steps))
         masks = () if self.mask is None else (self.mask,)
@@ -172,7 +183,7 @@ def attention(inputs, params, device, into=(None, None)):
         s.drop(key[0], params["p"])
     out, lse = s.result("out", (*q.shape[:-1], s.width), into[0]), s.result("lse", q.shape[:-1])
     if lse.size:
-        s.run(text.forward, text.FORWARD, ("q", "k", "v"), ("out", "lse"), s.over_queries, s.batch * s.heads)
+        s.run(text.forward, text.FORWARD, ("out", "lse"), s.over_queries, s.batch * s.heads)
     return out, lse
 
 
@@ -193,13 +204,12 @@ def attention_grad(inputs, params, device, into=(None, None, None, None)):
         s.drop(key[0], params["p"])
     s.read(g=g)
     s.arrays |= {"lse": contiguous(lse), "delta": contiguous(delta)}
-    reads = "g", "q", "k", "v", "lse", "delta"
     gq, gk, gv = (s.result(name, a.shape, given) for name, a, given in zip(("gq", "gk", "gv"), (q, k, v), into))
     wanted = params["mask_grad"]
     ds = s.result("ds_out", (*q.shape[:-1], s.keys) if wanted else (0,) * q.ndim)
-    s.run(lambda kind: text.query_grad(kind, wanted), text.QUERIES, reads, ("gq", "ds_out") if wanted else ("gq",),
+    s.run(lambda kind: text.query_grad(kind, wanted), text.QUERIES, ("gq", "ds_out") if wanted else ("gq",),
           s.over_queries, s.batch * s.heads)
-    s.run(text.key_grad, text.KEYS, reads, ("gk", "gv"), s.over_keys, s.batch * s.key_heads)
+    s.run(text.key_grad, text.KEYS, ("gk", "gv"), s.over_keys, s.batch * s.key_heads)
     if wanted:
         return gq, gk, gv, _narrowed(ds, mask.shape, device)
     return (gq, gk, gv) if key else (gq, gk, gv, ds)

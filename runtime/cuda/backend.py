@@ -26,6 +26,7 @@ from . import (
     fourier,
     gathers,
     integers,
+    lists,
     many,
     moves,
     pools,
@@ -52,7 +53,7 @@ def ordered_images(graph: Graph) -> Graph:
 
 
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, scans, sliding,
-                complexes, integers, fourier):
+                complexes, integers, fourier, lists):
     eager.OWN.update(_module.OPERATORS)
 for _module in (attentions, moves):
     eager.INTO.update(_module.INTO)
@@ -71,6 +72,7 @@ contiguous = eager.contiguous
 copied = eager.copied
 converted = eager.converted
 sweep = many.sweep
+fresh = many.fresh
 overwrite = eager.overwrite
 gradients = rules.gradients
 key = draws.key

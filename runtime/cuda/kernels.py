@@ -28,23 +28,33 @@ class Prepared:
 
     offsets   bytes that are added to the address of each buffer, in order
     apart     whether results lie where operands do that other threads may read
+    among     whether it runs in one launch with others
     """
 
-    def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset(), apart=False):
+    def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset(), apart=False, among=False):
         self.kernel, self.sizes = kernel, sizes
         self.wide = _is_far(kernel)(*[sizes[name] for name in kernel.symbols])
-        made = configs.launches(kernel, sizes, numbers, apart)
+        made = configs.launches(kernel, sizes, numbers, apart, among)
         self.launches = [PreparedLaunch(one, sizes, kernel.names, offsets, self.wide) for one in made]
         self.scratch = {name: size for one in made for name, size in one.scratch}
 
     def __call__(self, device: int, stream: int, operands):
         """Launches; `operands` are the address (or the number) of each buffer, in order."""
+        self.run(device, stream, operands, self.launches)
+
+    def run(self, device, stream, operands, launches) -> dict:
+        """Runs some of the launches, the first of all among them; the memory that their parts share, by name."""
         if LISTENERS:
             LISTENERS[-1](self)
         held = {name: Memory(device, size, stream) for name, size in self.scratch.items()}
-        places = {name: m.pointer for name, m in held.items()}
-        for one in self.launches:
-            one(device, stream, operands, places)
+        for one in launches:
+            one(device, stream, operands, held)
+        return held
+
+    @property
+    def end(self):
+        """The launch that makes what there is one of for each row, where others come before it; else None."""
+        return self.launches[-1] if len(self.launches) > 1 and configs.is_end(self.launches[-1].launch) else None
 
 
 class Form:
@@ -84,12 +94,11 @@ class Form:
         marked = [n for n, unit in zip(self.sizes, units) if unit == compiler.ALIGNED]
         return frozenset([*marked, *[n for n, _ in self.scratch]])
 
-    def variant(self, device, mask, how, units) -> compiler.Variant:
+    def variant(self, arch, mask, how, units) -> compiler.Variant:
         """What is compiled; `how` are constants, warps, stages, and whether addresses are of 64 bits."""
         constants, warps, stages, wide = how
         aligned = self.aligned(units) | {n for n in self.pointers if not mask >> n & 1}
-        return compiler.Variant(self.source, constants, warps, contexts.context(device).arch, wide, aligned, stages,
-                                self.even(units))
+        return compiler.Variant(self.source, constants, warps, arch, wide, aligned, stages, self.even(units))
 
     def function(self, device, mask, how, units):
         """The same, loaded."""
@@ -98,20 +107,20 @@ class Form:
         if found is None:
             notes, noting.notes = noting.notes, None        # what is asked to load it is asked once
             try:
-                binary = compiler.compiled(self.variant(device, mask, how, units))
-                found = self.functions[key] = launch.function(device, binary)
+                variant = self.variant(contexts.context(device).arch, mask, how, units)
+                found = self.functions[key] = launch.function(device, compiler.compiled(variant))
             finally:
                 noting.notes = notes
         return found
 
 
-def _form(source, buffers) -> Form:
-    """The form of a source, which says by itself in which order its buffers come."""
+def form_of(source, kind, *more):
+    """The form of a source, `kind(source, *more)`: which these are, a source says by itself."""
     found = _forms.get(id(source))
     if found is None:
         if len(_forms) >= _MOST_FORMS:
             _forms.clear()
-        found = _forms[id(source)] = Form(source, buffers)      # (which keeps the source, so that no other has its id)
+        found = _forms[id(source)] = kind(source, *more)        # (which keeps the source, so that no other has its id)
     return found
 
 
@@ -120,22 +129,15 @@ class PreparedLaunch:
     addresses `offsets` are added."""
 
     def __init__(self, one: configs.Launch, sizes, buffers, offsets=None, wide=False):
-        form = self.form = _form(one.source, buffers)
+        form = self.form = form_of(one.source, Form, buffers)
         self.launch, self.offsets = one, offsets or form.still
         self.template = [0 if name is None else sizes[name] for name in form.given]
         self.how = one.constants, one.warps, one.stages, wide
         self.units: Any = None
         self.functions: dict = {}
 
-    def __call__(self, device, stream, operands, places):
-        form = self.form
-        args, together = self.template.copy(), 0
-        for n, buffer in form.moving:
-            args[n] = operands[buffer] + self.offsets[buffer]
-        for n, buffer in form.numbers:
-            args[n] = operands[buffer]
-        for n, name in form.scratch:
-            args[n] = places[name]
+    def __call__(self, device, stream, operands, held):
+        form, args, together = self.form, self.arguments(operands, held), 0
         notes, grid, given = noting.notes, self.launch.grid, args
         if notes is not None:
             notes.launched(form, self.how, grid, args)
@@ -145,6 +147,17 @@ class PreparedLaunch:
         mask = 0 if not together & (compiler.ALIGNED - 1) else unaligned(form.pointers, given)
         function = self.functions.get((device, mask)) or self._function(device, mask, given)
         function(grid, stream, *given)
+
+    def arguments(self, operands, held) -> list:
+        """The parameters; `held` is scratch memory by name."""
+        form, args, offsets = self.form, self.template.copy(), self.offsets
+        for n, buffer in form.moving:
+            args[n] = operands[buffer] + offsets[buffer]
+        for n, buffer in form.numbers:
+            args[n] = operands[buffer]
+        for n, name in form.scratch:
+            args[n] = held[name].pointer
+        return args
 
     def _function(self, device, mask, args):
         if self.units is None:
@@ -157,7 +170,8 @@ class PreparedLaunch:
         args = self.template.copy()
         for n, buffer in self.form.moving:
             args[n] = operands[buffer] + self.offsets[buffer]
-        return self.form.variant(device, unaligned(self.form.pointers, args), self.how, self.form.units(args))
+        arch = contexts.context(device).arch
+        return self.form.variant(arch, unaligned(self.form.pointers, args), self.how, self.form.units(args))
 
 
 def unaligned(pointers, args) -> int:

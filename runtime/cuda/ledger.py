@@ -24,9 +24,11 @@ from ...ir.ops import attention as at
 from ...ir.ops import attention_dropout as dropout
 from ...ir.ops import conv as cv
 from ...ir.ops import conv_last as last
+from ...ir.ops import recurrent as rc
 from ...ir.ops.linalg import matmul
 from ...ir.ops.scaled import matmul8
 from ...passes.codegen.triton.sweeps import goes_back
+from ...passes.codegen.triton.together import names_at_end
 from . import compile as compiler
 from . import kernels as loops
 from . import launch, precision, program
@@ -38,6 +40,8 @@ _BACK = frozenset((cv.conv_input_grad, last.conv_last_input_grad))
 _ATTENTION = frozenset((at.attention, at.attention_grad, dropout.dropped_attention, dropout.dropped_attention_grad))
 _FILTERS = frozenset((cv.conv_weight_grad, last.conv_last_weight_grad))
 _CONVOLUTIONS = _FORWARD | _BACK | _FILTERS
+_STEPS = frozenset((rc.rnn_sequence, rc.lstm_sequence, rc.lstm_states, rc.gru_sequence, rc.gru_states))
+_STEPS_BACK = frozenset((rc.rnn_sequence_grad, rc.lstm_sequence_grad, rc.gru_sequence_grad))
 _NEAR = 24 << 20        # bytes that are still in the second-level cache when they are read again: half of it
 _RESIDENT = 132 * 8     # programs that run at once
 _PTX = {"fp32": "f32", "fp64": "f64"}
@@ -259,6 +263,10 @@ def _row(running) -> Row:
     step, kernels = running.step, tuple(running.kernels)
     if type(step) is program.Launched:
         return Row("fused", kernels, *_of_kernel(step))
+    if type(step) is program.LaunchedTogether:
+        moved = [_of_end(s) for s in step.steps] if step.are_ends else [_of_kernel(m) for m in step.members]
+        kind = f"fused, {len(moved)} {'ends' if step.are_ends else 'alike'}"
+        return Row(kind, kernels, sum([read for read, _ in moved]), sum([written for _, written in moved]))
     node = step.node
     values = [x for x in node.inputs if type(x) is Value]
     read, written = {x: _bytes(x) for x in values}, sum(map(_bytes, node.outputs))
@@ -281,11 +289,19 @@ def _row(running) -> Row:
     return Row(node.op.name, kernels, read_in_all, written_in_all, flops, kind, shapes)
 
 
+def _of_end(step) -> tuple:
+    """(bytes that the end of a kernel reads, that it writes)."""
+    return sum(map(_bytes, set(step.reads))), sum(map(_bytes, set(step.writes)))
+
+
 def _of_kernel(step) -> tuple:
     """(bytes that a fused kernel reads, that it writes); what several buffers see of one value is no more than all of it."""
     read: dict = {}
     written: dict = {}
+    late = names_at_end(step.kernel.kernel) if step.step.ends_apart else ()
     for (buffer, times, size), (value, _) in zip(_moved(step.kernel), step.operands):
+        if buffer.name in late:
+            continue                # (counted with the end)
         whole, (so_far, most) = _bytes(value), read.get(value, (0, 0))
         most = max(most, times)
         read[value] = min(so_far + round(times * size), round(most * whole)), most
@@ -348,6 +364,10 @@ def _flops(node) -> int:
         return 2 * prod(node.output.shape if node.op in _FORWARD else shapes[0]) * prod(shapes[1][1:])
     if node.op in _FILTERS:
         return 2 * prod(shapes[1]) * prod(node.output.shape[1:])
+    if node.op in _STEPS:
+        return node.op.flops(node.inputs, node.outputs, node.params)
+    if node.op in _STEPS_BACK:          # (the gradient of weights is a product, which has a row of its own)
+        return node.op.flops(node.inputs, node.outputs, node.params) // 2
     if node.op in _ATTENTION:
         first = node.op in (at.attention_grad, dropout.dropped_attention_grad)
         scores = prod(shapes[first][:-1]) * shapes[first + 1][-2] // (2 if node.params["causal"] else 1)

@@ -67,11 +67,6 @@ class Notes:
         still = set(form.pointers).difference([n for n, _, _ in moving])
         self.steps.append((_LAUNCH, form, how, tuple(grid), tuple(args), moving, unaligned(still, args)))
 
-    def called(self, function, grid, args, addresses):
-        """A loaded kernel in the stream."""
-        self.listed += 1
-        self.steps.append((_FUNCTION, function, grid, tuple(args), self._moving(args, addresses)))
-
     def _moving(self, args, addresses):
         moving = [(n, *self.place(args[n])) for n in addresses]
         return tuple([m for m in moving if m[1] is not None])

@@ -17,6 +17,7 @@ from ...ir.printer import format_line
 from ...ir.substitute import data_evaluator, has_symbols
 from ...ir.symbolic import is_symbol
 from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Steps, plan
+from ...passes.codegen.triton.together import EndStep, ManyStep, reads_first
 from ...passes.kernel_body import is_free
 from ...passes.lift_numbers import lift_numbers, number_array
 from ..device_array import DeviceArray
@@ -24,6 +25,7 @@ from . import conv_rows, streams
 from .arrays import KIND, as_pairs, empty, fill, filled, used, window
 from .kernels import Prepared, as_number
 from .products import Beside, Computed, multiply
+from .together import Grouped, are_alike
 from .windows import convolve, transpose
 
 __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
@@ -61,7 +63,8 @@ class DeviceGraph:
         self.kinds = [kind for _, kind in lifted]
         own = len(graph.inputs) - len(self.kinds)
         self.numbers = frozenset([*[graph.inputs[i] for i in numbers], *graph.inputs[own:]])
-        self.steps = [self._step(s) for s in self.plan.steps]
+        self.steps = [self._step(s) for step in self.plan.steps for s in self._apart(step)]
+        self.launched: dict = {}                        # by steps whose end is apart
         self.parts = {v: (p.join, p.join.shape, tuple(p.cuts), tuple(p.operators)) for v, p in self.plan.parts.items()}
         self.seen: dict = {}                            # of views and fills with symbols: (parameters, shape) in numbers
         self.names, self.last = names, (None, self)     # the numbers that it was bound to last, and what that gave
@@ -85,6 +88,7 @@ class DeviceGraph:
         if plain and last[0] == values:
             return last[1]
         made = _copy(self)
+        made.launched = {}
         steps, numbers = self.evaluate(*values)
         made.steps = [s.at(said, made) for s, said in zip(self.steps, steps)]
         made.more = tuple([_as_kind(n, kind) for n, kind in zip(numbers, self.kinds)])
@@ -97,7 +101,13 @@ class DeviceGraph:
             self.last = values, made
         return made
 
+    def _apart(self, step) -> tuple:
+        """The steps of one; kernels that take numbers are launched by themselves."""
+        return step.steps if type(step) is ManyStep and not self.numbers.isdisjoint(step.reads) else (step,)
+
     def _step(self, step):
+        if type(step) in (ManyStep, EndStep):
+            return LaunchedTogether(step, self)
         if type(step) is CallStep:
             return Called(step, self)
         if type(step) is ProductStep:
@@ -168,24 +178,25 @@ def _as_part(part, found) -> tuple:
 
 
 class Launched:
-    """A fused kernel with its arrays. `said` are numbers of it that may be symbols; `at` enters those of a run."""
+    """A fused kernel with its arrays, `among` others in one launch. `said` are numbers of it that may be symbols; `at` enters
+    those of a run."""
 
     graph: DeviceGraph
     writes: list
     kernel: Prepared
 
-    def __init__(self, step: KernelStep, graph: DeviceGraph):
+    def __init__(self, step: KernelStep, graph: DeviceGraph, among=False):
         lowered, numbers, in_place = step.lowered, graph.numbers, graph.plan.in_place
-        self.parts = [v for v in dict.fromkeys(step.writes) if v in graph.plan.parts]
+        self.step, written = step, dict.fromkeys([v for v, _, written in lowered.operands if written])
+        self.parts = [v for v in written if v in graph.plan.parts]
         self.operands = [(v, v in numbers) for v, _, _ in lowered.operands]
         there = {*in_place, *self.parts}
-        self.made = [(v, v.dtype.np) for v in dict.fromkeys(step.writes) if v not in there]
-        self.over = [(v, in_place[v]) for v in dict.fromkeys(step.writes) if v in in_place]
+        self.made = [(v, v.dtype.np) for v in written if v not in there]
+        self.over = [(v, in_place[v]) for v in written if v in in_place]
         self.dead = step.dead
         self.code, self.symbols = lowered.kernel, tuple(lowered.symbols)
         self.by_value = frozenset([b.name for b, (v, _, _) in zip(lowered.kernel.buffers, lowered.operands) if v in numbers])
-        widths = {v.dtype.itemsize for v, number in self.operands if v.aval.size > 1 and not number}
-        self.apart = bool(self.over) and len(widths) > 1
+        self.apart, self.among = reads_first(lowered, in_place), among
         offsets = tuple([offset * v.dtype.itemsize for v, offset, _ in lowered.operands])
         self.said = tuple([v.shape for v, _ in self.made]), tuple(lowered.symbols.values()), offsets
 
@@ -195,22 +206,80 @@ class Launched:
         shapes, sizes, offsets = said
         made.graph = graph
         made.writes = [(v, shape, dtype) for (v, dtype), shape in zip(self.made, shapes)]
-        made.kernel = Prepared(self.code, dict(zip(self.symbols, sizes)), offsets, self.by_value, self.apart)
+        made.kernel = Prepared(self.code, dict(zip(self.symbols, sizes)), offsets, self.by_value, self.apart, self.among)
+        if self.step.ends_apart:
+            graph.launched[self.step] = made
         return made
 
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
         stream = streams.current(device).handle
+        given, kernel = self.given(env, device, stream, places), self.kernel
+        if self.step.ends_apart and kernel.end is not None:
+            env[self.step] = given, kernel.run(device, stream, given, kernel.launches[:-1])
+        else:
+            kernel(device, stream, given)
+        for v in self.dead:
+            env.pop(v, None)
+
+    def given(self, env, device, stream, places) -> list:
+        """The address (or the number) of each buffer, with results in `env`."""
         for v, shape, dtype in self.writes:
             env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
         for v, target in self.over:
             env[v] = env[target]
         for v in self.parts:
             env[v] = self.graph.place(v, env, device)
-        given = [as_number(v.dtype, env[v]) if number else used(env[v], stream) for v, number in self.operands]
-        self.kernel(device, stream, given)
+        return [as_number(v.dtype, env[v]) if number else used(env[v], stream) for v, number in self.operands]
+
+
+class LaunchedTogether:
+    """Fused kernels alike with their arrays in one launch, or the ends of such; or one end. `said` and `at` as above."""
+
+    graph: DeviceGraph
+    members: list
+    kernel: Grouped | None
+
+    def __init__(self, step: ManyStep | EndStep, graph: DeviceGraph):
+        self.step, self.dead = step, step.dead
+        self.steps = step.steps if type(step) is ManyStep else (step,)
+        self.are_ends = type(self.steps[0]) is EndStep
+        self.each = [] if self.are_ends else [Launched(s, graph, True) for s in self.steps]
+        self.said = tuple([one.said for one in self.each])
+
+    def at(self, said, graph: DeviceGraph) -> "LaunchedTogether":
+        """The step with these numbers, in a graph that has them."""
+        made, step = _copy(self), self.step
+        made.graph, made.kernel = graph, None
+        made.members = [graph.launched[s.step] for s in self.steps] if self.are_ends else [
+            one.at(numbers, graph) for one, numbers in zip(self.each, said)]
+        kernels = [m.kernel for m in made.members]
+        launches = [k.end for k in kernels] if self.are_ends else [one for k in kernels for one in k.launches]
+        if type(step) is ManyStep and len(launches) == len(kernels) and are_alike(launches):
+            made.kernel = Grouped(kernels[0].kernel, launches, step.shared, step.over, step.slots)
+        return made
+
+    def run(self, env, device, places=None):
+        """Computes; results go into `env`."""
+        stream = streams.current(device).handle
+        if self.are_ends:
+            rows = [None if m.kernel.end is None else env.pop(s.step) for s, m in zip(self.steps, self.members)]
+        else:
+            rows = [(m.given(env, device, stream, places), {}) for m in self.members]
+        if self.kernel is not None:
+            self.kernel(device, stream, rows)
+        else:
+            self._one_by_one(device, stream, rows)
         for v in self.dead:
             env.pop(v, None)
+
+    def _one_by_one(self, device, stream, rows):
+        """What sizes have made different, or have done before the end."""
+        for m, row in zip(self.members, rows):
+            if not self.are_ends:
+                m.kernel(device, stream, row[0])
+            elif row is not None:
+                m.kernel.end(device, stream, *row)
 
 
 class Multiplied:

@@ -1,10 +1,11 @@
-"""Recurrent layers on a device: one step is a graph of a product and fused kernels, run for one step after the other.
+"""Recurrent layers on a device: a launch for each step of time (`codegen/triton/recurrent.py`), one more for a projection.
 
 Every launch goes into the stream without waiting, so that in a traced step all of them are part of one CUDA graph. Gradients
 of weights are products over all steps at once.
 """
 
 import functools
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...ir import dtype as dt
@@ -13,72 +14,19 @@ from ...ir.graph import Builder
 from ...ir.ops import elementwise as ew
 from ...ir.ops import recurrent as rc
 from ...ir.ops.linalg import matmul
+from ...ir.ops.recurrent_steps import plus
 from ...ir.ops.reduce import sum_
-from ...ir.ops.shape import cat, expand, permute, reshape, slice_
+from ...ir.ops.shape import expand, full, permute, reshape, slice_
 from ...passes import pipeline
-from ...passes.kernel_body import LOW
+from ...passes.codegen.cells import CELLS
+from ...passes.codegen.triton import recurrent as text
+from ...passes.codegen.triton.nest import NUMBER, POINTER
 from ..device_array import DeviceArray
-from . import transfer
+from . import context as contexts
+from . import precision, streams, transfer
 from .eager import contiguous, run, run_into
-from .program import DeviceGraph, empty
-
-
-def _wide(x):
-    """Gates of 16-bit floats are computed in float32."""
-    return ew.cast(x, dtype=dt.float32) if x.dtype in LOW else x
-
-
-def _narrow(x, like):
-    return x if x.dtype is like.dtype else ew.cast(x, dtype=like.dtype)
-
-
-def _columns(x, parts):
-    n = x.shape[1] // parts
-    return [slice_(x, dim=1, start=i * n, stop=(i + 1) * n, step=1) for i in range(parts)]
-
-
-def _carried(mask, new, old):
-    """The new state where a step is real, else the one before."""
-    if mask is None:
-        return new
-    return ew.where(expand(reshape(mask, shape=(*mask.shape, 1)), shape=new.shape), new, old)
-
-
-def _through(x, weights):
-    return matmul(x, permute(weights, dims=(1, 0)))
-
-
-# One step of each layer: (z, mask, states, weights) -> (results of the step, of which the first are the states).
-
-
-def _rnn_step(z, mask, h, w_hh, *, activation):
-    a = ew.add(_wide(z), _wide(_through(h, w_hh)))
-    return (_carried(mask, _narrow(ew.tanh(a) if activation == "tanh" else ew.maximum(a, 0.0), z), h),)
-
-
-def _lstm_step(z, mask, h, c, w_hh, w_hr):
-    i, f, g, o = _columns(ew.add(_wide(z), _wide(_through(h, w_hh))), 4)
-    i, f, g, o = ew.sigmoid(i), ew.sigmoid(f), ew.tanh(g), ew.sigmoid(o)
-    new_c = ew.add(ew.mul(f, _wide(c)), ew.mul(i, g))
-    new_h = _narrow(ew.mul(o, ew.tanh(new_c)), z)
-    new_h = new_h if w_hr is None else _through(new_h, w_hr)
-    gates = cat(*[_narrow(x, z) for x in (i, f, g, o)], dim=1)
-    return _carried(mask, new_h, h), _carried(mask, _narrow(new_c, z), c), gates
-
-
-def _gru_step(z, mask, h, w_hh, b_hh):
-    a = _wide(_through(h, w_hh))
-    if b_hh is not None:
-        a = ew.add(a, expand(reshape(_wide(b_hh), shape=(1, *b_hh.shape)), shape=a.shape))
-    (zr, zu, zn), (ar, au, m) = _columns(_wide(z), 3), _columns(a, 3)
-    r, u, old = ew.sigmoid(ew.add(zr, ar)), ew.sigmoid(ew.add(zu, au)), _wide(h)
-    n = ew.tanh(ew.add(zn, ew.mul(r, m)))
-    new = ew.add(n, ew.mul(u, ew.sub(old, n)))
-    gates = cat(*[_narrow(x, z) for x in (r, u, n, m)], dim=1)
-    return _carried(mask, _narrow(new, z), h), gates
-
-
-_STEPS = {rc.rnn_sequence: (_rnn_step, 1), rc.lstm_sequence: (_lstm_step, 2), rc.gru_sequence: (_gru_step, 1)}
+from .program import DeviceGraph, empty, used
+from .templates import prepared
 
 
 def _aval(x):
@@ -110,101 +58,183 @@ def _at(x, t):
     return None if x is None else x.look(x.shape[1:], x.strides[1:], t * x.strides[0])
 
 
-def _order(steps, reverse):
-    return range(steps - 1, -1, -1) if reverse else range(steps)
-
-
 def _fits(inputs) -> bool:
     there = [x for x in inputs if x is not None]
     return all(isinstance(x, DeviceArray) and x.size for x in there)
 
 
-def forward(op):
-    """A layer along time."""
-    make, count = _STEPS[op]
+def _plain(xs) -> list[Any]:
+    return [None if x is None else contiguous(x) for x in xs]
+
+
+# A walk along time.
+
+
+@dataclass(frozen=True)
+class Layer:
+    """What the arrays of a layer are to a kernel: by the names that this has for them, None where there is none."""
+
+    name: str
+    arrays: dict
+    reverse: bool
+
+    @property
+    def kind(self) -> dt.DType:
+        """The dtype of all."""
+        return dt.from_numpy(self.arrays["w"].dtype)
+
+    @property
+    def projected(self) -> bool:
+        """Whether there is a projection."""
+        return self.arrays.get("w_hr") is not None
+
+    @property
+    def turns(self) -> list:
+        """(step, the one before it, the one after it) in the order of reading; -1 where there is none."""
+        order = range(len(self.arrays["y"]))[::-1 if self.reverse else 1]
+        return list(zip(order, [-1, *order], [*order[1:], -1]))
+
+    def how(self, batch, **more) -> text.Step:
+        """What its kernels are made for."""
+        kind, products = self.kind, precision.of_convolutions()
+        products = products if kind is dt.float32 else "ieee"
+        return text.Step(self.name, kind, products, self.arrays["mask"] is not None, self.projected,
+                         form=text.form_of(kind, products, batch), **more)
+
+
+def _stepper(source, how, gates, arrays, sizes):
+    """A function that launches a step: (step, the one before it, the one after it); `sizes` are (batch, hidden, depth)."""
+    given = [arrays[p.name] for p in source.parameters if p.kind == POINTER]
+    device = given[0].device
+    stream = streams.current(device).handle
+    tile, warps, stages = text.tiles(how, gates, sizes, contexts.context(device).processors)
+    launch = tuple(zip(text.TILE, tile)), warps, text.grid(tile, *sizes[:2])
+    made = prepared(source, given, dict(zip(text.SIZES, sizes)), launch, stages)
+    addresses = [used(a, stream) for a in given]
+    wanted = [text.STEPS.index(p.name) for p in source.parameters if p.kind == NUMBER]
+    return lambda *turn: made(device, stream, [*addresses, *[turn[i] for i in wanted]], {})
+
+
+def _project(hidden, mask, before, w_hr):
+    """The state that a projection makes, or the one before where the step is not real."""
+    made = matmul(hidden, permute(w_hr, dims=(1, 0)))
+    return (made if mask is None else ew.where(_spread(mask, made), made, before),)
+
+
+def _spread(mask, like):
+    return expand(reshape(mask, shape=(*mask.shape, 1)), shape=like.shape)
+
+
+def _forward(layer: Layer, keeps=True):
+    """Runs all steps; results are among the arrays."""
+    cell, arrays = CELLS[layer.name], dict(layer.arrays)
+    z, h, y = arrays["z"], arrays["h"], arrays["y"]
+    batch, hidden, depth = z.shape[1], z.shape[2] // cell.gates, h.shape[1]
+    if layer.projected:
+        arrays["hidden"] = empty(z.device, (batch, hidden), z.dtype)
+    how = layer.how(batch, keeps=keeps, biased=arrays.get("bias") is not None)
+    if text.had_better_be_turned(how.kind, how.precision, (batch, hidden, depth), cell.gates, len(y)):
+        w = arrays["w"]
+        how, arrays["w"] = replace(how, turned=True), contiguous(w.transpose(1, 0))
+    if how.hands:
+        arrays["exact"] = empty(z.device, (batch, hidden), how.wide.np)
+    step = _stepper(text.forward(how), how, cell.gates, arrays, (batch, hidden, depth))
+    for turn in layer.turns:
+        step(*turn)
+        if layer.projected:
+            t, before, _ = turn
+            old = None if arrays["mask"] is None else h if before < 0 else _at(y, before)
+            _computed(_project, [arrays["hidden"], _at(arrays["mask"], t), old, arrays["w_hr"]], (), [_at(y, t)])
+
+
+def _results(op, inputs, params, device) -> list:
+    found = op.infer(*[_aval(x) for x in inputs], **params)
+    return [empty(device, a.shape, a.dtype.np) for a in (found if type(found) is tuple else (found,))]
+
+
+def _layers(op, names, results, cell=None, keeps=True):
+    """How an operator is run whose operands and results have these names."""
 
     def run_forward(inputs, params, device):
         if not _fits(inputs):
             return NotImplemented
-        z, mask, *rest = _plain(inputs)
-        states, weights = rest[:count], rest[count:]
-        shapes = [a.shape for a in _results(op, inputs, params)]
-        outs = [empty(device, s, z.dtype) for s in shapes]
-        named = [(k, v) for k, v in params.items() if k != "reverse"]
-        for t in _order(len(z), params["reverse"]):
-            made = _computed(make, [_at(z, t), _at(mask, t), *states, *weights], named, [_at(o, t) for o in outs])
-            states = made[:count]
+        inputs = _plain(inputs)
+        outs = _results(op, inputs, params, device)
+        arrays = dict(zip((*names, *results), (*inputs, *outs)))
+        _forward(Layer(cell or f"rnn_{params['activation']}", arrays, params["reverse"]), keeps)
         return tuple(outs) if len(outs) > 1 else outs[0]
 
     return run_forward
 
 
-def _results(op, inputs, params):
-    found = op.infer(*[_aval(x) for x in inputs], **params)
-    return found if type(found) is tuple else (found,)
+# The backward walk.
 
 
-def lstm_states(inputs, params, device):
-    """All states, and the last cells."""
-    found: Any = forward(rc.lstm_sequence)(inputs, params, device)
-    return found if found is NotImplemented else (found[0], _last(found[1], params["reverse"]))
+def _backward(layer: Layer) -> tuple:
+    """(dz, da, dh, dc, the gradients of projected states) of all steps and of the first states."""
+    cell, arrays, projected = CELLS[layer.name], dict(layer.arrays), layer.projected
+    h, w = arrays["h"], arrays["w"]
+    batch, hidden = h.shape[0], w.shape[0] // cell.gates
+    device, turns = h.device, layer.turns
+    given = () if projected else tuple(n for n in ("gy",) if arrays[n] is not None)
+    how = layer.how(batch, given=(*given, *[n for n in ("gc", "gg") if arrays.get(n) is not None]))
+    arrays["dz"] = empty(device, (len(turns), batch, w.shape[0]), h.dtype)
+    arrays["da"] = empty(device, arrays["dz"].shape, h.dtype) if cell.apart else arrays["dz"]
+    arrays["dc"] = empty(device, (batch, hidden), how.wide.np) if cell.has_cells else None
+    arrays["dh"] = empty(device, (batch, hidden), how.wide.np) if how.passes else None
+    arrays["dy"] = empty(device, (len(turns), *h.shape), h.dtype) if projected else None
+    if projected:
+        step = _stepper(text.backward(how), how, 0, arrays | {"w": arrays["w_hr"]}, (batch, hidden, h.shape[1]))
+    else:
+        step = _stepper(text.backward(how), how, 0, arrays, (batch, hidden, w.shape[0]))
+    past = arrays["dh"]
+    for t, before, after in turns[::-1]:
+        if projected:
+            slopes = None if after < 0 else _at(arrays["da"], after)
+            found = _computed(_arrived, [_at(arrays["gy"], t), slopes, w, past, _at(arrays["mask"], t)], [("batch", batch)],
+                              [_at(arrays["dy"], t)])
+            past = found[1] if len(found) > 1 else None
+        step(t, before, after)
+    dh, = _computed(_before_all, [_at(arrays["da"], turns[0][0]), w, past])
+    dc = arrays["dc"]
+    if dc is not None and dc.dtype != h.dtype:
+        dc = run(ew.cast, (dc,), {"dtype": layer.kind})
+    return arrays["dz"], arrays["da"], dh, dc, arrays["dy"]
 
 
-def _last(x, reverse):
-    return _at(x, 0 if reverse else len(x) - 1).copy()
+def _arrived(gy, slopes, w, past, mask, *, batch):
+    """The gradient of a projected state that goes into its step, and what goes past it."""
+    whole = plus(plus(gy, None if slopes is None else matmul(slopes, w)), past)
+    whole = full(w, shape=(batch, w.shape[1]), value=0, dtype=w.dtype) if whole is None else whole
+    if mask is None:
+        return (whole,)
+    live = _spread(mask, whole)
+    return ew.where(live, whole, 0.0), ew.where(live, 0.0, whole)
 
 
-def gru_states(inputs, params, device):
-    """All states."""
-    found: Any = forward(rc.gru_sequence)(inputs, params, device)
-    return found if found is NotImplemented else found[0]
+def _before_all(slopes, w, past):
+    """The gradient of the first state."""
+    made = matmul(slopes, w)
+    if past is None:
+        return (made,)
+    wide = past.dtype
+    found = ew.add(made if made.dtype is wide else ew.cast(made, dtype=wide), past)
+    return (found if made.dtype is wide else ew.cast(found, dtype=made.dtype),)
 
 
-# Gradients: the record's own gradient of a sequence of one step, from the last step that was made to the first.
+def _weights(slopes, before, *, biased=False):
+    """The gradient of weights from (T, B, out) and (T, B, in), and that of a bias."""
+    rows = slopes.shape[0] * slopes.shape[1]
+    across = permute(reshape(slopes, shape=(rows, slopes.shape[2])), dims=(1, 0))
+    found = matmul(across, reshape(before, shape=(rows, before.shape[2])))
+    return (found, *((sum_(slopes, dim=(0, 1), keepdim=False),) if biased else ()))
 
 
-def _whole(x):
-    """A step as a sequence."""
-    return None if x is None else reshape(x, shape=(1, *x.shape))
-
-
-def _arriving(upstream, carried):
-    return _whole(carried if upstream is None else ew.add(upstream, carried))
-
-
-def _rnn_back(gy, carried, y, mask, before, w_hh, *, activation):
-    dz, dh, _ = rc.rnn_sequence_grad(_arriving(gy, carried), _whole(y), _whole(mask), before, w_hh, activation=activation,
-                                     reverse=False)
-    return reshape(dz, shape=dz.shape[1:]), dh
-
-
-def _lstm_back(gy, gc, gg, carried_h, carried_c, y, cells, gates, mask, before, cells_before, w_hh, w_hr):
-    dz, dh, dc, _, *projection = rc.lstm_sequence_grad(
-        _arriving(gy, carried_h), _arriving(gc, carried_c), _whole(gg), _whole(y), _whole(cells), _whole(gates), _whole(mask),
-        before, cells_before, w_hh, w_hr, reverse=False)
-    return reshape(dz, shape=dz.shape[1:]), dh, dc, *projection
-
-
-def _gru_back(gy, gg, carried, y, gates, mask, before, w_hh, b_hh):
-    dz, dh, *_ = rc.gru_sequence_grad(_arriving(gy, carried), _whole(gg), _whole(y), _whole(gates), _whole(mask), before, w_hh,
-                                      b_hh, reverse=False)
-    return reshape(dz, shape=dz.shape[1:]), dh
-
-
-def _weights(dz, before):
-    """The gradient of weights from (T, B, out) and (T, B, in)."""
-    rows = dz.shape[0] * dz.shape[1]
-    across = permute(reshape(dz, shape=(rows, dz.shape[2])), dims=(1, 0))
-    return (matmul(across, reshape(before, shape=(rows, before.shape[2]))),)
-
-
-def _gru_weights(dz, gates, gg, before, *, biased):
-    """Of the recurrent product the new gate's part arrives through the reset gate."""
-    hidden = before.shape[2]
-    part = lambda x, i: slice_(x, dim=2, start=i * hidden, stop=(i + 1) * hidden, step=1)
-    dm = ew.mul(part(dz, 2), part(gates, 0))
-    da = cat(part(dz, 0), part(dz, 1), dm if gg is None else ew.add(dm, part(gg, 3)), dim=2)
-    return (*_weights(da, before), *((sum_(da, dim=(0, 1), keepdim=False),) if biased else ()))
+def _projection_weights(dy, gates, cells):
+    """The same of a projection, whose operand is what the last gate lets out."""
+    hidden = cells.shape[2]
+    out = slice_(gates, dim=2, start=3 * hidden, stop=4 * hidden, step=1)
+    return _weights(dy, ew.mul(out, ew.tanh(cells)))
 
 
 def _before(states, start, reverse):
@@ -218,56 +248,41 @@ def _before(states, start, reverse):
     return made
 
 
-def _zeros(like):
-    return like.backend.filled(like.shape, like.dtype, 0, like.device)
-
-
-def _plain(xs) -> list[Any]:
-    return [None if x is None else contiguous(x) for x in xs]
-
-
 def rnn_grad(inputs, params, device):
     """The gradients for the input, the first state and the weights."""
-    gy, y, mask, h, w_hh = _plain(inputs) if _fits(inputs) else [None] * 5
-    if y is None:
+    if not _fits(inputs):
         return NotImplemented
-    before, dz, dh = _before(y, h, params["reverse"]), empty(device, y.shape, y.dtype), _zeros(h)
-    named = [("activation", params["activation"])]
-    for t in _order(len(y), not params["reverse"]):
-        given = [_at(gy, t), dh, _at(y, t), _at(mask, t), _at(before, t), w_hh]
-        _, dh = _computed(_rnn_back, given, named, [_at(dz, t)])
-    return dz, dh, *_computed(_weights, [dz, before])
+    arrays = dict(zip(("gy", "y", "mask", "h", "w"), _plain(inputs)))
+    dz, _, dh, *_ = _backward(Layer(f"rnn_{params['activation']}", arrays, params["reverse"]))
+    return dz, dh, *_computed(_weights, [dz, _before(arrays["y"], arrays["h"], params["reverse"])])
 
 
 def lstm_grad(inputs, params, device):
     """The gradients for the input, the first states, the weights and the projection."""
     if not _fits(inputs):
         return NotImplemented
-    gy, gc, gg, y, cells, gates, mask, h, c, w_hh, w_hr = _plain(inputs)
-    before, cells_before = _before(y, h, params["reverse"]), _before(cells, c, params["reverse"])
-    dz, dh, dc, dw_hr = empty(device, gates.shape, gates.dtype), _zeros(h), _zeros(c), None
-    for t in _order(len(gates), not params["reverse"]):
-        arrived, made = [_at(x, t) for x in (gy, gc, gg)], [_at(x, t) for x in (y, cells, gates, mask, before, cells_before)]
-        _, dh, dc, *step = _computed(_lstm_back, [*arrived, dh, dc, *made, w_hh, w_hr], (), [_at(dz, t)])
-        if step:
-            dw_hr = step[0] if dw_hr is None else run(ew.add, (dw_hr, step[0]), {})
-    found = dz, dh, dc, *_computed(_weights, [dz, before])
-    return found if w_hr is None else (*found, dw_hr)
+    names = ("gy", "gc", "gg", "y", "cells", "gates", "mask", "h", "c", "w", "w_hr")
+    arrays = dict(zip(names, _plain(inputs)))
+    dz, _, dh, dc, dy = _backward(Layer("lstm", arrays, params["reverse"]))
+    found = dz, dh, dc, *_computed(_weights, [dz, _before(arrays["y"], arrays["h"], params["reverse"])])
+    return found if dy is None else (*found, *_computed(_projection_weights, [dy, arrays["gates"], arrays["cells"]]))
 
 
 def gru_grad(inputs, params, device):
     """The gradients for the input, the first state, the weights and the bias."""
     if not _fits(inputs):
         return NotImplemented
-    gy, gg, y, gates, mask, h, w_hh, b_hh = _plain(inputs)
-    before, dh = _before(y, h, params["reverse"]), _zeros(h)
-    dz = empty(device, (*y.shape[:2], w_hh.shape[0]), y.dtype)
-    for t in _order(len(y), not params["reverse"]):
-        given = [_at(gy, t), _at(gg, t), dh, *[_at(x, t) for x in (y, gates, mask, before)], w_hh, b_hh]
-        _, dh = _computed(_gru_back, given, (), [_at(dz, t)])
-    return dz, dh, *_computed(_gru_weights, [dz, gates, gg, before], [("biased", b_hh is not None)])
+    arrays = dict(zip(("gy", "gg", "y", "gates", "mask", "h", "w", "bias"), _plain(inputs)))
+    dz, da, dh, *_ = _backward(Layer("gru", arrays, params["reverse"]))
+    before = _before(arrays["y"], arrays["h"], params["reverse"])
+    return dz, dh, *_computed(_weights, [da, before], [("biased", arrays["bias"] is not None)])
 
 
-OPERATORS = {op: forward(op) for op in _STEPS} | {
-    rc.lstm_states: lstm_states, rc.gru_states: gru_states, rc.rnn_sequence_grad: rnn_grad, rc.lstm_sequence_grad: lstm_grad,
-    rc.gru_sequence_grad: gru_grad}
+_LSTM, _GRU = ("z", "mask", "h", "c", "w", "w_hr"), ("z", "mask", "h", "w", "bias")
+OPERATORS = {
+    rc.rnn_sequence: _layers(rc.rnn_sequence, ("z", "mask", "h", "w"), ("y",)),
+    rc.lstm_sequence: _layers(rc.lstm_sequence, _LSTM, ("y", "cells", "gates"), "lstm"),
+    rc.lstm_states: _layers(rc.lstm_states, _LSTM, ("y", "cells"), "lstm", False),
+    rc.gru_sequence: _layers(rc.gru_sequence, _GRU, ("y", "gates"), "gru"),
+    rc.gru_states: _layers(rc.gru_states, _GRU, ("y",), "gru", False),
+    rc.rnn_sequence_grad: rnn_grad, rc.lstm_sequence_grad: lstm_grad, rc.gru_sequence_grad: gru_grad}

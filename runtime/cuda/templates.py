@@ -13,15 +13,17 @@ def launch(device, source, arrays, sizes, how, stages=3):
     """One launch. `arrays` are those of the pointer parameters in order, `sizes` the other parameters by name (sizes, strides
     and numbers), `how` is (constants, warps, grid)."""
     stream = streams.current(device).handle
-    _made(source, arrays, sizes, how, stages)(device, stream, [used(a, stream) for a in arrays], {})
+    prepared(source, arrays, sizes, how, stages)(device, stream, [used(a, stream) for a in arrays], {})
 
 
 def variant(device, source, arrays, sizes, how, stages=3):
     """What is compiled for such a launch."""
-    return _made(source, arrays, sizes, how, stages).variant(device, [a.pointer for a in arrays])
+    return prepared(source, arrays, sizes, how, stages).variant(device, [a.pointer for a in arrays])
 
 
-def _made(source, arrays, sizes, how, stages):
+def prepared(source, arrays, sizes, how, stages=3) -> PreparedLaunch:
+    """Such a launch, to be done many times. Numbers that `sizes` has not are given each time, in order, after the addresses."""
     wide = any([a.size >= _FAR for a in arrays]) or any([abs(sizes[name]) >= _FAR for name in source.sizes])  # noqa: C419  (quicker)
     constants, warps, grid = how
-    return PreparedLaunch(Launch(source, constants, warps, grid, stages=stages), sizes, source.pointers, wide=wide)
+    buffers = (*source.pointers, *[name for name in source.numbers if name not in sizes])
+    return PreparedLaunch(Launch(source, constants, warps, grid, stages=stages), sizes, buffers, wide=wide)

@@ -12,6 +12,7 @@ bounds, squares that no row of theirs sees anything of are left out.
 from dataclasses import dataclass
 
 from ....ir.target import Target
+from ..gates import exp_below
 from .attention import TILE_ROWS, kind_of, open_head, write_panels
 from .attention_bounds import BOUND_WORDS, RANGE, edges_of, note_ranges, range_of, row_bounds
 from .attention_softmax import (
@@ -25,7 +26,6 @@ from .attention_softmax import (
     squasher,
 )
 from .emit import Module
-from .gates import exp_below
 from .microkernel import Precision, TileShape, tile_shape
 from .products import write_product
 from .spelling import LlvmBuilder

@@ -7,9 +7,9 @@ together.
 """
 
 from ....ir import dtype as dt
+from ..gates import exp_below
 from ..scalars import apply
 from .attention_bounds import edges_of
-from .gates import exp_below
 from .spelling import LlvmBuilder
 from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, lanes_of, null, vector, zero
 

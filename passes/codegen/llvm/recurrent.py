@@ -9,14 +9,12 @@ Layouts: z (T, B, gates H), states and cells (T, B, H), gates as the operators i
 keeps nothing for gradients writes no gates, and has one cell (B, H) for each sequence, the last one.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ....ir import dtype as dt
 from ....ir.target import Target
-from ..scalars.activations import relu
+from ..cells import BEFORE, Cell
 from .emit import Module
-from .gates import sigmoid, tanh
 from .int8_products import PAIR, numbers_row, write_products
 from .microkernel import Precision, TileShape, tile_shape
 from .packing import PACK_TRANSPOSED, packers
@@ -31,52 +29,9 @@ ARRAYS = ("z", "mask", "h", "c", "w", "bias", "y", "cells", "gates", "scale")
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "batch", "hidden", "size", "w_row", "reverse")
 DTYPES = {F32: dt.float32, F64: dt.float64}
 LINE = 64                           # bytes that memory gives at once
-BYTES_UNITS = 4                     # vectors of units in a panel of weights of int8
+UNITS = {"lstm": 1, "gru": 4, "rnn_tanh": 4, "rnn_relu": 4}      # vectors of units in a panel of weights
+BYTES_UNITS = 4                     # the same of weights of int8
 ROWS = 2 * TILE_HEIGHTS[0]          # rows whose sums are made before their gates are done, at most
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A kind of layer: gates in z, gates kept, vectors of units in a panel, whether it has cells, what becomes of the sums."""
-
-    name: str
-    gates: int
-    kept: int
-    units: int
-    has_cells: bool
-    finish: Callable = field(repr=False)
-
-
-def _lstm(p, sums):
-    a = [p.input(n) + x for n, x in enumerate(sums)]
-    i, f, o = (sigmoid(p.s, a[n]) for n in (0, 1, 3))
-    g = tanh(p.s, a[2])
-    before = p.before("c")
-    c = f * before + i * g
-    p.give("gates", (i, f, g, o))
-    p.state("cells", c, before)
-    p.state("y", o * tanh(p.s, c), p.before("h"))
-
-
-def _gru(p, sums):
-    a = [p.bias(n) + x for n, x in enumerate(sums)]
-    r, u = (sigmoid(p.s, p.input(n) + a[n]) for n in (0, 1))
-    n = tanh(p.s, p.input(2) + r * a[2])
-    before = p.before("h")
-    p.give("gates", (r, u, n, a[2]))
-    p.state("y", n + u * (before - n), before)
-
-
-def _simple(activation):
-    def finish(p, sums):
-        p.state("y", activation(p.s, p.input(0) + sums[0]), p.before("h"))
-
-    return finish
-
-
-CELLS = {cell.name: cell for cell in (
-    Cell("lstm", 4, 4, 1, True, _lstm), Cell("gru", 3, 4, 4, False, _gru), Cell("rnn_tanh", 1, 0, 4, False, _simple(tanh)),
-    Cell("rnn_relu", 1, 0, 4, False, _simple(relu)))}
 
 
 @dataclass(frozen=True)
@@ -101,7 +56,7 @@ class StepKernel:
     @property
     def units(self) -> int:
         """Units in a panel; many where rows are quantised for each panel."""
-        return (BYTES_UNITS if self.bytes else self.cell.units) * self.lanes
+        return (BYTES_UNITS if self.bytes else UNITS[self.cell.name]) * self.lanes
 
     @property
     def columns(self) -> int:
@@ -216,7 +171,7 @@ def fetch_streams(f, job, streams, step, rows, units, item):
 def pack_item(module, kernel):
     """Function that lays out one panel, the columns of all gates of its units: tile by tile, each step of the depth after the
     other, so that one row by the weights reads memory in order."""
-    cell, lanes, item = kernel.cell, kernel.lanes, bytes_of(kernel.element)
+    cell, lanes, item, units = kernel.cell, kernel.lanes, bytes_of(kernel.element), UNITS[kernel.cell.name]
     shape = TileShape(1, tile_shape(kernel.target, kernel.element).vectors, lanes)
     turn = packers(module, shape, kernel.element)[PACK_TRANSPOSED]
     f = module.function("pack", [(PTR, "arg"), (I64, "panel")], internal=True)
@@ -226,11 +181,11 @@ def pack_item(module, kernel):
     target = f.at(job.address(kernel.weights), f.mul(f.mul(panel, size), kernel.columns * item))
     first = f.mul(panel, kernel.units)
     for gate in range(cell.gates):
-        for part in range(cell.units):
+        for part in range(units):
             unit = f.add(first, part * lanes)
             count = f.max(f.min(f.sub(hidden, unit), lanes), 0)
             source = f.at(w, f.mul(f.add(f.mul(hidden, gate), unit), row))
-            tile, vector_ = divmod(gate * cell.units + part, shape.vectors)
+            tile, vector_ = divmod(gate * units + part, shape.vectors)
             place = f.add(f.mul(size, tile * shape.columns), vector_ * lanes)
             f.call(turn, VOID, source, f.index(item), row, count, size, f.at(target, place, kernel.element))
     f.ret()
@@ -337,7 +292,7 @@ def _write_finish(module, kernel, edge):
     arg, sums, h, c, t, row, other, unit = f.params
     p = Point(f, kernel, Words(f, arg, WORDS), {"h": h, "c": c}, t, (row, other), unit, edge)
     gap = kernel.units * bytes_of(kernel.element)
-    kernel.cell.finish(p, [p.sums(sums, kernel.columns, gate * gap) for gate in range(kernel.cell.gates)])
+    kernel.cell.step(p, [p.sums(sums, kernel.columns, gate * gap) for gate in range(kernel.cell.gates)])
     f.ret()
 
 
@@ -355,6 +310,7 @@ class Point:
         self.mask = f.mask(f.sub(self.hidden, unit), kernel.lanes) if edge else None
         self.s = LlvmBuilder(f, lanes_of(self.type))
         self._starts: dict = {}
+        self._before: dict = {}
         self._live = None
 
     def wrap(self, value):
@@ -401,15 +357,17 @@ class Point:
         """z of a gate."""
         return self.load(self.spot("z", self.t, self.kernel.cell.gates, gate))
 
-    def bias(self, gate):
-        """The recurrent bias of a gate."""
+    def biased(self, gate, total):
+        """A recurrent sum with its bias."""
         f = self.f
         spot = f.at(self.job.address("bias"), f.add(f.mul(self.hidden, gate), self.unit), self.kernel.element)
-        return self.load([spot] * len(self.rows))
+        return self.load([spot] * len(self.rows)) + total
 
     def before(self, state):
         """The state h or c before this step."""
-        return self.load(self.spot(self.befores[state], None))
+        if state not in self._before:
+            self._before[state] = self.load(self.spot(self.befores[state], None))
+        return self._before[state]
 
     @property
     def live(self):
@@ -421,10 +379,10 @@ class Point:
             self._live = f.compare("ne", self._joined(bytes_), 0)
         return self._live
 
-    def state(self, name, value, before):
+    def state(self, name, value):
         """Stores a state, or the one before where the step is not real."""
         if self.kernel.masked:
-            value = self.wrap(self.f.select(self.live, value.ref, before.ref))
+            value = self.wrap(self.f.select(self.live, value.ref, self.before(BEFORE[name]).ref))
         self.store(value, self.spot(name, self.t if self.kernel.keeps or name != "cells" else None))
 
     def give(self, name, values):

@@ -7,12 +7,11 @@ product after it was multiplied by the reset gate. `dh` (B, H) carries what goes
 with zeros. Of the gradients gy, gc and gg of states, cells and gates, kernels read those that they are told are given.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from ....ir.target import Target
+from ..cells import Cell
 from .emit import Module
-from .gates import tanh
 from .microkernel import Precision, tile_shape
 from .packing import PACK_ROWS, packers
 from .products import write_product
@@ -26,68 +25,13 @@ WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "row_blocks", "steps", "
 
 
 @dataclass(frozen=True)
-class CellGrad:
-    """A kind of layer: gates in z, gates kept, whether da is apart from dz, whether it has cells, and the slopes."""
-
-    name: str
-    gates: int
-    kept: int
-    apart: bool
-    has_cells: bool
-    finish: Callable
-
-
-def _logistic(gradient, out):
-    return gradient * (out * (1.0 - out))
-
-
-def _hyperbolic(gradient, out):
-    return gradient * (1.0 - out * out)
-
-
-def _lstm(p, dh):
-    i, f, g, o = p.parts("gates", 4)
-    arrived = p.plus("gc", p.load(p.spot("dc", None)))
-    inside, squashed = p.inside(arrived), tanh(p.s, p.load(p.spot("cells", p.t)))
-    slope = inside + _hyperbolic(dh * o, squashed)
-    di, df, dg, do = (p.plus("gg", x, 4, n) for n, x in enumerate((slope * g, slope * p.before("c"), slope * i, dh * squashed)))
-    p.give("dz", (_logistic(di, i), _logistic(df, f), _hyperbolic(dg, g), _logistic(do, o)))
-    p.store(p.past(slope * f, arrived), p.spot("dc", None))
-    return p.wrap(zero(p.type))
-
-
-def _gru(p, dh):
-    r, u, n, m = p.parts("gates", 4)
-    dn = _hyperbolic(p.plus("gg", dh * (1.0 - u), 4, 2), n)
-    du = _logistic(p.plus("gg", dh * (p.before("h") - n), 4, 1), u)
-    dr = _logistic(p.plus("gg", dn * m, 4, 0), r)
-    p.give("dz", (dr, du, dn))
-    p.give("da", (dr, du, p.plus("gg", dn * r, 4, 3)))
-    return dh * u
-
-
-def _simple(slope):
-    def finish(p, dh):
-        p.give("dz", (slope(p, dh, p.load(p.spot("y", p.t))),))
-        return p.wrap(zero(p.type))
-
-    return finish
-
-
-CELLS = {cell.name: cell for cell in (
-    CellGrad("lstm", 4, 4, False, True, _lstm), CellGrad("gru", 3, 4, True, False, _gru),
-    CellGrad("rnn_tanh", 1, 0, False, False, _simple(lambda p, dh, y: _hyperbolic(dh, y))),
-    CellGrad("rnn_relu", 1, 0, False, False, _simple(lambda p, dh, y: p.s.select(y > 0.0, dh, p.wrap(zero(p.type))))))}
-
-
-@dataclass(frozen=True)
 class StepGradKernel:
     """What a module is made for; `given`: which of the gradients gy, gc and gg there are; `direct`: the weights are not
     packed."""
 
     target: Target
     element: str
-    cell: CellGrad
+    cell: Cell
     masked: bool
     given: tuple = ("gy",)
     direct: bool = False
@@ -225,12 +169,16 @@ class GradPoint(Point):
     def finish(self, carried):
         """Everything that the gradient of a state decides; gives what goes past the recurrent product."""
         arrived = self.plus("gy", carried)
-        direct = self.kernel.cell.finish(self, self.inside(arrived))
+        direct = self.kernel.cell.slopes(self, self.inside(arrived))
         return self.past(direct, arrived)
 
     def inside(self, gradient):
         """What of a gradient goes into the step: nothing where the step is not real."""
-        return self._choose(gradient, self.wrap(zero(self.type)))
+        return self._choose(gradient, self.nothing())
+
+    def nothing(self):
+        """Zeros."""
+        return self.wrap(zero(self.type))
 
     def past(self, value, gradient):
         """What goes to the step before without the recurrent product: all of it where the step is not real."""
@@ -242,6 +190,18 @@ class GradPoint(Point):
     def parts(self, name, parts):
         """The parts of an array (T, B, parts * hidden)."""
         return [self.load(self.spot(name, self.t, parts, part)) for part in range(parts)]
+
+    def kept(self, name):
+        """What an array of all steps has at this one."""
+        return self.load(self.spot(name, self.t))
+
+    def carried(self, name):
+        """What the step after has left for this one."""
+        return self.load(self.spot(name, None))
+
+    def carry(self, name, value):
+        """Leaves something for the step before."""
+        self.store(value, self.spot(name, None))
 
     def plus(self, name, value, parts=1, part=0):
         """A gradient from outside plus a value, or the value alone where there is none."""

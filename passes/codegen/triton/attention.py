@@ -11,6 +11,10 @@ the largest (`Kind.late`), which leaves one instruction more for each score. Blo
 without masks: all but the last without a mask, all but those on the diagonal where attention is causal. (Not so where
 probabilities are dropped: beside what is drawn for it, a comparison is little, and one loop takes fewer registers than three.)
 
+Products that round as float32 does (`Kind.depths`) have no tensor cores: threads read factors from shared memory, where the
+second one's columns must lie side by side, or they wait for each other. So keys and values that are multiplied as columns come
+turned (kt, vt), and vectors come in pieces, since such a dot holds its factors' whole depth in registers.
+
 On Hopper chips the tuner may take another road, as for products (`matmul_hopper.py`): blocks come by bulk copies (COPIES),
 asked for by warps of their own (SPECIAL). Triton gives those to kernels of four warps, of one loop that loads nothing else; so
 there blocks with edges are not apart, and masks in memory and the gradients of keys take no such road.
@@ -37,6 +41,9 @@ _MASK_STRIDES = ("m_b", "m_h", "m_q", "m_k")
 LARGEST = 128                  # rows of the largest tile
 HEADS, KEY_HEADS = ("q", "g", "out", "gq"), ("k", "v", "gk", "gv")      # what may have strides, by how many heads it has
 CONSTANTS = ("INDEX", "E", "V", "BE", "BV", "BM", "BN", "SCALE")
+PIECE = 16                     # numbers of a vector in a piece
+LEAST_WORK = 1 << 25           # multiplications of queries and keys from which these are turned
+FORWARD, QUERIES, KEYS = "forward", "queries", "keys"
 
 
 def strides_of(name: str) -> tuple:
@@ -58,6 +65,7 @@ class Kind:
     strided: tuple = ()        # names of operands and results that have strides: those of rows are compiled in
     road: str = LOADS
     drops: str = drops.NONE    # whether probabilities are dropped, and how their words lie
+    depths: tuple = ()         # pieces of the vectors of queries and of values, where products round as float32 does
 
     @property
     def wide(self) -> str:
@@ -70,12 +78,26 @@ class Kind:
                 "even": self.even, "full": self.full, "late": self.late, "strided": bool(self.strided),
                 self.drops: bool(self.drops)}
         marks = [what, self.dtype.short, *[mark for mark, is_so in said.items() if is_so], *self.strided]
+        marks += [f"{n}x{PIECE}" for n in self.depths]
         return "_".join([*marks, *([self.road] if self.road else [])])
 
-    def dot(self, a, b, total) -> str:
-        """total + a b."""
-        stated = stated_dot(self.dtype, self.precision)
-        return f"tl.dot({a}, {b}, {total}{stated})"
+    def dot(self, a, b, total, size="") -> str:
+        """total + a b; with a size, along vectors of that size, which may come in pieces."""
+        stated, pieces = stated_dot(self.dtype, self.precision), self.pieces(size)
+        for n in range(pieces):
+            total = f"tl.dot({a}{n}, {b}{n}, {total}{stated})"
+        return total if pieces else f"tl.dot({a}, {b}, {total}{stated})"
+
+    def pieces(self, size) -> int:
+        """In how many pieces vectors of a size ("E" or "V") come; 0: as they are."""
+        return dict(zip("EV", self.depths)).get(size, 0)
+
+    def reads(self, part) -> tuple:
+        """The arrays that the kernel of a part reads."""
+        if part == FORWARD:
+            return ("q", "kt", "v") if self.depths else ("q", "k", "v")
+        keys = ("k", "v") if not self.depths else ("k", "kt", "vt") if part == QUERIES else ("kt", "vt")
+        return "g", "q", *keys, "lse", "delta"
 
     @property
     def constants(self) -> tuple:
@@ -118,7 +140,7 @@ class Kind:
 
     def scores(self, query, key, masked=True) -> list:
         """Lines: `s` of a block [BM, BN] in units of log2(e) (or not scaled yet), -inf where nothing is to be seen."""
-        lines = [f"s = {self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})')}{'' if self.late else f' * {UNITS}'}"]
+        lines = [f"s = {self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})', 'E')}{'' if self.late else f' * {UNITS}'}"]
         if not masked or (self.full and not self.causal and self.mask == NO_MASK):
             return lines
         edges = [] if self.full else ["(j < S)[None, :]"] if self.road == SPECIAL else ["(i < L)[:, None]", "(j < S)[None, :]"]
@@ -175,15 +197,23 @@ class Kind:
             return f"for start in range({first}, {last}, {step}):"
         return f"for start in tl.range({first}, {last}, {step}{', warp_specialize=True' if self.road == SPECIAL else ''}):"
 
-    def rows(self, name, base, index, count, width, size, across=False, masked=True) -> str:
-        """A load of rows [index, width], or of their transpose; those beyond `count` are 0. `index` is "i" or "j", which begin
-        at `from_i` and `from_j`."""
+    def loaded(self, name, of, base, index, count, width, size, across=False, masked=True) -> list:
+        """Lines: rows (or their transpose) that are multiplied along their vectors: `name`, or its pieces by numbers."""
+        given = of, base, index, count, width, size, across, masked
+        pieces = [(f"{name}{n}", n) for n in range(self.pieces(size))] or [(name, "")]
+        return [f"{piece} = {self.rows(*given, n)}" for piece, n in pieces]
+
+    def rows(self, name, base, index, count, width, size, across=False, masked=True, piece="") -> str:
+        """A load of rows [index, width] (or a piece of their vectors), or of their transpose; those beyond `count` are 0.
+        `index` is "i" or "j", which begin at `from_i` and `from_j`."""
         if self.road:
             copy = f"{name}_rows.load([from_{index}, 0])"
             return f"tl.trans({copy})" if across else copy
         a, b = ("[None, :]", "[:, None]") if across else ("[:, None]", "[None, :]")
-        column = "e" if size == "E" else "f"
+        column = f"{'e' if size == 'E' else 'f'}{piece}"
         at = f"{self.start(name, base, size)} + {index}{a} * {self.step(name, size)} + {column}{b}"
+        if across and self.depths:
+            name, at = name + "t", f"{base} * {size} + {column}{b} * {count} + {index}{a}"
         inside = self.inside(f"({index} < {count}){a}", f"({column} < {size}){b}", masked)
         return f"tl.load({name} + ({at}){inside}{', 0.0' if inside else ''})"
 
@@ -219,7 +249,15 @@ def _indent(lines, by=1):
     return ["    " * by + x for x in lines]
 
 
-_COLUMNS = ["e = tl.arange(0, BE)", "f = tl.arange(0, BV)"]
+
+
+def _columns(kind) -> list:
+    """Lines: the numbers of a vector's elements, and those of its pieces."""
+    pieces = [f"{c}{n} = tl.arange(0, {PIECE}) + {PIECE * n}" for c, size in (("e", "E"), ("f", "V"))
+              for n in range(kind.pieces(size))]
+    return ["e = tl.arange(0, BE)", "f = tl.arange(0, BV)", *pieces]
+
+
 _KEYS = ["from_j = start", "j = (from_j + tl.arange(0, BN)).to(INDEX)"]
 
 
@@ -229,11 +267,11 @@ def _own_queries(kind, upstream=False) -> list:
     return ["across = tl.cdiv(L, BM)", "program = tl.program_id(0)", f"block = {block}",
             "group = (program // across).to(INDEX)", "batch = group // H", "head = group % H", "key_head = head // G",
             "under = (batch * (H // G) + head // G) * S", "from_i = block * BM",
-            "i = (from_i + tl.arange(0, BM)).to(INDEX)", *_COLUMNS,
+            "i = (from_i + tl.arange(0, BM)).to(INDEX)", *_columns(kind),
             *kind.described(("q", "group * L", "L", "BM", "E"), ("k", "under", "S", "BN", "E"), ("v", "under", "S", "BN", "V"),
                             *([("g", "group * L", "L", "BM", "V")] if upstream else [])),
-            f"query = {kind.rows('q', 'group * L', 'i', 'L', 'BE', 'E')}",
-            *([f"up = {kind.rows('g', 'group * L', 'i', 'L', 'BV', 'V')}"] if upstream else [])]
+            *kind.loaded("query", "q", "group * L", "i", "L", "BE", "E"),
+            *(kind.loaded("up", "g", "group * L", "i", "L", "BV", "V") if upstream else [])]
 
 
 @functools.lru_cache(64)
@@ -243,7 +281,7 @@ def forward(kind: Kind) -> Source:
 
     def body(masked):
         safe = ["safe = higher"] if not masked else ['safe = tl.where(higher == float("-inf"), 0.0, higher)']
-        return [*_KEYS, f"key = {kind.rows('k', 'under', 'j', 'S', 'BE', 'E', True, masked)}",
+        return [*_KEYS, *kind.loaded("key", "k", "under", "j", "S", "BE", "E", True, masked),
                 *kind.scores("query", "key", masked),
                 f"higher = tl.maximum(top, {kind.largest})", *safe, f"p = {kind.powers('safe[:, None]')}",
                 "shrink = tl.exp2(top - safe)", "total = total * shrink + tl.sum(p, 1)",
@@ -257,12 +295,12 @@ def forward(kind: Kind) -> Source:
              f'sums = tl.where(none, float("inf"), top * {LN2} + tl.log(total))',
              kind.put("out", "group * L", "i", "L", "V", "acc"),
              f"tl.store(lse + (group * L + i), sums.to({TYPE[kind.dtype]}), i < L)"]
-    return kind.made("attention", kind.parameters(("q", "k", "v"), ("out", "lse")), lines)
+    return kind.made("attention", kind.parameters(kind.reads(FORWARD), ("out", "lse")), lines)
 
 
 def _slopes(kind, upstream, value) -> list:
     """Lines: `p` and `ds` of a block from its scores."""
-    slope = kind.dropped(kind.dot(upstream, value, f"tl.zeros([BM, BN], {kind.wide})"))
+    slope = kind.dropped(kind.dot(upstream, value, f"tl.zeros([BM, BN], {kind.wide})", "V"))
     return [*kind.drawn, f"p = {kind.powers('row_lse[:, None]')}", f"ds = p * ({slope} - row_delta[:, None])"]
 
 
@@ -278,11 +316,12 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
     narrow = TYPE[kind.dtype]
 
     def body(masked):
+        rows = kind.rows("k", "under", "j", "S", "BE", "E", False, masked) if kind.depths else "tl.trans(key)"
         lines = [*_KEYS,
-                 f"key = {kind.rows('k', 'under', 'j', 'S', 'BE', 'E', True, masked)}",
-                 f"value = {kind.rows('v', 'under', 'j', 'S', 'BV', 'V', True, masked)}",
+                 *kind.loaded("key", "k", "under", "j", "S", "BE", "E", True, masked),
+                 *kind.loaded("value", "v", "under", "j", "S", "BV", "V", True, masked),
                  *kind.scores("query", "key", masked), *_slopes(kind, "up", "value"),
-                 f"acc = {kind.dot(f'ds.to({narrow})', 'tl.trans(key)', 'acc')}"]
+                 f"acc = {kind.dot(f'ds.to({narrow})', rows, 'acc')}"]
         if slopes:
             lines.append(f"tl.store(ds_out + ((group * L + i[:, None]) * S + j[None, :]), ds.to({narrow}), "
                          "(i < L)[:, None] & (j < S)[None, :])")
@@ -294,7 +333,7 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
              kind.put("gq", "group * L", "i", "L", "E", "acc")]
     writes = ("gq", "ds_out") if slopes else ("gq",)
     what = "attention_query_grad" + ("_slopes" if slopes else "")
-    return kind.made(what, kind.parameters(("g", "q", "k", "v", "lse", "delta"), writes), lines)
+    return kind.made(what, kind.parameters(kind.reads(QUERIES), writes), lines)
 
 
 @functools.lru_cache(64)
@@ -303,30 +342,28 @@ def key_grad(kind: Kind) -> Source:
     narrow, stays = TYPE[kind.dtype], kind.dropped("p", shared=False)
 
     def body(masked):
-        return ["from_i = start", "i = (from_i + tl.arange(0, BM)).to(INDEX)",
-                f"query = {kind.rows('q', 'group * L', 'i', 'L', 'BE', 'E', False, masked)}",
-                f"up = {kind.rows('g', 'group * L', 'i', 'L', 'BV', 'V', False, masked)}",
+        query = "q", "group * L", "i", "L", "BE", "E", False, masked
+        up = "g", "group * L", "i", "L", "BV", "V", False, masked
+        whole = [f"query = {kind.rows(*query)}", f"up = {kind.rows(*up)}"] if kind.depths else []
+        return ["from_i = start", "i = (from_i + tl.arange(0, BM)).to(INDEX)", *whole,
+                *kind.loaded("query", *query), *kind.loaded("up", *up),
                 *_row_statistics(kind), *kind.scores("query", "key", masked), *_slopes(kind, "up", "value"),
                 f"to_value = {kind.dot(f'tl.trans({stays}.to({narrow}))', 'up', 'to_value')}",
                 f"to_key = {kind.dot(f'tl.trans(ds.to({narrow}))', 'query', 'to_key')}"]
 
     lines = ["across = tl.cdiv(S, BN)", "program = tl.program_id(0)", "block = program % across",
              "under = (program // across).to(INDEX)", "batch = under // (H // G)", "key_head = under % (H // G)",
-             "from_j = block * BN", "j = (from_j + tl.arange(0, BN)).to(INDEX)", *_COLUMNS,
+             "from_j = block * BN", "j = (from_j + tl.arange(0, BN)).to(INDEX)", *_columns(kind),
              *kind.described(("k", "under * S", "S", "BN", "E"), ("v", "under * S", "S", "BN", "V")),
-             f"key = {kind.rows('k', 'under * S', 'j', 'S', 'BE', 'E', True)}",
-             f"value = {kind.rows('v', 'under * S', 'j', 'S', 'BV', 'V', True)}",
+             *kind.loaded("key", "k", "under * S", "j", "S", "BE", "E", True),
+             *kind.loaded("value", "v", "under * S", "j", "S", "BV", "V", True),
              f"to_key = tl.zeros([BN, BE], {kind.wide})", f"to_value = tl.zeros([BN, BV], {kind.wide})",
              "for member in range(0, G):", "    head = key_head * G + member", "    group = batch * H + head",
              *_indent(kind.described(("q", "group * L", "L", "BM", "E"), ("g", "group * L", "L", "BM", "V"))),
              *_indent(kind.over_queries(body)), "to_key = to_key * SCALE",
              kind.put("gk", "under * S", "j", "S", "E", "to_key"),
              kind.put("gv", "under * S", "j", "S", "V", kind.shared("to_value"))]
-    parameters = kind.parameters(("g", "q", "k", "v", "lse", "delta"), ("gk", "gv"))
-    return kind.made("attention_key_grad", parameters, lines)
-
-
-FORWARD, QUERIES, KEYS = "forward", "queries", "keys"
+    return kind.made("attention_key_grad", kind.parameters(kind.reads(KEYS), ("gk", "gv")), lines)
 
 
 def takes_strides(kind: Kind, name: str, e: int, v: int, arch: int) -> bool:
@@ -337,10 +374,19 @@ def takes_strides(kind: Kind, name: str, e: int, v: int, arch: int) -> bool:
 HOPPER = 90
 
 
+def depths(dtype, precision: str, e: int, v: int, scores: int) -> tuple:
+    """`Kind.depths` of vectors of these sizes, for so many scores. (For longer ones registers hold nothing beside their sums,
+    and what is quick anyway had better do without the launches that turn keys and values.)"""
+    is_exact = dtype is dt.float32 and precision == "ieee" and max(e, v) <= 8 * PIECE and scores * e >= LEAST_WORK
+    return tuple([max(1, power_of_two(n) // PIECE) for n in (e, v)]) if is_exact else ()
+
+
 def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
     """(rows of queries, rows of keys, warps, stages) of tiles worth trying, the one to take without trying first: large ones on
     tensor cores, as far as registers hold them, small ones for long vectors and for exact products."""
     wide = max(16, power_of_two(e), power_of_two(v))
+    if kind.depths:
+        return _exact(part, wide)
     if kind.dtype.itemsize != 2 and kind.precision == "ieee":
         if part == KEYS:
             return [(16, 16, 4, 2), (16, 32, 8, 2)] if wide <= 64 else [(16, 16, 8, 2), (16, 16, 8, 3)]
@@ -361,6 +407,15 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
     if arch >= HOPPER:
         found.insert(0, found.pop(1 if part == QUERIES else 2))
     return found
+
+
+def _exact(part, wide) -> list:
+    """Candidates of products that round as float32 does: as many results of a thread as registers hold beside its factors."""
+    if part == KEYS:
+        return [(32, 32, 4, 2), (16, 32, 4, 2)] if wide <= 32 else [(16, 32, 4, 2), (16, 16, 8, 2)][wide > 64:]
+    if wide <= 64:
+        return [(64, 32, 4, 2), (128, 32, 8, 2), (32, 32, 4, 2)]
+    return [(64, 32, 8, 2), (32, 32, 4, 2)] if part == FORWARD else [(32, 32, 4, 2)]
 
 
 def _where_drawn(kind, part, wide, arch) -> list:

@@ -5,7 +5,7 @@ same in every batch. All that is compiled in are powers of two, and as few as ca
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....ir.kernel import POINT, SPREAD, Kernel, buffer_of
 from ....ir.symbolic import power_of_two
@@ -33,7 +33,8 @@ WARP = 32
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: the file, its constants, the grid, and (name, bytes) of the scratch buffers that its parts share."""
+    """One launch: the file, its constants, the grid, and (name, bytes) of the scratch buffers that its parts share. `how` is
+    what its strategy was told beside the kernel."""
 
     source: Source
     constants: tuple
@@ -41,20 +42,25 @@ class Launch:
     grid: tuple
     scratch: tuple = ()
     stages: int = 3
+    how: tuple = ()
 
 
 @functools.lru_cache(4096)
 def _written(kernel: Kernel, numbers, *how) -> Source:
-    return sweeps.write(kernel, numbers, *how) if kernel.reduce else elementwise.write(kernel, numbers, *how)
+    return _nest(kernel, numbers, how).source()
 
 
-def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False) -> tuple[Launch, ...]:
+def _nest(kernel, numbers, how):
+    return sweeps.Sweeps(kernel, numbers, *how) if kernel.reduce else elementwise.Elementwise(kernel, numbers, *how)
+
+
+def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False, among=False) -> tuple[Launch, ...]:
     """The launches that run a kernel whose symbols have the values `sizes`; `apart` if results lie where operands do that are
-    not laid out over threads in the same way."""
+    not laid out over threads in the same way, `among` if it runs in one launch with others, of any sizes."""
     extents = [sizes[d.extent] if d.extent.__class__ is str else d.extent for d in kernel.dims]
     count = len(kernel.parallel)
     if count == len(extents):
-        return (_elementwise(kernel, extents, numbers, apart),)
+        return (_elementwise(kernel, extents, numbers, apart, among),)
     parallel, reduce = extents[:count], extents[count:]
     return _sweeps(kernel, parallel, reduce, numbers)
 
@@ -66,11 +72,20 @@ def _product(sizes):
     return total
 
 
-def many(kernel: Kernel, numbers, over, slots) -> Launch:
-    """The launch that runs a kernel of one dim on up to `slots` sets of arrays; its grid depends on their sizes."""
-    _, tile, each, _ = _simple(kernel, numbers, False)
-    source = many_arrays.write(kernel, numbers, over, slots)
-    return Launch(source, (("COLS", tile),), _warps(tile, each), (0, 1, 1))
+def any_size(kernel: Kernel, numbers) -> Launch:
+    """The launch that runs a kernel of one dim, whatever its size; its grid depends on that."""
+    return replace(_elementwise(kernel, (1,), numbers, False, True), grid=(0, 1, 1))
+
+
+def many(kernel: Kernel, numbers, one: Launch, slots: int, shared=frozenset(), over: tuple = ()) -> Launch:
+    """The launch that does for up to `slots` sets of operands what `one` does for its own (`many.py`); its grid depends on
+    theirs."""
+    return replace(one, source=_written_for_many(kernel, numbers, one.how, slots, shared, over), grid=(0, 1, 1))
+
+
+@functools.lru_cache(1024)
+def _written_for_many(kernel, numbers, how, *sets) -> Source:
+    return many_arrays.write(_nest(kernel, numbers, how), *sets)
 
 
 @functools.lru_cache(4096)
@@ -82,17 +97,17 @@ def _simple(kernel, numbers, apart) -> tuple[Source, int, int, int]:
     return source, tile, each, _columns_wanted(kernel, tile)
 
 
-def _elementwise(kernel, extents, numbers, apart):
+def _elementwise(kernel, extents, numbers, apart, among):
     source, tile, each, wanted = _simple(kernel, numbers, apart)
     if len(extents) < 2:
         n = extents[0] if extents else 1
-        columns = WARP if n <= WARP else tile
-        return Launch(source, (("COLS", columns),), _warps(columns, each), (-(-n // columns), 1, 1))
+        columns = WARP if n <= WARP and not among else tile
+        return Launch(source, (("COLS", columns),), _warps(columns, each), (-(-n // columns), 1, 1), how=(apart,))
     last, outer = extents[-1], _product(extents[:-1])
     columns = max(4, power_of_two(min(wanted, last)))
     rows = max(1, tile // columns)
     grid = (-(-outer // rows) * -(-last // columns), 1, 1)
-    return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns, each), grid)
+    return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns, each), grid, how=(apart,))
 
 
 def _columns_wanted(kernel, tile):
@@ -121,6 +136,11 @@ def by_columns(kernel: Kernel) -> bool:
     return across > along
 
 
+def is_end(one: Launch) -> bool:
+    """Whether a launch of a kernel that is cut makes what there is one of for each row, after all others."""
+    return len(one.how) > 2 and one.how[2] == sweeps.FINISH
+
+
 @functools.lru_cache(4096)
 def _swept(kernel) -> tuple[bool, bool, int]:
     """(whether memory is read along the last parallel dim, whether there are running results, the number of sweeps)"""
@@ -135,8 +155,9 @@ def _sweeps(kernel, parallel, reduce, numbers):
     programs = _programs(across, rows, parallel)
     parts = 0 if scans else _parts(count, length, across)
     if parts < 2:
-        source = _written(kernel, numbers, across, whole)
-        return (Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns), (programs, 1, 1)),)
+        how = across, whole
+        constants, grid = (("ROWS", rows), ("COLS", columns)), (programs, 1, 1)
+        return (Launch(_written(kernel, numbers, *how), constants, _warps(rows * columns), grid, how=how),)
     return _cut(kernel, parallel, numbers, across, parts)
 
 
@@ -152,16 +173,17 @@ def _cut(kernel, parallel, numbers, across, parts):
     def scratch(states, times):
         return tuple([(name, count * times * memory(d).itemsize) for name, d in states])
 
-    def by_rows(part, *states):
-        return Launch(_written(kernel, numbers, across, False, part, joined),
-                      (("ROWS", few), ("COLS", width), ("PARTS", parts), ("WIDTH", width)), _warps(few * width),
-                      (_programs(across, few, parallel), 1, 1), *states)
+    def by_rows(part, shared=()):
+        how = across, False, part, joined
+        return Launch(_written(kernel, numbers, *how), (("ROWS", few), ("COLS", width), ("PARTS", parts), ("WIDTH", width)),
+                      _warps(few * width), (_programs(across, few, parallel), 1, 1), shared, how=how)
 
     for n, sweep in enumerate(swept):
-        writer = sweeps.Sweeps(kernel, numbers, across, False, n, joined)
-        found.append(Launch(_written(kernel, numbers, across, False, n, joined),
+        how = across, False, n, joined
+        writer = sweeps.Sweeps(kernel, numbers, *how)
+        found.append(Launch(_written(kernel, numbers, *how),
                             (("ROWS", rows), ("COLS", columns), ("PARTS", parts), ("WIDTH", width)), _warps(rows * columns),
-                            (_programs(across, rows, parallel), parts, 1), scratch(writer.states(sweep), parts)))
+                            (_programs(across, rows, parallel), parts, 1), scratch(writer.states(sweep), parts), how=how))
         if joined and n < len(swept) - 1:
             found.append(by_rows(sweeps.JOIN - n, scratch(writer.states(sweep, True), 1)))
     if any(i.op == "store" for s in kernel.stages if s.over == POINT for i in s.body):

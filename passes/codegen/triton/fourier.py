@@ -134,7 +134,8 @@ class _Writer:
             if number == last:
                 self.finish(values, lane, mask, row)
                 return
-            values = self.twiddled(values, f"({lane} % {near})" if number else lane, near, table)
+            beyond = not number and power_of_two(near) != near        # lanes for which there is no factor
+            values = self.twiddled(values, f"({lane} % {near})" if number else lane, near, table, mask if beyond else "")
             if how.held:
                 values = self.exchanged(values, number)
                 length, table = near, table + (radix - 1) * near
@@ -284,7 +285,7 @@ class _Writer:
         """A factor of a table."""
         return self.s.parts(self.s.load(self.whole, table, place, mask))
 
-    def twiddled(self, values, place, near, table):
+    def twiddled(self, values, place, near, table, mask):
         """Results turned by exp(-2 pi i k place / length)."""
         known: dict = {}
 
@@ -292,7 +293,7 @@ class _Writer:
             if k not in known:
                 low = k % FEW
                 if k < FEW or not low or len(values) < 4 * FEW:
-                    known[k] = self.factor("w", f"{place} + {table + (k - 1) * near}")
+                    known[k] = self.factor("w", f"{place} + {table + (k - 1) * near}", mask)
                 else:
                     known[k] = turned(self.s, of(low), of(k - low))
             return known[k]

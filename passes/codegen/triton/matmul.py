@@ -9,6 +9,7 @@ import functools
 from dataclasses import dataclass
 
 from ....ir import dtype as dt
+from ....ir.substitute import choice
 from . import epilogue, matmul_hopper, prologue
 from .configs import power_of_two
 from .dots import kinds_of, stated_dot
@@ -118,7 +119,9 @@ def {name}({heading}):
 # must bring for a multiply-add; a depth of 16 is what registers hold, since such a dot loads its operands' whole depth at once.
 EXACT = (Tiles(128, 128, 16, 8, 2), Tiles(128, 64, 16, 4, 2), Tiles(64, 128, 16, 4, 2), Tiles(64, 64, 16, 4, 3))
 SMALL = Tiles(32, 32, 32, 4, 2)
+EXACT_COSTS = {128 * 128: 1.3, 128 * 64: 1.5, 64 * 64: 1.9, 32 * 32: 3.4}      # cycles for one of arithmetic, by size of a tile
 WAVE = 132          # programs from which all multiprocessors of a large chip have work
+HOPPER = 90
 HOPPER_SHARED = 200 << 10     # bytes that a block may share: more than this from sm_90 on
 
 
@@ -127,10 +130,27 @@ def _exact(dtype, m, n, batch) -> list:
     if dtype is dt.float64:
         size = 64 if min(m, n) >= 64 else 32
         return [Tiles(size, size, 16, 4 if size == 32 else 8, 2)]
-    rows, columns = power_of_two(min(128, m)), power_of_two(min(128, n))
-    fit = [t for t in EXACT if t.m <= rows and t.n <= columns]
-    first = next((t for t in fit if -(-m // t.m) * -(-n // t.n) * batch >= WAVE), fit[-1] if fit else SMALL)
-    return list(dict.fromkeys([first, *fit, SMALL]))
+    return [(*EXACT, SMALL)[i] for i in _by_waves(m, n, batch)]
+
+
+def _by_waves(m, n, batch) -> list:
+    """The numbers of the tiles of EXACT that fit a product, and of SMALL behind them, the quickest first."""
+    rows, columns = power_of_two(m), power_of_two(n)
+
+    def waves(i):
+        t = EXACT[i] if i < len(EXACT) else SMALL
+        return -(-(-(-m // t.m) * -(-n // t.n) * batch) // WAVE) * t.m * t.n * EXACT_COSTS[t.m * t.n]
+
+    fit = [i for i, t in enumerate(EXACT) if t.m <= rows and t.n <= columns]
+    return sorted([*fit, len(EXACT)], key=waves)
+
+
+_quickest = choice("quickest_exact", lambda m, n, batch: _by_waves(m, n, batch)[0])
+
+
+def _first_exact(dtype, m, n, batch) -> Tiles:
+    """The first of them, by a choice that scopes know as one condition."""
+    return _exact(dtype, m, n, batch)[0] if dtype is dt.float64 else (*EXACT, SMALL)[_quickest(m, n, batch)]
 
 
 def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, batch: int = 1, loaded=()) -> Tiles:
@@ -138,7 +158,7 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int,
     that several programs share a multiprocessor where the depth is so short that one could not hide its own loads. `loaded`
     are the bytes that are loaded for an element of each factor if one is computed, which takes the registers of wider tiles."""
     if not tensor_cores:
-        return _exact(dtype, m, n, batch)[0]
+        return _first_exact(dtype, m, n, batch)
     wide = dtype.itemsize == 2 and batch * m * n >= MANY and not loaded and k > SHALLOW
     widest = 256 if wide and 2 * _waves(m, n, 256, batch) <= NARROWER * _waves(m, n, 128, batch) else 128
     if dtype.itemsize == 4 and shared_memory < HOPPER_SHARED:
@@ -178,6 +198,31 @@ def is_cut(dtype, m: int, n: int, k: int) -> bool:
     tile = tiles(dtype, m, n, k, on_cores, HOPPER_SHARED)
     alone = 2 * tile.m * tile.n * k / (RATES[dtype.itemsize] if on_cores else EXACT_RATE)
     return alone > WORTH_A_LAUNCH * LAUNCH and parts(tile, dtype.itemsize, on_cores, (m, n, k), PROCESSORS) > 1
+
+
+# Of a factor whose tiles want its other dim contiguous: the seconds that this costs for each multiplication of the product.
+# Sums without tensor cores read columns of the second factor from shared memory, where neighbouring columns, if each lies along
+# the depth, begin in the same banks: seven cycles for one. Warp groups take 32-bit factors along the depth alone, so others are
+# gathered element by element.
+CROSSED_EXACT, CROSSED_GATHERED = 1.2e-13, 1.2e-14
+
+
+def best_order(letter: str, dtype, precision: str, arch: int) -> tuple:
+    """(which of the last two dims of a factor had better be contiguous, what it costs if the other one is): (-1 or -2, seconds
+    for each multiplication); (0, 0.0) where either will do."""
+    if dtype is dt.float32 and precision == "ieee":
+        return (-1, CROSSED_EXACT) if letter == "y" else (0, 0.0)
+    if dtype is dt.float32 and arch >= HOPPER:
+        return (-1 if letter == "x" else -2), CROSSED_GATHERED
+    return 0, 0.0
+
+
+def _is_worth_turning(seconds: float, m: int, n: int, k: int, batch: int, elements: int) -> bool:
+    """Whether a factor of so many elements had better be copied into the best order before a product."""
+    return seconds * m * n * k * batch > 8 * elements / BANDWIDTH + LAUNCH
+
+
+is_worth_turning = choice("is_worth_turning", _is_worth_turning)
 
 
 def _deep(dtype) -> int:

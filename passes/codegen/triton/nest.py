@@ -18,6 +18,7 @@ from ..scalars import Val
 from .spelling import TYPE, Text, TritonBuilder, memory
 
 SHORT = 5      # lines up to which a function is written where it is used
+_BLOCKS = "for ", "if "         # how lines begin that others stand under
 # What numbers of narrow types are given as.
 NUMBERS_AS = {**dict.fromkeys(dt.NARROW, dt.float32), dt.bool_: dt.int32}
 POINTER, NUMBER, SIZE = "pointer", "number", "size"
@@ -53,6 +54,11 @@ class Source:
     def pointers(self) -> tuple[str, ...]:
         """The names of the parameters that are addresses."""
         return tuple([p.name for p in self.parameters if p.kind == POINTER])
+
+    @functools.cached_property
+    def numbers(self) -> tuple[str, ...]:
+        """The names of the parameters that are numbers."""
+        return tuple([p.name for p in self.parameters if p.kind == NUMBER])
 
     @functools.cached_property
     def sizes(self) -> tuple[str, ...]:
@@ -100,7 +106,16 @@ def function(name: str, dtypes: tuple) -> Function:
     out = scalars.apply(s, name, *[s.wrap(d, x) for d, x in zip(dtypes, names)])
     called = "_".join([name, "of", *dict.fromkeys(d.short for d in dtypes)])
     given, made = [x for n in names for x in refs(n)], ", ".join(map(s.stated, s.pieces(out)))
-    return Function(called, out.dtype, (f"def {called}({', '.join(given)}):", *text.lines, f"    return {made}"))
+    alike = _of_one_shape(given) if any(line.lstrip().startswith(_BLOCKS) for line in text.lines) else ()
+    return Function(called, out.dtype, (f"def {called}({', '.join(given)}):", *alike, *text.lines, f"    return {made}"))
+
+
+def _of_one_shape(names) -> list:
+    """Lines that give some tiles one shape. What a block assigns anew has to have the shape that it had before, and one number
+    for all lanes would meet a tile there."""
+    first, *others = names
+    pairs = [(first, x) for x in others] + [(x, first) for x in others]
+    return [f"    {x} = tl.where({like}.to(tl.float32) == 0, {x}, {x})" for x, like in pairs]
 
 
 def refs(ref) -> tuple:
@@ -111,7 +126,7 @@ def refs(ref) -> tuple:
 def applied(s: TritonBuilder, name: str, args) -> Val:
     """A scalar function of values: its instructions where they are few, else a call of a function of the file."""
     made = function(name, tuple([a.dtype for a in args]))
-    if len(made.lines) <= SHORT:
+    if len(made.lines) <= SHORT and not any(line.lstrip().startswith(_BLOCKS) for line in made.lines):
         return scalars.apply(s, name, *args)
     s.text.helpers.setdefault(made.name, made.text)
     call = f"{made.name}({', '.join([s.stated(p) for a in args for p in s.pieces(a)])})"
@@ -123,9 +138,15 @@ def applied(s: TritonBuilder, name: str, args) -> Val:
 
 
 class Nest:
-    """One kernel being written. Strategies subclass it and write the body."""
+    """One kernel being written. Strategies subclass it and write the body.
+
+    programs    how a program asks for its numbers in the grid
+    has_parts   whether the second of them is that of a part
+    """
 
     constants: tuple = ("INDEX", "COLS")
+    programs: tuple = ("tl.program_id(0)", "tl.program_id(1)")
+    has_parts = False
 
     def __init__(self, kernel: Kernel, numbers=frozenset()):
         self.kernel, self.numbers = kernel, numbers
@@ -139,12 +160,14 @@ class Nest:
     def source(self) -> Source:
         """The whole file."""
         self.write()
-        parameters = self.parameters()
+        return self.file(self.name(), self.parameters())
+
+    def file(self, name: str, parameters: tuple) -> Source:
+        """What was written, as a function."""
         names = [p.name for p in parameters] + [f"{c}: tl.constexpr" for c in self.constants]
         helpers = "".join(f"\n\n@triton.jit\n{text}" for text in self.text.helpers.values())
-        head = f"\n\n@triton.jit\ndef {self.name()}({', '.join(names)}):"
-        return Source(self.name(), _HEADER + helpers + head + "\n" + "\n".join(self.text.lines) + "\n", parameters,
-                      self.constants)
+        head = f"\n\n@triton.jit\ndef {name}({', '.join(names)}):"
+        return Source(name, _HEADER + helpers + head + "\n" + "\n".join(self.text.lines) + "\n", parameters, self.constants)
 
     def name(self) -> str:
         """The function's name."""

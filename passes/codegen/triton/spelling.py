@@ -232,11 +232,12 @@ class TritonBuilder(Builder):
         return self._let(via, f"{inside.ref}.to({TYPE[via]})")
 
     def rare(self, cond, usual, slow):
-        """Branches round the slow part unless some element of the tile needs it."""
+        """Branches round the slow part unless some element of the tile needs it. (One number for all lanes is no tile, which
+        tl.max takes none else than: a tile of one element is put to it.)"""
         many = isinstance(usual, tuple)
         values = usual if many else (usual,)
         names = [self.text.let(f"tl.where({cond.ref}, {v.ref}, {v.ref})") for v in values]
-        with self.text.block(f"if tl.max({cond.ref}.to(tl.int32)) > 0:"):
+        with self.text.block(f"if tl.max({cond.ref}.to(tl.int32) | tl.zeros([1], tl.int32)) > 0:"):
             made = slow()
             for name, a, v in zip(names, made if many else (made,), values):
                 self.text.put(f"{name} = tl.where({cond.ref}, {a.ref}, {v.ref})")

@@ -3,10 +3,10 @@ below what the rounding of sums makes. For float32 they take two thirds of the i
 for float64 they are those functions.
 """
 
-from ....ir import dtype as dt
-from ..scalars import apply
-from ..scalars import coefficients as C
-from ..scalars import constants as K
+from ...ir import dtype as dt
+from .scalars import apply
+from .scalars import coefficients as C
+from .scalars import constants as K
 
 
 def _reduced(s, x):

@@ -1,0 +1,11 @@
+"""Runs PTX, what Triton makes of kernels, on numpy: for tests, and to count what a GPU would do.
+
+    launch(ptx, grid, threads, shared, parameters, {address: array of bytes})
+    counts = counted(ptx, grid, threads, shared, parameters, programs)
+"""
+
+from .counts import SECTOR, Counts, counted
+from .faults import Fault
+from .machine import launch
+
+__all__ = ["SECTOR", "Counts", "Fault", "counted", "launch"]

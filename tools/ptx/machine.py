@@ -1,0 +1,232 @@
+"""Runs PTX on numpy: what Triton makes of our kernels, with the layouts, vector loads, shared memory and barriers that a GPU
+will see. Slow, and strict: an address out of bounds or not aligned, or a race between warps or programs, is a `Fault`.
+
+    launch(ptx, grid, threads, shared, parameters, {address: array of bytes})
+
+All threads of many programs run at once: a register is an array with an element for each. Threads that part at a branch wait
+for the one that is behind. Copies that are asynchronous arrive as late as they may.
+"""
+
+import functools
+
+import numpy as np
+
+from . import instructions
+from . import text as assembly
+from .faults import Fault
+from .instructions import END
+from .memory import Global, Shared
+
+__all__ = ["Machine", "entry_of", "launch"]
+
+TOGETHER = 8192         # threads that run at once
+
+
+@functools.lru_cache(64)
+def entry_of(text):
+    """The kernel of a PTX file."""
+    return assembly.parse(text)
+
+
+def launch(text, grid, threads, shared, parameters, arrays):
+    """Runs a kernel for every program of a grid; `arrays` are changed in place."""
+    entry, programs = entry_of(text), programs_of(grid)
+    memory = Global(arrays, threads // 32)
+    step = max(1, TOGETHER // threads)
+    for low in range(0, len(programs), step):
+        Machine(entry, programs[low:low + step], grid, threads, parameters, memory, shared).run()
+
+
+def programs_of(grid):
+    """(x, y, z) of each program of a grid."""
+    z, y, x = np.meshgrid(*map(np.arange, reversed(grid)), indexing="ij")
+    return np.stack([x.reshape(-1), y.reshape(-1), z.reshape(-1)], 1)
+
+
+class Machine:
+    """Some programs of a launch.
+
+    executed    how many warps ran each instruction
+    watch       called with (instruction, addresses, bytes, warps) of each access to memory
+    """
+
+    def __init__(self, entry, programs, grid, threads, parameters, memory, shared, watch=None):
+        self.entry, self.parameters, self.memory, self.watch = entry, parameters, memory, watch
+        self.programs, self.threads = len(programs), threads
+        self.lanes = len(programs) * threads
+        self.local = np.repeat(np.arange(len(programs)), threads)              # the program of each lane, from 0
+        thread = np.tile(np.arange(threads, dtype=np.uint32), len(programs))
+        number = (programs * [1, grid[0], grid[0] * grid[1]]).sum(1)
+        self.warp = np.repeat(number, threads) * (threads // 32) + thread.astype(np.int64) // 32 + 1
+        self.phase = np.zeros(self.lanes, np.int64)
+        self.shared = Shared(number, entry.shared + shared, threads // 32)
+        self.special = _special(programs, grid, threads, thread)
+        self.registers: dict = {}
+        self.pending, self.committed = [], []              # asynchronous copies
+        self.at = np.zeros(self.lanes, np.int64)
+        self.waiting = np.zeros(self.lanes, bool)
+        self.code = [instructions.compiled(entry, i) for i in entry.instructions]
+        self.executed = np.zeros(len(self.code), np.int64)
+
+    def run(self):
+        """Until all threads have returned."""
+        with np.errstate(all="ignore"):
+            while self._some():
+                pass
+
+    def _some(self) -> bool:
+        """Runs the threads that are furthest behind; False if all have returned."""
+        ready = ~self.waiting & (self.at < END)
+        if not ready.any():
+            if self.waiting.any():
+                raise Fault("threads wait for a barrier that others never meet")
+            return False
+        here = int(self.at[ready].min())
+        mask = ready & (self.at == here)
+        later = self.at[ready & ~mask]
+        self._advance(here, mask, int(later.min()) if later.size else END)
+        return True
+
+    def _advance(self, here, mask, stop):
+        """Runs the threads of `mask` from `here` on, until they part, meet others, or wait."""
+        everyone = None if mask.all() else mask
+        warps = int(mask.reshape(-1, 32).any(1).sum())
+        while here != stop:
+            kind, step = self.code[here]
+            self.executed[here] += warps
+            if kind == "plain":
+                step(self, everyone)
+                here += 1
+                continue
+            if kind == "barrier":
+                if everyone is not None:
+                    self.at[mask] = here + 1
+                    self.waiting |= mask
+                    self._meet()
+                    return
+                self.phase += 1
+                here += 1
+                continue
+            taken, target = step(self)
+            taken = np.broadcast_to(taken, mask.shape) & mask
+            if not taken.any():
+                here += 1
+            elif (taken == mask).all() and target != END:
+                here = target
+                if here >= stop:
+                    break
+            else:
+                self.at[mask], self.at[taken] = here + 1, target
+                return
+        self.at[mask] = here
+
+    def _meet(self):
+        """Lets go the programs all of whose threads wait (or have ended)."""
+        held = (self.waiting | (self.at == END)).reshape(self.programs, self.threads).all(1)
+        free = np.repeat(held, self.threads) & self.waiting
+        self.waiting &= ~free
+        self.phase[free] += 1
+
+    # Registers.
+
+    def get(self, operand, kind):
+        """An operand as an array (or one number) of a dtype."""
+        if operand in self.special:
+            return _as(self.special[operand], kind)
+        if operand[0] == "%" or operand in self.entry.families:
+            found = self.registers.get(operand)
+            return _as(_anything(self.entry.width(operand)) if found is None else found, kind)
+        if operand in self.entry.symbols:
+            return kind(self.entry.symbols[operand])
+        if operand in self.entry.parameters:
+            return kind(self.entry.parameters[operand][0])
+        return _literal(operand, kind)
+
+    def put(self, register, value, mask):
+        """Writes a register for the lanes of a mask (None: for all)."""
+        if register == "_":
+            return
+        width = self.entry.width(register)
+        value = _widened(value, width)
+        if mask is not None:
+            before = self.registers.get(register)
+            value = np.where(mask, value, _anything(width) if before is None else before)
+        self.registers[register] = value
+
+    def address(self, operand):
+        """The addresses that `[register + offset]` means."""
+        base, _, offset = operand.strip("[]").partition("+")
+        narrow = base not in self.entry.families and base[0] == "%" and self.entry.width(base) == 32
+        found = self.get(base, np.uint32 if narrow else np.uint64).astype(np.uint64)
+        return found + np.int64(int(offset or 0)).astype(np.uint64)
+
+    def active(self, mask):
+        """The numbers of the lanes of a mask."""
+        return np.arange(self.lanes) if mask is None else np.flatnonzero(mask)
+
+    def of(self, value, lanes):
+        """A value's elements for some lanes."""
+        return np.broadcast_to(value, self.lanes)[lanes]
+
+    def saw(self, i, addresses, size, lanes):
+        """Tells who watches of an access."""
+        if self.watch is not None:
+            self.watch(i, addresses, size, self.warp[lanes])
+
+    # Asynchronous copies.
+
+    def wait(self, left):
+        """Has all groups of copies arrive but the last `left`."""
+        while len(self.committed) > left:
+            for lanes, addresses, rows, what in self.committed.pop(0):
+                self.shared.store(addresses, rows, self.warp[lanes], self.phase[lanes], what, self.local[lanes])
+
+
+def _anything(width):
+    """What a register holds that nobody wrote."""
+    return np.dtype(f"u{width // 8}").type(0xA5A5A5A5A5A5A5A5 >> (64 - width)) if width > 1 else np.False_
+
+
+def _as(value, kind):
+    """Bits of a register as a dtype; the lower ones, where that is narrower."""
+    size, have = np.dtype(kind).itemsize, value.dtype.itemsize
+    if kind is np.bool_ or value.dtype == np.bool_ or size == have:
+        return value.view(kind) if size == have else value != 0
+    assert size < have, "a register holds what is asked of it"
+    return value.astype(f"u{size}").view(kind)
+
+
+def _widened(value, width):
+    """A result as a register keeps it: a sign is spread over the bits above."""
+    value = np.asarray(value)[()]
+    if width == 1:
+        return value.astype(np.bool_)
+    size = width // 8
+    if value.dtype.itemsize == size:
+        return value.view(f"u{size}")
+    if value.dtype.kind not in "iub":
+        value = value.view(f"u{value.dtype.itemsize}")
+    return value.astype(f"{value.dtype.kind if value.dtype.kind != 'b' else 'u'}{size}").view(f"u{size}")
+
+
+def _literal(text, kind):
+    if text[:2] in ("0f", "0F") and len(text) == 10:
+        return np.uint32(int(text[2:], 16)).view(np.float32) if kind is not np.uint32 else np.uint32(int(text[2:], 16))
+    if text[:2] in ("0d", "0D") and len(text) == 18:
+        return np.uint64(int(text[2:], 16)).view(np.float64) if kind is not np.uint64 else np.uint64(int(text[2:], 16))
+    number = int(text.rstrip("U"), 0)
+    if kind is np.bool_:
+        return np.bool_(number)
+    bits = 8 * np.dtype(kind).itemsize
+    return np.array(number & (1 << bits) - 1, np.uint64).astype(f"u{bits // 8}").view(kind)[()]
+
+
+def _special(programs, grid, threads, thread):
+    """The registers that say where a thread stands."""
+    found = {"%tid.x": thread, "%tid.y": np.uint32(0), "%tid.z": np.uint32(0), "%laneid": thread % np.uint32(32),
+             "%ntid.x": np.uint32(threads), "%warpid": thread // np.uint32(32)}
+    for axis, name in enumerate("xyz"):
+        places = programs[:, axis].astype(np.uint32)
+        found[f"%ctaid.{name}"] = places[0] if (places == places[0]).all() else np.repeat(places, threads)
+        found[f"%nctaid.{name}"] = np.uint32(grid[axis])
+    return found
