@@ -132,5 +132,6 @@ def launched(device, source, arrays, sizes, how, mark, face, crossed=False):
         return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
 
     key = source.name, source.text, mark, *sizes.items()
-    launch(device, source, arrays, sizes, *how(tuning.best(key, _tiles(device, source.parameters[0].dtype, *face, crossed),
-                                                            prepare, device)))
+    rows, columns = face
+    found = _tiles(device, source.parameters[0].dtype, rows, columns, crossed)
+    launch(device, source, arrays, sizes, *how(tuning.best(key, found, prepare, device)))
