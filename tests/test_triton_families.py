@@ -17,6 +17,7 @@ from ingot.nn.utils import stateless
 from ingot.passes.codegen.triton import attention as attention_text
 from ingot.passes.codegen.triton import conv as conv_text
 from ingot.passes.codegen.triton import conv_last as last_text
+from ingot.runtime.backends import cudnn
 from ingot.runtime.cuda import attentions, conv_last, convolutions, eager, sorts
 from ingot.runtime.cuda import context as contexts
 from mock_cuda_driver import MockDriver
@@ -394,16 +395,18 @@ def test_long_sums_of_a_weight_gradient_are_cut_in_parts(on_device, monkeypatch)
     both(lambda x, w: F.conv2d(x, w, padding=1, groups=2), draw(3, 2, 10, 10), draw(4, 1, 5, 3))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("case", ["plain", "strided", "points", "lines", "spaces", "skipping"])
-def test_convolutions_whose_channels_lie_last(case, monkeypatch):
-    """Against the plain ones, with the bias; gradients of strides by phases, of which some may have no tap."""
+def test_convolutions_whose_channels_lie_last(case, dtype, monkeypatch):
+    """Against the plain ones, with the bias; gradients of strides by phases, of which some may have no tap. float32 in TF32."""
+    monkeypatch.setattr(cudnn, "allow_tf32", True)
     monkeypatch.setattr(conv_last, "DEPTH", 16)
     x, w, params = LAST[case]
     rank = len(x) - 2
     window = {"stride": (params.get("stride", 1),) * rank, "dilation": (1,) * rank,
               "padding": ((params.get("padding", 0),) * 2,) * rank}
     rng = np.random.default_rng(8)
-    kind = ingot.float16.np
+    kind = getattr(ingot, dtype).np
     image, filters, bias = (rng.standard_normal(s).astype(kind) for s in (x, w, w[:1]))
     filters /= 8
 
@@ -415,6 +418,7 @@ def test_convolutions_whose_channels_lie_last(case, monkeypatch):
     want = [last(y), last(cv.conv_input_grad(g, filters, size=x[2:], groups=1, **window)),
             last(cv.conv_weight_grad(image, g, size=w[2:], groups=1, **window))]
     with mock_cuda.installed() as cuda:
+        ingot.ones(1, device="cuda")        # (the device's operators are there from the first use on)
         monkeypatch.setattr(contexts.context(0), "processors", 64)
         image, filters, bias, g = (eager.transfer.to_device(a, 0) for a in (last(image), last(filters), bias, last(g)))
         made = [eager.run(of_last.conv_last, (image, filters, bias), window),
@@ -422,8 +426,9 @@ def test_convolutions_whose_channels_lie_last(case, monkeypatch):
                 eager.run(of_last.conv_last_weight_grad, (image, g), {**window, "size": w[2:]})]
         got = [eager.transfer.to_host(a) for a in made]
         names = {one["name"] for one in cuda.launches}
-    back = "conv_rows_back_f16" if case != "points" else "matmul_f16_s1s1"
-    assert {"conv_rows_bias_f16", back, "conv_rows_weight_grad_f16"} <= names
+    mark, turned = ("f16", "") if dtype == "float16" else ("f32", "_turned")
+    marks = ["conv_rows_bias", f"conv_rows_back{turned}" if case != "points" else "matmul", "conv_rows_weight_grad"]
+    assert all(any(n.startswith(f"{m}_{mark}") for n in names) for m in marks), names
     for one, other in zip(want, got):
         assert one.shape == other.shape
         np.testing.assert_allclose(other.astype(float), one.astype(float), rtol=3e-3, atol=3e-3 * np.abs(one).max())
