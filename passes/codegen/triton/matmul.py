@@ -133,6 +133,7 @@ def _exact(dtype, m, n, batch) -> list:
     return [(*EXACT, SMALL)[i] for i in _by_waves(m, n, batch)]
 
 
+@functools.lru_cache(4096)
 def _by_waves(m, n, batch) -> list:
     """The numbers of the tiles of EXACT that fit a product, and of SMALL behind them, the quickest first."""
     rows, columns = power_of_two(m), power_of_two(n)
