@@ -28,11 +28,11 @@ from ingot.runtime.cuda import (
     launch,
     lists,
     many,
-    moves,
     pools,
     products,
     recipes,
     recurrent,
+    running,
     streams,
     taps,
     templates,
@@ -85,7 +85,7 @@ def forget():
     """Makes the runtime forget everything that belongs to a driver."""
     for table in (eager._plans, transfer._plans, compiler._made):
         table.clear()
-    for made in (draws._prepared, integers._prepared, moves._prepared, products._prepared,
+    for made in (draws._prepared, integers._prepared, running._prepared, products._prepared,
                  products._usual, products._parts, products._added, recurrent._graph):
         made.cache_clear()
     launch.forget()
