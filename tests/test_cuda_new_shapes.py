@@ -16,7 +16,7 @@ from ingot.ir.scope import Scope
 from ingot.ir.substitute import choice, condition_check
 from ingot.passes.codegen.triton import attention, matmul
 from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import eager, recipes, structures
+from ingot.runtime.cuda import eager, recipes, running, structures
 
 ALIKE = range(131, 151)        # sizes of one class: no multiples of 4 alone, the same power of two above
 SIZES = (131, 1, 150, 0, 2, 131, 3, 144, 4, 17, 150, 160, 7, 300, 16, 129, 64, 1025, 8, 5)
@@ -123,6 +123,7 @@ CASES = {
     "attention over a cache": lambda n: (cached, draw(2, n, 8), draw(2, 1, 8)),
     "attention with a mask": lambda n: (lambda x, m: F.scaled_dot_product_attention(x, x, x, m), draw(1, 2, n, 8), draw(n, n)),
     "running sums": lambda n: (lambda x: x.cumsum(0), draw(n, 3)),
+    "running sums of rows": lambda n: (lambda x: x.cumsum(1), draw(3, n)),
     "sorted": lambda n: (lambda x: x.sort(-1)[0], draw(3, n)),
     "convolution": lambda n: (lambda x, w: F.conv1d(x, w, padding=1), draw(2, 3, n), draw(4, 3, 3)) if n else None,
     "triangle": lambda n: (lambda x: x.triu(), draw(n, n)),
@@ -218,6 +219,18 @@ def test_choices_of_exact_products_are_one_condition(name):
             found.append((condition_check(scope.conditions, ("m",)), made))
         assert {made for holds, made in found if holds(m)} == {chosen(m)}
     assert 2 <= len(found) <= 16
+
+
+def test_running_sums_of_rows_that_are_cut_or_not(work, monkeypatch):
+    monkeypatch.setattr(running, "LONG", 141)
+    monkeypatch.setattr(running, "PART", 16)
+    seen = []
+    for n in (*ALIKE, *reversed(ALIKE), 300, 304, 320, 143):
+        work.since()
+        check((lambda x: x.cumsum(1), draw(3, n)))
+        check((lambda x: x.cumprod(0), draw(n)))
+        seen.append(work.since())
+    assert not any(seen[len(ALIKE):2 * len(ALIKE)]), seen
 
 
 def pair(x, y, a, b):

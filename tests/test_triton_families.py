@@ -18,7 +18,7 @@ from ingot.passes.codegen.triton import attention as attention_text
 from ingot.passes.codegen.triton import conv as conv_text
 from ingot.passes.codegen.triton import conv_last as last_text
 from ingot.runtime.backends import cudnn
-from ingot.runtime.cuda import attentions, conv_last, convolutions, eager, sorts
+from ingot.runtime.cuda import attentions, conv_last, convolutions, eager, running, sorts
 from ingot.runtime.cuda import context as contexts
 from mock_cuda_driver import MockDriver
 
@@ -317,6 +317,25 @@ def test_attention_reads_parts_of_projections_where_they_lie(case, causal):
     assert len(names) == 1 and "strided" in names[0], names
     for a, b in zip(*found):
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "complex64"])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_running_folds_of_long_rows_are_cut_in_parts(name, dtype, on_device, monkeypatch):
+    """Of rows that fill their parts or do not, one or many; each walks along its own programs."""
+    for what, n in (("PART", 16), ("LONG", 40), ("FEW", 5)):
+        monkeypatch.setattr(running, what, n)
+    for shape in ((100,), (3, 41), (2, 2, 64), (40,), (6, 50)):
+        values = np.sign(draw(*shape).numpy()) if dtype == "int64" else draw(*shape).numpy() * 1.5
+        x = ingot.tensor(values).to(getattr(ingot, dtype))
+        with mock_cuda.installed() as cuda:
+            got = getattr(x.cuda(), name)(-1).cpu()
+            names = [one["name"] for one in cuda.launches]
+        want = getattr(x, name)(-1)
+        assert got.dtype is want.dtype and sum(n.startswith("running") for n in names) == (2 if shape[0] != 6 else 1), names
+        want, got = (ingot.view_as_real(t) if t.is_complex() else t for t in (want, got))
+        room = {"bfloat16": 8e-3, "float64": 1e-13, "int64": 0}.get(dtype, 1e-6)
+        np.testing.assert_allclose(got.double().numpy(), want.double().numpy(), rtol=room, atol=room, err_msg=f"{shape}")
 
 
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
