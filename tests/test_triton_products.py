@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import ingot
 import mock_cuda
 import mock_cuda_triton
 from ingot.ir import dtype as dt
@@ -127,3 +128,28 @@ def laid_out(a, flip):
     if flip:
         return np.ascontiguousarray(a.swapaxes(1, 2)), (m * n, 1, m)
     return a, (m * n, n, 1)
+
+
+VECTORS = {
+    "rows": ((33, 70), (70, 1)), "columns": ((1, 33), (33, 70)), "a pair": ((1, 40), (40, 1)), "one step": ((9, 1), (1, 1)),
+    "many rows": ((5, 33, 70), (5, 70, 1)), "many columns": ((5, 1, 33), (5, 33, 20)), "pairs": ((300, 1, 40), (300, 40, 1))}
+
+
+@pytest.mark.parametrize("flips", [(False, False), (True, False), (False, True), (True, True)])
+@pytest.mark.parametrize("name", VECTORS)
+def test_products_with_vectors_are_sums(name, flips, monkeypatch):
+    """One launch that reads the matrix once, however it lies; exact products alone."""
+    monkeypatch.setattr(products, "VECTORS", 0)
+    rng = np.random.default_rng(4)
+    for dtype, own in (("float32", True), ("float64", True), ("bfloat16", False)):
+        factors = [ingot.tensor(rng.standard_normal(s)).to(getattr(ingot, dtype)) for s in VECTORS[name]]
+        factors = [t.mT.contiguous().mT if flip else t for t, flip in zip(factors, flips)]
+        with mock_cuda.installed() as cuda:
+            given = [t.cuda() for t in factors]
+            before = len(cuda.launches)
+            got = (given[0] @ given[1]).cpu()
+            names = [one["name"] for one in cuda.launches[before:]]
+        assert any(n.startswith("vectors") for n in names) is own and len(names) == 1, names
+        room = 2e-2 if dtype == "bfloat16" else 1e-5
+        want = factors[0].double() @ factors[1].double()
+        np.testing.assert_allclose(got.double().numpy(), want.numpy(), rtol=room, atol=room * 8)

@@ -12,6 +12,7 @@ from ...ir.aval import Aval
 from ...ir.errors import DTypeError
 from ...ir.graph import Builder
 from ...ir.kernel import CAST, LOAD, Instr
+from ...ir.kernel_builder import KernelBuilder
 from ...ir.ops.elementwise import cast
 from ...ir.ops.linalg import matmul
 from ...ir.ops.reduce import sum_
@@ -32,6 +33,7 @@ from .kernels import Prepared, PreparedLaunch
 
 _NARROW, _MOST_BATCHES = 1 << 31, 65535
 FLOAT8_CHIPS = 89      # the first chips with products of float8
+VECTORS = 1 << 14      # multiplications from which a product with a vector is not made by tiles
 
 
 def product(inputs, params, device):
@@ -206,6 +208,9 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
     x_at, y_at = [used(a, stream) for a in x_made], [used(a, stream) for a in y_made]
     z = beside.fused.dtype if beside is not None else dt.from_numpy(out.dtype)
     how = _precision(x_laid.kind, fast, wanted)
+    if beside is None and x_laid.kind.itemsize >= 4 and how == "ieee" and (m == 1 or n == 1) and batch * m * n * k >= VECTORS:
+        _vectors(Case(x_laid, y_laid, z, m, n, k, batch, device, how), (*x_at, *y_at, used(out, stream)), stream)
+        return
     if beside is None and batch == 1:
         whole = Case(x_laid, y_laid, z, m, n, k, 1, device, how)
         parts = _parts(whole)
@@ -221,6 +226,45 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
             steps = (*x_laid.steps, *y_laid.steps, m * n * out.itemsize, *more)
             given = tuple([at + first * step for at, step in zip(given, steps)])
         made(device, stream, given, {})
+
+
+def _vectors(case: Case, addresses, stream):
+    """A product with a vector, without tensor cores: sums along rows (or down columns) of the other factor, read once."""
+    matrix, vector, rows = case.x, case.y, case.m
+    (row, depth), (along, _) = matrix.last, vector.last
+    x_at, y_at, z_at = addresses
+    if case.n != 1:
+        matrix, vector, rows = case.y, case.x, case.n
+        (depth, row), (_, along) = matrix.last, vector.last
+        x_at, y_at = y_at, x_at
+    sizes = {"batch": case.batch, "rows": rows, "depth": case.k, "m_b": matrix.batch, "m_r": row, "m_d": depth,
+             "v_b": vector.batch, "v_r": 0, "v_d": along}
+    if rows == 1:           # each pair of vectors is a row
+        sizes |= {"batch": 1, "rows": case.batch, "m_b": 0, "m_r": matrix.batch, "v_b": 0, "v_r": vector.batch}
+    kernel = _vector_kernel(matrix.kind, tuple([n for n in ("m_r", "m_d", "v_d") if sizes[n] == 1]), rows == 1)
+    made = Prepared(kernel, {name: sizes[name] for name in kernel.symbols})
+    made(case.device, stream, (x_at, y_at, z_at))
+
+
+@functools.lru_cache(64)
+def _vector_kernel(kind, ones, pairs):
+    """Sums of a matrix' rows by a vector; `ones` are the strides that are 1, with `pairs` each row has a vector of its own."""
+    k = KernelBuilder(f"vectors_{kind.short}")
+    for dim, size in (("b", "batch"), ("r", "rows")):
+        k.parallel(dim, size)
+    k.reduce("d", "depth")
+
+    def strides(letter):
+        names = [f"{letter}_{dim}" for dim in "brd"]
+        return [1 if n in ones else 0 if n == "v_r" and not pairs else n for n in names]
+
+    matrix, vector = k.input("m", kind, strides("m")), k.input("v", kind, strides("v"))
+    out = k.output("z", kind, ("rows", 1, 0))
+    with k.sweep():
+        total = k.append("reduce", kind, (k.load(matrix) * k.load(vector),), "sum")
+    with k.point():
+        k.store(total, out)
+    return k.build()
 
 
 def _parts(case: Case) -> int:
