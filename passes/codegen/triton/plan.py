@@ -6,6 +6,7 @@ Memory is the allocator's business: work in one stream is in order, so what is f
 from collections import Counter
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from math import prod
 from typing import Any
 
 from ....ir import dtype as dt
@@ -25,7 +26,7 @@ from ...lower import Lowered, lower
 from ...one_sweep import one_sweep
 from ...read_less import read_less
 from ...strided import row_major
-from . import conv_last, placement
+from . import conv_last, conv_packed, placement
 from .matmul import is_cut
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
@@ -219,7 +220,10 @@ def _has_prologue(node, position) -> bool:
     if node.op is conv:
         x, w, _ = node.inputs
         groups = node.params["groups"]
-        turns = w.dtype.itemsize == 2 and conv_last.suits(w.shape, groups)       # (its kernels take images from memory)
+        pixels = hint(node.output.shape[0]) * prod(map(hint, node.output.shape[2:]))
+        # (These kernels take images from memory.)
+        turns = w.dtype.itemsize == 2 and (conv_last.suits(w.shape, groups)
+                                           or conv_packed.pays(w.shape, groups, pixels, node.params["padding"]))
         fits = position == 0 and x.ndim <= MOST_DIMS[conv] and not (w.shape[1] == 1 and groups > 1) and not turns
     else:
         fits = node.op is matmul and not _is_cut(node)
