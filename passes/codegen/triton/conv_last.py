@@ -13,7 +13,7 @@ from math import prod
 from ....ir import dtype as dt
 from .configs import power_of_two
 from .conv import COUNTS, DIMS, PHASE, TILE, TURNS, WINDOW, ended, named, shared_parameters, split, wide_type, within
-from .dots import cut, stated_dot
+from .dots import stated_dot
 from .epilogue import Site
 from .nest import POINTER, SIZE, Parameter, Source
 from .positions import made
@@ -121,7 +121,7 @@ def weight_grad(kind: dt.DType, precision: str, last: bool = False) -> Source:
                                     *[f"a{d} = q{d} * S{d} - P{d} + t{d} * L{d}" for d in DIMS],
                                     f"inside = (k < high) & {within([f'a{d}' for d in DIMS], 'I')}",
                                     "at = (n * (ID * IH * IW) + (aD * IH + aH) * IW + aW) * C + c",
-                                    "right = tl.load(x + at, inside & (c < C), 0.0)", *cut(("left", "right"), kind, precision),
+                                    "right = tl.load(x + at, inside & (c < C), 0.0)",
                                     f"total = tl.dot(tl.trans(left), right, total{stated_dot(kind, precision)})"]],
              "rows, columns = tl.trans(o), c",
              f"tl.store(out + ({place}), total, (rows < O) & (columns < C))"]

@@ -15,7 +15,7 @@ from ....ir import dtype as dt
 from . import conv_last
 from .configs import power_of_two
 from .conv import DIMS, TILE, TURNS, WINDOW, ended, named, shared_parameters, split, wide_type
-from .dots import cut, stated_dot
+from .dots import stated_dot
 from .nest import POINTER, SIZE, Parameter, Source
 from .positions import BITS, made
 
@@ -101,7 +101,6 @@ def weight_grad(kind: dt.DType, precision: str, last: bool) -> Source:
              *["    " + x for x in ["k = (start + tl.arange(0, BK)).to(INDEX)[:, None]",
                                     *split("k", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]), *_FIRST,
                                     "left = tl.load(x + (first + beside), (k < high) & (to < width), 0.0)", *gradient,
-                                    *cut(("left", "right") if last else ("left",), kind, precision),
                                     f"total = tl.dot(tl.trans(left), right, total{stated_dot(kind, precision)})"]],
              "rows = tl.trans(to)", f"tl.store(out + ({place}), total, (o < O) & ({there}))"]
     name = named(f"conv_packed_{'rows_' if last else ''}weight_grad", kind, precision)

@@ -35,12 +35,3 @@ def stated_dot(dtype, precision: str) -> str:
     if dtype in dt.FLOAT8:
         return "" if precision == FAST else ", max_num_imprecise_acc=BK"
     return f', input_precision="{precision}"' if dtype is dt.float32 else ""
-
-
-def cut(names, dtype, precision: str) -> list:
-    """Lines: factors in TF32 without the bits that a dot in TF32 does not look at. One whose neighbours in memory lie across
-    the sum is turned on its way to such a dot: straight from memory it is copied element by element, as something computed it
-    comes in whole vectors."""
-    if dtype is not dt.float32 or precision != "tf32":
-        return []
-    return [f"{name} = ({name}.to(tl.int32, bitcast=True) & -8192).to(tl.float32, bitcast=True)" for name in names]
