@@ -7,12 +7,13 @@ BIN := $(VENV)/bin
 WORKERS := -n auto --maxprocesses 4 --dist worksteal
 READY := $(VENV)/.ready
 
-.PHONY: help test test-slow test-gpu lint types demo bench stubs clean
+.PHONY: help test test-slow test-ptx test-gpu lint types demo bench stubs clean
 
 help:
 	@echo "make demo       install, then show the main job end to end"
 	@echo "make test       install, then lint, types and tests (a few minutes on 2 cores)"
 	@echo "make test-slow  the tests that need more time"
+	@echo "make test-ptx   GPU tests without a GPU, running what Triton compiles (an hour; ARCH=80 or 90)"
 	@echo "make test-gpu   the tests that need an NVIDIA GPU"
 	@echo "make bench      benchmarks beside the peers (installs them: several GB)"
 	@echo "make stubs      writes the .pyi stubs again"
@@ -36,6 +37,10 @@ test: $(READY) lint types
 
 test-slow: $(READY)
 	$(BIN)/python -m pytest -m slow $(ARGS)
+
+ARCH ?= 90
+test-ptx: $(READY)
+	$(BIN)/python -m pytest -m "not slow and not gpu" --ptx $(ARCH) tests/test_cuda_*.py tests/test_triton_*.py $(ARGS)
 
 test-gpu: $(READY)
 	$(BIN)/python -m pytest -m gpu $(ARGS)

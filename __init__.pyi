@@ -145,17 +145,13 @@ def _foreach_add(self, *operands, **options) -> Any:
     """add() of each tensor of a list; operands are lists as long, or the same for all."""
 def _foreach_add_(self, *operands, **options) -> Any:
     """add_() of each tensor of a list; operands are lists as long, or the same for all."""
-def _foreach_addcdiv(self, tensor1, tensor2, scalars=None, *, value=1, _one=..., _writes: builtins.bool = False,
-                     _name='_foreach_addcdiv') -> Any:
+def _foreach_addcdiv(self, tensor1, tensor2, scalars=None, *, value=1) -> builtins.tuple:
     """addcdiv() of each tensor of a list, with one factor for all or one for each."""
-def _foreach_addcdiv_(self, tensor1, tensor2, scalars=None, *, value=1, _one=..., _writes: builtins.bool = True,
-                      _name='_foreach_addcdiv_') -> Any:
+def _foreach_addcdiv_(self, tensor1, tensor2, scalars=None, *, value=1) -> Any:
     """addcdiv_() of each tensor of a list, with one factor for all or one for each."""
-def _foreach_addcmul(self, tensor1, tensor2, scalars=None, *, value=1, _one=..., _writes: builtins.bool = False,
-                     _name='_foreach_addcmul') -> Any:
+def _foreach_addcmul(self, tensor1, tensor2, scalars=None, *, value=1) -> builtins.tuple:
     """addcmul() of each tensor of a list, with one factor for all or one for each."""
-def _foreach_addcmul_(self, tensor1, tensor2, scalars=None, *, value=1, _one=..., _writes: builtins.bool = True,
-                      _name='_foreach_addcmul_') -> Any:
+def _foreach_addcmul_(self, tensor1, tensor2, scalars=None, *, value=1) -> Any:
     """addcmul_() of each tensor of a list, with one factor for all or one for each."""
 def _foreach_asin(self, *operands, **options) -> Any:
     """asin() of each tensor of a list; operands are lists as long, or the same for all."""
@@ -317,8 +313,8 @@ def _foreach_trunc(self, *operands, **options) -> Any:
     """trunc() of each tensor of a list; operands are lists as long, or the same for all."""
 def _foreach_trunc_(self, *operands, **options) -> Any:
     """trunc_() of each tensor of a list; operands are lists as long, or the same for all."""
-def _foreach_zero_(self, *operands, **options) -> Any:
-    """zero_() of each tensor of a list; operands are lists as long, or the same for all."""
+def _foreach_zero_(self) -> Any:
+    """Zeros in each tensor of a list."""
 def _grouped_mm(mat_a, mat_b, offs=None, bias=None, out_dtype=None) -> Tensor:
     """A product for each group of rows. offs[g] says where group g ends: of a matrix and one mat_b[g] for each group; of"""
 def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_dtype=None,

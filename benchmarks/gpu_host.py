@@ -62,6 +62,14 @@ def calls() -> dict:
     small = [ingot.ones(64, device="cuda").requires_grad_() for _ in range(161)]        # as many as ResNet-50 has
     for p in small:
         p.grad = ingot.ones(64, device="cuda")
+    grads, teacher = [p.grad for p in small], [ingot.ones(64, device="cuda") for _ in small]
+    scaler, sgd = ingot.amp.GradScaler("cuda"), ingot.optim.SGD(small)
+    scaler.scale(x)
+
+    def unscale():
+        scaler.unscale_(sgd)
+        scaler._progress.clear()
+
     return {
         "x + y": lambda: x + y, "x * 0.5": lambda: x * 0.5, "x += y": lambda: x.add_(y), "leaf * x, taped": lambda: leaf * x,
         "x @ y": lambda: x @ y, "x.sum()": x.sum, "softmax": lambda: x.softmax(-1), "x[1]": lambda: x[1],
@@ -74,7 +82,13 @@ def calls() -> dict:
         "161 parameters, Adam": ingot.optim.Adam(small).step,
         "161 parameters, SGD with momentum": ingot.optim.SGD(small, lr=0.1, momentum=0.9).step,
         "161 gradients, clip_grad_norm_": lambda: nn.utils.clip_grad_norm_(small, 1.0),
-        "161 gradients, clip_grad_value_": lambda: nn.utils.clip_grad_value_(small, 1.0)}
+        "161 gradients, clip_grad_value_": lambda: nn.utils.clip_grad_value_(small, 1.0),
+        "161 gradients, GradScaler.unscale_": unscale,
+        "161 gradients, zero_grad(set_to_none=False)": lambda: sgd.zero_grad(set_to_none=False),
+        "161 tensors, _foreach_mul_": lambda: ingot._foreach_mul_(grads, 0.5),
+        "161 tensors, _foreach_add": lambda: ingot._foreach_add(grads, teacher),
+        "161 tensors, _foreach_lerp_": lambda: ingot._foreach_lerp_(teacher, grads, 0.1),
+        "161 tensors, _foreach_norm": lambda: ingot._foreach_norm(grads)}
 
 
 def microseconds(call) -> float:
@@ -101,7 +115,7 @@ def main(argv=None) -> int:
     with NativeLedger():
         for name, call in calls().items():
             if not args.names or any(name.startswith(n) for n in args.names):
-                print(f"{name:<32} {microseconds(call):8.1f} us", flush=True)
+                print(f"{name:<44} {microseconds(call):8.1f} us", flush=True)
     return 0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from ..ir import config
 from ..ir.lazy import lazy
 from ..ir.printer import format_line
+from ..passes.codegen.triton.together import EndStep, ManyStep
 from ..passes.plan_memory import Run
 from .work import work_of
 
@@ -99,7 +100,7 @@ def explain_job(job, made) -> str:
              f"{_many(sum(r.target is not None for r in job.wanted), 'update')} written in place; compiled in "
              f"{1e3 * job.seconds:.0f} ms"]
     for step in steps:
-        lines += _run_lines(step) if type(step) is Run else _work_lines(work_of(step, False))
+        lines += _run_lines(step) if type(step) is Run else _launch_lines(step)
     return "\n".join(lines)
 
 
@@ -110,6 +111,17 @@ def _many(n, what):
 def _run_lines(run):
     lines = [f"  native call of {_many(len(run.steps), 'step')}, arena {_bytes(run.arena_bytes)}"]
     return lines + ["  " + line for step in run.steps for line in _work_lines(work_of(step, True))]
+
+
+def _launch_lines(step):
+    """A step by itself, or several in one launch."""
+    steps = step.steps if type(step) is ManyStep else (step,)
+    if type(steps[0]) is EndStep:
+        return [f"  the end of {', '.join([s.lowered.kernel.name for s in steps])}"]
+    if type(step) is not ManyStep:
+        return _work_lines(work_of(step, False))
+    return [f"  one launch for {len(steps)} kernels",
+            *["  " + line for each in steps for line in _work_lines(work_of(each, False))]]
 
 
 def _work_lines(w):

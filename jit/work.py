@@ -7,6 +7,7 @@ from typing import Any
 from ..ir.graph import Value
 from ..ir.op import operations
 from ..passes.codegen.triton.plan import KernelStep, ProductStep
+from ..passes.codegen.triton.together import EndStep, ManyStep
 from ..passes.plan_memory import Fused, Product, Run
 
 
@@ -55,8 +56,10 @@ def works_of(plan) -> list:
     """The work of a plan, in the order in which it is done; what only looks at memory in another way is left out."""
     found = []
     for step in plan.steps:
-        if type(step) is Run:
-            found += [work_of(s, True) for s in step.steps]
+        if type(step) is Run or type(step) is ManyStep:
+            found += [work_of(s, type(step) is Run) for s in step.steps if type(s) is not EndStep]
+        elif type(step) is EndStep:
+            continue                # (a part of a kernel that is there already)
         elif type(step) is KernelStep or not step.node.op.is_view:
             found.append(work_of(step, False))
     return found

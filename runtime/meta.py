@@ -107,6 +107,11 @@ def sweep(rows, numbers):
     """Writes nothing, where an optimizer would write what it computes."""
 
 
+def fresh(arrays) -> list:
+    """New arrays like others."""
+    return [made(a.shape, a.dtype) for a in arrays]
+
+
 def traced(*_):
     """Never: there is nothing to compile for."""
     raise NoElementsError("a function of tensors on the meta device is not compiled; call it without jit.trace")

@@ -20,7 +20,7 @@ from .writes import check_writable
 
 kernels = lazy(__package__, ".cpu.kernels")
 
-KINDS = {np.dtype(np.float32): dt.float32, np.dtype(np.float64): dt.float64}       # of what is swept
+KINDS = {np.dtype(np.float32): dt.float32, np.dtype(np.float64): dt.float64}       # of what is swept, but for `lists.py`
 
 
 def sweep(build, written, read, numbers, name="step"):
@@ -40,7 +40,7 @@ def sweep_each(build, rows, numbers, name="step"):
         outs, arrays = tuple([t._a for t in written]), [t._a for t in read]
         if outs[0].dtype is not kind:
             kind = outs[0].dtype
-            kernel = _kernel(build, len(outs) + len(arrays) + len(numbers), len(outs), KINDS[kind])
+            kernel = _kernel(build, len(outs) + len(arrays) + len(numbers), len(outs), KINDS.get(kind) or dt.from_numpy(kind))
             scalars = None
         if outs[0].__class__ is DeviceArray:
             far.append((kernel, outs, arrays))

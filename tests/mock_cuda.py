@@ -26,12 +26,13 @@ from ingot.runtime.cuda import (
     fourier,
     integers,
     launch,
+    lists,
     many,
-    moves,
     pools,
     products,
     recipes,
     recurrent,
+    running,
     streams,
     taps,
     templates,
@@ -84,7 +85,7 @@ def forget():
     """Makes the runtime forget everything that belongs to a driver."""
     for table in (eager._plans, transfer._plans, compiler._made):
         table.clear()
-    for made in (draws._prepared, integers._prepared, moves._prepared, products._prepared,
+    for made in (draws._prepared, integers._prepared, running._prepared, products._prepared,
                  products._usual, products._parts, products._added, recurrent._graph):
         made.cache_clear()
     launch.forget()
@@ -97,6 +98,7 @@ def forget():
     fourier.forget()
     checks.forget()
     many.forget()
+    lists.forget()
     pools.forget()
     streams.forget()
     context.forget()

@@ -14,10 +14,12 @@ from ingot.ir import dtype as dt
 from ingot.ir.kernel_builder import KernelBuilder
 from ingot.passes.codegen import library, scalars
 from ingot.passes.codegen.triton import configs, elementwise, matmul, sweeps
+from ingot.passes.codegen.triton import lists as list_texts
 from ingot.passes.codegen.triton.nest import POINTER, SIZE, Source
 from ingot.runtime.cpu import kernels as host_kernels
 from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import kernels, many
+from ingot.runtime.cuda import kernels, lists, many
+from ingot.runtime.cuda.together import Together
 from ingot.runtime.optim import fused
 from test_triton_kernels import ARITY, FLOATING, function_kernel, reduction
 
@@ -267,10 +269,55 @@ def test_without_triton_the_error_says_what_to_install(monkeypatch):
 def test_updates_of_many_arrays_load_whole_vectors(kind, arch):
     """Where nothing is known of addresses and sizes, single elements."""
     step = host_kernels.elementwise("adam", (kind,) * 12, (kind,) * 4, fused.adam_step(True, True, True))
-    made, vector = many._prepared_together(step, 4, 1, (False,) * 7), f"v{16 // kind.itemsize}.b{8 * kind.itemsize}"
-    for even, width in ((True, vector), (False, f"b{8 * kind.itemsize}")):
-        variant = made.variant(arch, even)
+    made, (unknown, even), _ = many._prepared_together(step, 4, 1, (False,) * 7)
+    for known, width in ((even, f"v{16 // kind.itemsize}.b{8 * kind.itemsize}"), (unknown, f"b{8 * kind.itemsize}")):
+        variant = made.variant(arch, known)
         compiled = compiler._run_triton(variant)
         binary = compiler._binary(variant, compiled)
         assert set(loads(compiled.asm["ptx"])) == {f"ld.global.{width}", f"st.global.{width}"}
         assert binary.spills == 0 < binary.registers <= 160 and struct.calcsize(binary.layout) < 1024
+
+
+def together(kernel, sizes, slots, arch, known, **how):
+    """(machine code, PTX) of a kernel for many sets of operands, of each of its launches."""
+    for one in configs.launches(kernel, sizes, among=True, **how):
+        shared = frozenset([p.name for p in one.source.parameters if p.kind == POINTER and p.name not in ("b0", "x", "y")])
+        count = len([p for p in one.source.parameters if p.name in shared])
+        made = Together(configs.many(kernel, frozenset(), one, slots, shared), count, slots)
+        own = [p for p in one.source.parameters if p.name not in shared]
+        variant = made.variant(arch, tuple([known] * len(own)))
+        compiled = compiler._run_triton(variant)
+        yield compiler._binary(variant, compiled), compiled.asm["ptx"]
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("known", [16, 1])
+def test_kernels_for_many_sets(known, arch):
+    """Elements in one dim and in two, rows that are held, and each launch of rows that are cut."""
+    sizes = {"n0": 512, "n1": 2048, "s0": 2048}
+    cases = [(double(dt.bfloat16), {"n0": 4096}), (double(dt.float32, 2), sizes)]
+    cases += [(reduction("sum", dt.float32, across), {"outer": 1, "rows": n, "cols": m, "far": n * m})
+              for n, m, across in ((64, 1024, False), (3, 1 << 20, False), (768, 8192, True))]
+    for kernel, values in cases:
+        for binary, ptx in together(kernel, values, 16, arch, known):
+            assert binary.spills == 0 < binary.registers <= 128, f"{binary.name} {binary.registers} {binary.spills}"
+            assert struct.calcsize(binary.layout) <= 4096
+            if known == 16 and "double" in binary.name:
+                assert set(loads(ptx)) == {"ld.global.v4.b32", "st.global.v4.b32"}
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind", [dt.float32, dt.float64, dt.bfloat16, dt.float16], ids=str)
+def test_folds_of_many_arrays(kind, arch):
+    for what in ("square", "size", "wrong"):
+        made = lists._parts(what, kind)
+        for known in ((16, 16, 1), (1, 1, 1)):
+            variant = made.variant(arch, known)
+            compiled = compiler._run_triton(variant)
+            binary = compiler._binary(variant, compiled)
+            assert binary.spills == 0 < binary.registers <= 128
+            if known[0] == 16:
+                assert any(".v4." in x or "v2.b64" in x for x in loads(compiled.asm["ptx"]))
+        source = list_texts.combined(what, list_texts.wide(kind), kind)
+        one = configs.Launch(source, (("COLS", 256),), 4, (1, 1, 1))
+        built(one, dict.fromkeys([p.name for p in source.parameters], 1), arch)

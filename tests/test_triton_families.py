@@ -17,7 +17,8 @@ from ingot.nn.utils import stateless
 from ingot.passes.codegen.triton import attention as attention_text
 from ingot.passes.codegen.triton import conv as conv_text
 from ingot.passes.codegen.triton import conv_last as last_text
-from ingot.runtime.cuda import attentions, conv_last, convolutions, eager, sorts
+from ingot.runtime.backends import cudnn
+from ingot.runtime.cuda import attentions, conv_last, convolutions, eager, running, sorts
 from ingot.runtime.cuda import context as contexts
 from mock_cuda_driver import MockDriver
 
@@ -318,6 +319,25 @@ def test_attention_reads_parts_of_projections_where_they_lie(case, causal):
         np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "complex64"])
+@pytest.mark.parametrize("name", ["cumsum", "cumprod"])
+def test_running_folds_of_long_rows_are_cut_in_parts(name, dtype, on_device, monkeypatch):
+    """Of rows that fill their parts or do not, one or many; each walks along its own programs."""
+    for what, n in (("PART", 16), ("LONG", 40), ("FEW", 5)):
+        monkeypatch.setattr(running, what, n)
+    for shape in ((100,), (3, 41), (2, 2, 64), (40,), (6, 50)):
+        values = np.sign(draw(*shape).numpy()) if dtype == "int64" else draw(*shape).numpy() * 1.5
+        x = ingot.tensor(values).to(getattr(ingot, dtype))
+        with mock_cuda.installed() as cuda:
+            got = getattr(x.cuda(), name)(-1).cpu()
+            names = [one["name"] for one in cuda.launches]
+        want = getattr(x, name)(-1)
+        assert got.dtype is want.dtype and sum(n.startswith("running") for n in names) == (2 if shape[0] != 6 else 1), names
+        want, got = (ingot.view_as_real(t) if t.is_complex() else t for t in (want, got))
+        room = {"bfloat16": 8e-3, "float64": 1e-13, "int64": 0}.get(dtype, 1e-6)
+        np.testing.assert_allclose(got.double().numpy(), want.double().numpy(), rtol=room, atol=room, err_msg=f"{shape}")
+
+
 @pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
 @pytest.mark.parametrize("case", CASES)
 def test_attention_over_turned_keys(case, causal, on_device, monkeypatch):
@@ -394,16 +414,18 @@ def test_long_sums_of_a_weight_gradient_are_cut_in_parts(on_device, monkeypatch)
     both(lambda x, w: F.conv2d(x, w, padding=1, groups=2), draw(3, 2, 10, 10), draw(4, 1, 5, 3))
 
 
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
 @pytest.mark.parametrize("case", ["plain", "strided", "points", "lines", "spaces", "skipping"])
-def test_convolutions_whose_channels_lie_last(case, monkeypatch):
-    """Against the plain ones, with the bias; gradients of strides by phases, of which some may have no tap."""
+def test_convolutions_whose_channels_lie_last(case, dtype, monkeypatch):
+    """Against the plain ones, with the bias; gradients of strides by phases, of which some may have no tap. float32 in TF32."""
+    monkeypatch.setattr(cudnn, "allow_tf32", True)
     monkeypatch.setattr(conv_last, "DEPTH", 16)
     x, w, params = LAST[case]
     rank = len(x) - 2
     window = {"stride": (params.get("stride", 1),) * rank, "dilation": (1,) * rank,
               "padding": ((params.get("padding", 0),) * 2,) * rank}
     rng = np.random.default_rng(8)
-    kind = ingot.float16.np
+    kind = getattr(ingot, dtype).np
     image, filters, bias = (rng.standard_normal(s).astype(kind) for s in (x, w, w[:1]))
     filters /= 8
 
@@ -415,6 +437,7 @@ def test_convolutions_whose_channels_lie_last(case, monkeypatch):
     want = [last(y), last(cv.conv_input_grad(g, filters, size=x[2:], groups=1, **window)),
             last(cv.conv_weight_grad(image, g, size=w[2:], groups=1, **window))]
     with mock_cuda.installed() as cuda:
+        ingot.ones(1, device="cuda")        # (the device's operators are there from the first use on)
         monkeypatch.setattr(contexts.context(0), "processors", 64)
         image, filters, bias, g = (eager.transfer.to_device(a, 0) for a in (last(image), last(filters), bias, last(g)))
         made = [eager.run(of_last.conv_last, (image, filters, bias), window),
@@ -422,8 +445,9 @@ def test_convolutions_whose_channels_lie_last(case, monkeypatch):
                 eager.run(of_last.conv_last_weight_grad, (image, g), {**window, "size": w[2:]})]
         got = [eager.transfer.to_host(a) for a in made]
         names = {one["name"] for one in cuda.launches}
-    back = "conv_rows_back_f16" if case != "points" else "matmul_f16_s1s1"
-    assert {"conv_rows_bias_f16", back, "conv_rows_weight_grad_f16"} <= names
+    mark, turned = ("f16", "") if dtype == "float16" else ("f32", "_turned")
+    marks = ["conv_rows_bias", f"conv_rows_back{turned}" if case != "points" else "matmul", "conv_rows_weight_grad"]
+    assert all(any(n.startswith(f"{m}_{mark}") for n in names) for m in marks), names
     for one, other in zip(want, got):
         assert one.shape == other.shape
         np.testing.assert_allclose(other.astype(float), one.astype(float), rtol=3e-3, atol=3e-3 * np.abs(one).max())

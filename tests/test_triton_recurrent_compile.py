@@ -66,6 +66,15 @@ def test_steps(name, kind, precision, batch, arch):
             assert "wgmma" in ptx or ("mma.sync" in ptx and (arch == 80 or rows < 64 or units < 16)), source.name
 
 
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("batch", [8, pytest.param(64, marks=pytest.mark.slow)])
+def test_turned_weights(batch, arch):
+    how = text.Step("lstm", dt.float32, turned=True)
+    tiled = text.tiles(how, 4, (batch, HIDDEN, HIDDEN), CHIP)
+    _, ptx = compiled(text.forward(how), tiled, batch, HIDDEN, arch)
+    assert "cp.async" in ptx
+
+
 @pytest.mark.slow
 def test_projections_and_addresses_of_64_bits():
     for how, gates, write in ((text.Step("lstm", dt.bfloat16, projected=True), 4, text.forward),

@@ -6,6 +6,7 @@ from ...ir.errors import DeviceError, FileError
 from ...ir.scope import LEAST
 from ...passes import bind, pipeline
 from ...passes.codegen.triton.plan import KernelStep
+from ...passes.codegen.triton.together import EndStep, ManyStep
 from ...runtime.cuda import backend, eager, ready
 from ...runtime.cuda import compile as compiler
 from ...runtime.cuda.program import DeviceGraph
@@ -129,7 +130,7 @@ class DeviceModel(Model):
         """What runs on this device, for sizes by name: every kernel with the operators in it, and every operator called."""
         sizes = {name: (sizes or {}).get(name, LEAST) for name in self.signature.dims}
         graph, _ = graph_for(self, sizes)
-        return "\n".join([_row(step) for step in graph.plan.steps])
+        return "\n".join([line for step in graph.plan.steps for line in _rows(step)])
 
     def _ready(self, shapes, sizes):
         if self.code is None:
@@ -140,9 +141,15 @@ class DeviceModel(Model):
         return None if found is None else Bound(found[0], [self._arrays[i] for i in found[1]])
 
 
+def _rows(step) -> list:
+    """A step of a device graph, readably; kernels of one launch below each other."""
+    return [f"together  {_row(s)}" for s in step.steps] if type(step) is ManyStep else [_row(step)]
+
+
 def _row(step) -> str:
-    """A step of a device graph, readably."""
     writes = ", ".join([str(v.aval) for v in dict.fromkeys(step.writes)])
+    if type(step) is EndStep:
+        return f"end of  {step.lowered.kernel.name}  {writes}"
     if type(step) is KernelStep:
         return f"kernel  {step.lowered.kernel.name}  {writes}  {' '.join(n.op.name for n in step.group.nodes)}"
     return f"call    {step.node.op.name}  {writes}"

@@ -6,6 +6,7 @@ from enum import Enum
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
+from .. import lists
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..device import available
@@ -30,6 +31,20 @@ class _Progress:
     def __init__(self):
         self.stage = OptState.READY
         self.found_inf = None
+
+
+def _some_wrong(gradients):
+    """Whether any element of any gradient is not finite: a bool tensor without dims, on the device of the first."""
+    alike: dict = {}
+    for g in gradients:
+        alike.setdefault((g.dtype, g.device), []).append(g)
+    found = None
+    for some in alike.values():
+        good = lists.all_finite(some)
+        for ok in [g.isfinite().all() for g in some] if good is None else [good]:
+            bad = ok.logical_not()
+            found = bad if found is None else found.logical_or(beside(bad, found))
+    return found
 
 
 class GradScaler:
@@ -85,23 +100,23 @@ class GradScaler:
 
     def _unscale(self, optimizer):
         """Unscales; a 0-d bool tensor that says whether a gradient is not finite, None without gradients."""
-        found = None
+        gradients = []
+        for p in [p for group in optimizer.param_groups for p in group["params"]]:
+            g = p.grad
+            if g is None:
+                continue
+            if g.dtype is dt.float16:
+                raise ArgumentError("Attempting to unscale FP16 gradients: keep parameters in float32 and let autocast "
+                                    "run what can be run in float16")
+            if g.is_sparse:
+                g = p.grad = g.coalesce()
+                g = g.values()
+            gradients.append(g)
+        if not gradients:
+            return None
         with no_grad():
-            inverse = 1.0 / self._scale.to(dt.float64)
-            for group in optimizer.param_groups:
-                for p in group["params"]:
-                    g = p.grad
-                    if g is None:
-                        continue
-                    if g.dtype is dt.float16:
-                        raise ArgumentError("Attempting to unscale FP16 gradients: keep parameters in float32 and let autocast "
-                                            "run what can be run in float16")
-                    if g.is_sparse:
-                        g = p.grad = g.coalesce()
-                        g = g.values()
-                    bad = g.isfinite().all().logical_not()
-                    found = bad if found is None else found.logical_or(beside(bad, found))
-                    g.mul_(inverse.to(g.dtype))
+            found = _some_wrong(gradients)
+            lists.scale(gradients, 1.0 / self._scale.to(dt.float64), "unscale_")
         return found
 
     def step(self, optimizer, *args, **kwargs):

@@ -1,5 +1,5 @@
-"""cuDNN is not used by ingot. `allow_tf32` says whether convolutions of float32 on a GPU take TF32, as with PyTorch; the other
-switches can be set, and change nothing: results are deterministic without them."""
+"""cuDNN is not used by ingot. `allow_tf32` says whether convolutions of float32, and steps of recurrent layers, take TF32 on a
+GPU, as with PyTorch; the other switches can be set, and change nothing: results are deterministic without them."""
 
 from contextlib import contextmanager
 

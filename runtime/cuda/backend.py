@@ -26,6 +26,7 @@ from . import (
     fourier,
     gathers,
     integers,
+    lists,
     many,
     moves,
     pools,
@@ -34,6 +35,7 @@ from . import (
     program,
     recurrent,
     rules,
+    running,
     scans,
     sliding,
     sorts,
@@ -51,8 +53,8 @@ def ordered_images(graph: Graph) -> Graph:
     return channels_last(graph, precision.of_convolutions() != "ieee")
 
 
-for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, taps, scans, sliding,
-                complexes, integers, fourier):
+for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, running, taps, scans,
+                sliding, complexes, integers, fourier, lists):
     eager.OWN.update(_module.OPERATORS)
 for _module in (attentions, moves):
     eager.INTO.update(_module.INTO)
@@ -71,6 +73,7 @@ contiguous = eager.contiguous
 copied = eager.copied
 converted = eager.converted
 sweep = many.sweep
+fresh = many.fresh
 overwrite = eager.overwrite
 gradients = rules.gradients
 key = draws.key

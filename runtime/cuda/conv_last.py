@@ -12,6 +12,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...passes.codegen.triton import conv as gathers
 from ...passes.codegen.triton import conv_last as text
+from ...passes.codegen.triton.matmul import HOPPER
 from . import context as contexts
 from . import precision, tuning
 from .arrays import empty
@@ -63,7 +64,8 @@ def weight_sums(device, images, shape, sizes, window, last) -> tuple:
     """The same from a gradient and an image whose channels lie last; `last` if those of the filters do so as well."""
     kind, (outputs, channels) = dt.from_numpy(images[1].dtype), (sizes["O"], sizes["C"])
     taps = prod(shape) // (outputs * channels)
-    (bm, bn, _), _, _ = _tiles(device, kind, outputs, channels)[0]
+    crossed = are_crossed(device, kind)
+    (bm, bn, _), _, _ = _tiles(device, kind, outputs, channels, crossed)[0]
     parts = parts_of(device, -(-outputs // bm) * (channels // bn) * taps, prod(images[0].shape[:-1]))
     out = empty(device, (parts, *shape), np.float32)
     source = text.weight_grad(kind, precision.of_convolutions(), last)
@@ -73,7 +75,7 @@ def weight_sums(device, images, shape, sizes, window, last) -> tuple:
         constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1), ("PARTS", parts))
         return (constants, warps, (-(-outputs // tile[0]) * (channels // tile[1]) * taps, 1, parts)), stages
 
-    launched(device, source, (*images, out), sizes, how, (*window, parts), (outputs, channels))
+    launched(device, source, (*images, out), sizes, how, (*window, parts), (outputs, channels), crossed)
     return out, parts
 
 
@@ -114,16 +116,22 @@ def is_fast(kind) -> bool:
     return kind.itemsize == 2 or (kind is dt.float32 and precision.of_convolutions() != "ieee")
 
 
-def _tiles(device, kind, rows, columns) -> list:
-    return text.candidates(kind, rows, columns, contexts.context(device).shared_memory)
+def are_crossed(device, kind) -> bool:
+    """Whether factors had better lie along the depth: numbers of 32 bits, on Hopper."""
+    return kind.itemsize == 4 and contexts.context(device).arch >= HOPPER
 
 
-def launched(device, source, arrays, sizes, how, mark, face):
+def _tiles(device, kind, rows, columns, crossed=False) -> list:
+    return text.candidates(kind, rows, columns, contexts.context(device).shared_memory, crossed)
+
+
+def launched(device, source, arrays, sizes, how, mark, face, crossed=False):
     """Launches a product of `face` (rows, columns) by the tile to take; `how(tile)` gives ((constants, warps, grid), stages),
-    `mark` tells from other windows."""
+    `mark` tells from other windows; `crossed` is as `candidates` has it."""
     def prepare(chosen):
         return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
 
     key = source.name, source.text, mark, *sizes.items()
-    launch(device, source, arrays, sizes, *how(tuning.best(key, _tiles(device, source.parameters[0].dtype, *face), prepare,
-                                                            device)))
+    rows, columns = face
+    found = _tiles(device, source.parameters[0].dtype, rows, columns, crossed)
+    launch(device, source, arrays, sizes, *how(tuning.best(key, found, prepare, device)))

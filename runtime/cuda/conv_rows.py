@@ -57,7 +57,10 @@ def transpose(inputs, params, out, device, beside: Beside | None = None, operand
     found = gathers.phases(three(kernel, 1), stride, three(low, 0), dilation, three(size, 1)) or ()
     if sum(prod(pixels) for _, pixels in found) < prod(size):
         fill(out, 0)
-    source, arrays = _source(g, True, False, beside), (*_in_order(g, w), out, *operands)
+    turned = conv_last.are_crossed(device, dt.from_numpy(w.dtype))
+    if turned:
+        w = w.transpose(w.ndim - 1, *range(1, w.ndim - 1), 0)
+    source, arrays = _source(g, True, False, beside, turned), (*_in_order(g, w), out, *operands)
     for constants, pixels in found:
         window = *geometry(params, kernel), *constants.items()
         _launched(device, source, arrays, sizes | dict(zip(gathers.COUNTS, pixels)), beside, window, g.shape[0] * prod(pixels))
@@ -84,9 +87,9 @@ def _in_order(*arrays):
     return [a.backend.contiguous(a) for a in arrays]
 
 
-def _source(x, back, bias, beside):
+def _source(x, back, bias, beside, turned=False):
     more = (None, ()) if beside is None else (beside.fused, beside.along)
-    return text.product_last(dt.from_numpy(x.dtype), precision.of_convolutions(), back, bias, *more)
+    return text.product_last(dt.from_numpy(x.dtype), precision.of_convolutions(), back, bias, *more, turned)
 
 
 def _launched(device, source, arrays, sizes, beside, window, rows):

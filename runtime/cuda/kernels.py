@@ -22,25 +22,35 @@ class Prepared:
 
     offsets   bytes that are added to the address of each buffer, in order
     apart     whether results lie where operands do that other threads may read
+    among     whether it runs in one launch with others
     """
 
-    def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset(), apart=False):
+    def __init__(self, kernel: Kernel, sizes: dict, offsets=None, numbers=frozenset(), apart=False, among=False):
         self.kernel, self.sizes = kernel, dict(sizes)
         at = {b.name: i for i, b in enumerate(kernel.buffers)}
         offsets = offsets or [0] * len(kernel.buffers)
         self.wide = _reach(kernel, self.sizes) >= _NARROW
-        made = configs.launches(kernel, self.sizes, numbers, apart)
+        made = configs.launches(kernel, self.sizes, numbers, apart, among)
         self.scratch = {name: size for one in made for name, size in one.scratch}
         self.launches = [PreparedLaunch(one, self.sizes, at, offsets, self.wide) for one in made]
 
     def __call__(self, device: int, stream: int, operands):
         """Launches; `operands` are the address (or the number) of each buffer, in order."""
+        self.run(device, stream, operands, self.launches)
+
+    def run(self, device, stream, operands, launches) -> dict:
+        """Runs some of the launches, the first of all among them; the memory that their parts share, by name."""
         if LISTENERS:
             LISTENERS[-1](self)
         held = {name: Memory(device, size, stream) for name, size in self.scratch.items()}
-        places = {name: m.pointer for name, m in held.items()}
-        for one in self.launches:
-            one(device, stream, operands, places)
+        for one in launches:
+            one(device, stream, operands, held)
+        return held
+
+    @property
+    def end(self):
+        """The launch that makes what there is one of for each row, where others come before it; else None."""
+        return self.launches[-1] if len(self.launches) > 1 and configs.is_end(self.launches[-1].launch) else None
 
 
 class PreparedLaunch:
@@ -79,14 +89,10 @@ class PreparedLaunch:
         self.conversions = {n: _given(p) for n, p in enumerate(one.source.parameters) if p.kind == NUMBER}
         self.functions: dict = {}
 
-    def __call__(self, device, stream, operands, places):
-        args = self.template.copy()
-        for n, buffer, more in self.moving:
-            args[n] = operands[buffer] + more
+    def __call__(self, device, stream, operands, held):
+        args = self.arguments(operands, held)
         for n, buffer in self.numbers:
             args[n] = operands[buffer]
-        for n, name in self.scratch:
-            args[n] = places[name]
         together = 0
         for n in self.pointers:
             together |= args[n]
@@ -95,6 +101,15 @@ class PreparedLaunch:
         function(self.launch.grid, stream, *args)
         if noting.notes is not None:
             noting.notes.launched(function, self.launch.grid, args, self.addresses)
+
+    def arguments(self, operands, held=None) -> list:
+        """The parameters, but for numbers; `held` is scratch memory by name."""
+        args = self.template.copy()
+        for n, buffer, more in self.moving:
+            args[n] = operands[buffer] + more
+        for n, name in self.scratch if held else ():
+            args[n] = held[name].pointer
+        return args
 
     def _unaligned(self, args):
         """Which pointers do not start on whole vectors, as bits."""
@@ -111,10 +126,7 @@ class PreparedLaunch:
 
     def variant(self, device, operands):
         """What is compiled for a launch on such operands."""
-        args = self.template.copy()
-        for n, buffer, more in self.moving:
-            args[n] = operands[buffer] + more
-        return self._variant(device, self._unaligned(args))
+        return self._variant(device, self._unaligned(self.arguments(operands)))
 
 
 def _given(parameter):

@@ -28,6 +28,7 @@ from ...ir.ops import recurrent as rc
 from ...ir.ops.linalg import matmul
 from ...ir.ops.scaled import matmul8
 from ...passes.codegen.triton.sweeps import goes_back
+from ...passes.codegen.triton.together import names_at_end
 from . import compile as compiler
 from . import kernels as loops
 from . import launch, precision, program
@@ -262,6 +263,10 @@ def _row(running) -> Row:
     step, kernels = running.step, tuple(running.kernels)
     if type(step) is program.Launched:
         return Row("fused", kernels, *_of_kernel(step))
+    if type(step) is program.LaunchedTogether:
+        moved = [_of_end(s) for s in step.steps] if step.are_ends else [_of_kernel(m) for m in step.members]
+        kind = f"fused, {len(moved)} {'ends' if step.are_ends else 'alike'}"
+        return Row(kind, kernels, sum([read for read, _ in moved]), sum([written for _, written in moved]))
     node = step.node
     values = [x for x in node.inputs if type(x) is Value]
     read, written = {x: _bytes(x) for x in values}, sum(map(_bytes, node.outputs))
@@ -284,11 +289,19 @@ def _row(running) -> Row:
     return Row(node.op.name, kernels, read_in_all, written_in_all, flops, kind, shapes)
 
 
+def _of_end(step) -> tuple:
+    """(bytes that the end of a kernel reads, that it writes)."""
+    return sum(map(_bytes, set(step.reads))), sum(map(_bytes, set(step.writes)))
+
+
 def _of_kernel(step) -> tuple:
     """(bytes that a fused kernel reads, that it writes); what several buffers see of one value is no more than all of it."""
     read: dict = {}
     written: dict = {}
+    late = names_at_end(step.kernel.kernel) if step.step.ends_apart else ()
     for (buffer, times, size), (value, _) in zip(_moved(step.kernel), step.operands):
+        if buffer.name in late:
+            continue                # (counted with the end)
         whole, (so_far, most) = _bytes(value), read.get(value, (0, 0))
         most = max(most, times)
         read[value] = min(so_far + round(times * size), round(most * whole)), most

@@ -6,18 +6,17 @@ from math import prod
 import numpy as np
 
 from ...passes.codegen.triton import configs
-from ...passes.codegen.triton.nest import POINTER, SIZE
+from ...passes.codegen.triton.many import SLOTS
 from ..device_array import DeviceArray
 from . import compile as compiler
-from . import context as contexts
-from . import launch, streams, transfer
+from . import streams, transfer
 from .arrays import empty, used
 from .eager import contiguous
 from .kernels import Prepared
-from .noting import thread as noting
 from .pools import Memory
+from .together import Together
 
-ARRAYS = 16           # sets of arrays that a launch serves: its parameters take less than 1024 bytes of the 4096 there are
+ARRAYS = SLOTS        # sets of arrays that a launch serves: its parameters take about 1024 bytes of the 4096 there are
 ALONE = 1 << 20       # elements from which a launch takes the device longer than the host
 EVEN = compiler.EVEN[-1]        # elements that sizes are multiples of where vectors are whole
 
@@ -36,6 +35,11 @@ def sweep(rows, numbers):
                 _run_together(kernel, device, even, some, rounded)
     for kernel, outs, read in alone:
         _run(kernel, outs, read, rounded[outs[0].dtype])
+
+
+def fresh(arrays) -> list:
+    """New arrays like others."""
+    return [empty(a.device, a.shape, a.dtype) for a in arrays]
 
 
 def _rounded(numbers, kind) -> list:
@@ -96,8 +100,13 @@ def _run_together(kernel, device, even, some, rounded):
         addresses += here
     _, outs, read = some[0][0]
     numbers = rounded[outs[0].dtype]
-    made = _prepared_together(kernel, len(outs), len(read), _which_lie_there(numbers))
-    made(device, stream, even, _given(numbers, stream), addresses, [size for _, _, size in some])
+    made, known, columns = _prepared_together(kernel, len(outs), len(read), _which_lie_there(numbers))
+    sizes, programs = [], 0
+    for _, _, size in some:
+        count = (size + columns - 1) // columns
+        sizes += size, count
+        programs += count
+    made(device, stream, known[even], _given(numbers, stream), addresses, sizes, programs)
 
 
 def _run(kernel, outs, arrays, numbers):
@@ -139,42 +148,14 @@ def _prepared(kernel, outs, read, lie_there, size):
 
 @functools.lru_cache(256)
 def _prepared_together(kernel, outs, read, lie_there):
+    """(the kernel for many arrays, what is known of them where vectors are not whole and where they are, its tile)."""
     nest, names = _kernel(kernel, outs, read, lie_there)
-    over = tuple([(f"b{outs + read + len(lie_there) + n}", f"b{n}") for n in range(outs)])
-    return Together(configs.many(nest, names, over, ARRAYS), len(lie_there))
-
-
-class Together:
-    """A kernel that serves many arrays in a launch."""
-
-    def __init__(self, one: configs.Launch, numbers: int):
-        self.launch, parameters = one, one.source.parameters
-        self.columns = dict(one.constants)["COLS"]
-        self.addresses = tuple([n for n, p in enumerate(parameters) if p.kind == POINTER])
-        self.sets = [n for n in self.addresses if n >= numbers]
-        self.sizes = tuple([n for n, p in enumerate(parameters) if p.kind == SIZE])
-        self.functions: dict = {}
-
-    def __call__(self, device, stream, even, numbers, addresses, sizes):
-        """Launches; `addresses` are those of each set of arrays in turn, `even` says that all vectors of them are whole."""
-        missing, columns = ARRAYS - len(sizes), self.columns
-        args = [*numbers, *addresses, *addresses[:1] * (len(self.sets) - len(addresses)), *sizes, *(0,) * missing]
-        grid = sum([(n + columns - 1) // columns for n in sizes]), 1, 1
-        function = self.functions.get((device, even)) or self._function(device, even)
-        function(grid, stream, *args)
-        if noting.notes is not None:
-            noting.notes.launched(function, grid, args, self.addresses)
-
-    def _function(self, device, even):
-        variant = self.variant(contexts.context(device).arch, even)
-        found = self.functions[device, even] = launch.function(device, compiler.compiled(variant))
-        return found
-
-    def variant(self, arch, even) -> compiler.Variant:
-        """What is compiled for arrays of which all vectors are whole, or of which nothing is known."""
-        aligned, units = (frozenset(self.sets), tuple([(n, EVEN) for n in self.sizes])) if even else (frozenset(), ())
-        one = self.launch
-        return compiler.Variant(one.source, one.constants, one.warps, arch, False, aligned, one.stages, units)
+    pointers, first = outs + read, outs + read + len(lie_there)
+    over = tuple([(f"b{first + n}", f"b{n}") for n in range(outs)])
+    shared = frozenset([f"b{n}" for n in range(pointers, first)])
+    one = configs.any_size(nest, names)
+    made = Together(configs.many(nest, names, one, ARRAYS, shared, over), len(lie_there), ARRAYS)
+    return made, ((1,) * (pointers + 1), (compiler.ALIGNED,) * pointers + (EVEN,)), dict(one.constants)["COLS"]
 
 
 def forget():

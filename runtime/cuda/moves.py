@@ -1,22 +1,17 @@
-"""Operators that only move elements, as strided writes into new memory, and running folds."""
+"""Operators that only move elements, as strided writes into new memory."""
 
-import functools
 from math import prod
 
-from ...ir import dtype as dt
-from ...ir.kernel_builder import KernelBuilder
 from ...ir.op import OPS
 from ...ir.ops import assign
-from ...ir.ops import scan as sc
 from ...ir.ops import shape as sh
 from ...passes.codegen.triton import positions as text
 from ...passes.codegen.triton.configs import power_of_two
 from ..device_array import DeviceArray
-from . import streams, transfer
+from . import transfer
 from .arrays import window
 from .eager import contiguous
-from .kernels import Prepared
-from .program import empty, fill, used
+from .program import empty, fill
 from .sorts import flat_blocks
 from .templates import launch
 
@@ -136,41 +131,5 @@ def assign_view(inputs, params, device):
     return out
 
 
-def running(kind):
-    """Sums or products of everything up to each element."""
-
-    def run(inputs, params, device):
-        x, dim = contiguous(inputs[0]), params["dim"]
-        if x.dtype.kind == "b":
-            return NotImplemented
-        out = empty(device, x.shape, x.dtype)
-        if x.size:
-            inner = 1
-            for n in x.shape[dim + 1:]:
-                inner *= n
-            stream = streams.current(device).handle
-            made = _prepared(kind, dt.from_numpy(x.dtype), x.size // (inner * x.shape[dim]), x.shape[dim], inner)
-            made(device, stream, (used(x, stream), used(out, stream)))
-        return out
-
-    return run
-
-
-@functools.lru_cache(1024)
-def _prepared(kind, dtype, outer, length, inner):
-    k = KernelBuilder(f"running_{kind}_{dtype.short}")
-    k.parallel("o", "outer")
-    k.parallel("i", "inner")
-    k.reduce("k", "length")
-    strides = ("both", 1, "inner")
-    x, y = k.input("x", dtype, strides), k.output("y", dtype, strides)
-    with k.sweep():
-        value = k.load(x)
-        work = dt.float32 if dtype in (dt.float16, dt.bfloat16) else dtype
-        k.store(k.scan(kind, value.to(work)).to(dtype), y)
-    return Prepared(k.build(), {"outer": outer, "inner": inner, "length": length, "both": length * inner})
-
-
 INTO = {sh.cat: cat}
-OPERATORS = {sh.cat: cat, sh.pad: pad, sh.flip: flip, sh.roll: roll, assign.assign_view: assign_view,
-             sc.cumsum: running("sum"), sc.cumprod: running("prod")}
+OPERATORS = {sh.cat: cat, sh.pad: pad, sh.flip: flip, sh.roll: roll, assign.assign_view: assign_view}

@@ -13,7 +13,7 @@ def of_products() -> str:
 
 
 def of_convolutions() -> str:
-    """In convolutions: TF32, unless it was forbidden."""
+    """In convolutions, and in the steps of recurrent layers: TF32, unless it was forbidden."""
     return "tf32" if cudnn.allow_tf32 else "ieee"
 
 

@@ -13,12 +13,14 @@ from ...ir.ops.conv import conv, conv_input_grad
 from ...ir.ops.conv_last import conv_last, conv_last_input_grad
 from ...ir.printer import format_line
 from ...passes.codegen.triton.plan import CallStep, KernelStep, ProductStep, Steps, plan
+from ...passes.codegen.triton.together import EndStep, ManyStep, reads_first
 from ...passes.kernel_body import is_free
 from ..device_array import DeviceArray
 from . import conv_rows, streams
 from .arrays import KIND, as_pairs, empty, fill, filled, used, window
 from .kernels import Prepared, as_number
 from .products import Beside, Computed, multiply
+from .together import Grouped, are_alike
 from .windows import convolve, transpose
 
 __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
@@ -48,14 +50,24 @@ class DeviceGraph:
         self.in_place = frozenset([i for i, v in enumerate(graph.outputs) if v in self.plan.in_place])
         self.call = call
         self.numbers = frozenset([graph.inputs[i] for i in numbers])
-        self.steps = [self._step(s) for s in self.plan.steps]
+        self.launched: dict = {}        # by steps whose end is apart
+        self.steps = [self._step(s) for step in self.plan.steps for s in self._apart(step)]
+
+    def _apart(self, step) -> tuple:
+        """The steps of one; kernels that take numbers are launched by themselves."""
+        return step.steps if type(step) is ManyStep and not self.numbers.isdisjoint(step.reads) else (step,)
 
     def _step(self, step):
+        if type(step) in (ManyStep, EndStep):
+            return LaunchedTogether(step, self)
         if type(step) is CallStep:
             return Called(step, self)
         if type(step) is ProductStep:
             return Multiplied(step, self)
-        return Launched(step, self)
+        made = Launched(step, self)
+        if step.ends_apart:
+            self.launched[step] = made
+        return made
 
     def run(self, inputs, places=None) -> list:
         """The results, as arrays, in order. `places` are arrays that some results of kernels are written into, by value."""
@@ -97,35 +109,78 @@ class DeviceGraph:
 
 
 class Launched:
-    """A fused kernel with its arrays."""
+    """A fused kernel with its arrays; `among` others in one launch."""
 
-    def __init__(self, step: KernelStep, graph: DeviceGraph):
+    def __init__(self, step: KernelStep, graph: DeviceGraph, among=False):
         lowered, numbers, in_place = step.lowered, graph.numbers, graph.plan.in_place
-        self.graph = graph
-        self.parts = [v for v in dict.fromkeys(step.writes) if v in graph.plan.parts]
+        self.graph, self.step, made = graph, step, dict.fromkeys([v for v, _, written in step.lowered.operands if written])
+        self.parts = [v for v in made if v in graph.plan.parts]
         self.operands = [(v, v in numbers) for v, _, _ in lowered.operands]
         there = {*in_place, *self.parts}
-        self.writes = [(v, v.shape, v.dtype.np) for v in dict.fromkeys(step.writes) if v not in there]
-        self.over = [(v, in_place[v]) for v in dict.fromkeys(step.writes) if v in in_place]
+        self.writes = [(v, v.shape, v.dtype.np) for v in made if v not in there]
+        self.over = [(v, in_place[v]) for v in made if v in in_place]
         self.dead = step.dead
         offsets = [offset * v.dtype.itemsize for v, offset, _ in lowered.operands]
         by_value = frozenset([b.name for b, (v, _, _) in zip(lowered.kernel.buffers, lowered.operands) if v in numbers])
-        apart = bool(self.over) and len({v.dtype.itemsize for v, number in self.operands if v.aval.size > 1 and not number}) > 1
-        self.kernel = Prepared(lowered.kernel, lowered.symbols, offsets, by_value, apart)
+        apart = reads_first(lowered, in_place)
+        self.kernel = Prepared(lowered.kernel, lowered.symbols, offsets, by_value, apart, among)
 
     def run(self, env, device, places=None):
         """Computes; results go into `env`."""
         stream = streams.current(device).handle
+        given, kernel = self.given(env, device, stream, places), self.kernel
+        if self.step.ends_apart and kernel.end is not None:
+            env[self.step] = given, kernel.run(device, stream, given, kernel.launches[:-1])
+        else:
+            kernel(device, stream, given)
+        for v in self.dead:
+            env.pop(v, None)
+
+    def given(self, env, device, stream, places) -> list:
+        """The address (or the number) of each buffer, with results in `env`."""
         for v, shape, dtype in self.writes:
             env[v] = places[v] if places and v in places else empty(device, shape, dtype, stream)
         for v, target in self.over:
             env[v] = env[target]
         for v in self.parts:
             env[v] = self.graph.place(v, env, device)
-        given = [as_number(v.dtype, env[v]) if number else used(env[v], stream) for v, number in self.operands]
-        self.kernel(device, stream, given)
+        return [as_number(v.dtype, env[v]) if number else used(env[v], stream) for v, number in self.operands]
+
+
+class LaunchedTogether:
+    """Fused kernels alike with their arrays in one launch, or the ends of such; or one end."""
+
+    def __init__(self, step: ManyStep | EndStep, graph: DeviceGraph):
+        self.steps, self.dead = step.steps if type(step) is ManyStep else (step,), step.dead
+        self.are_ends = type(self.steps[0]) is EndStep
+        self.members = [graph.launched[s.step] if self.are_ends else Launched(s, graph, True) for s in self.steps]
+        kernels = [m.kernel for m in self.members]
+        launches = [k.end for k in kernels] if self.are_ends else [one for k in kernels for one in k.launches]
+        self.kernel = None
+        if type(step) is ManyStep and len(launches) == len(kernels) and are_alike(launches):
+            self.kernel = Grouped(kernels[0].kernel, launches, step.shared, step.over, step.slots)
+
+    def run(self, env, device, places=None):
+        """Computes; results go into `env`."""
+        stream = streams.current(device).handle
+        if self.are_ends:
+            rows = [None if m.kernel.end is None else env.pop(s.step) for s, m in zip(self.steps, self.members)]
+        else:
+            rows = [(m.given(env, device, stream, places), {}) for m in self.members]
+        if self.kernel is not None:
+            self.kernel(device, stream, rows)
+        else:
+            self._one_by_one(device, stream, rows)
         for v in self.dead:
             env.pop(v, None)
+
+    def _one_by_one(self, device, stream, rows):
+        """What sizes have made different, or have done before the end."""
+        for m, row in zip(self.members, rows):
+            if not self.are_ends:
+                m.kernel(device, stream, row[0])
+            elif row is not None:
+                m.kernel.end(device, stream, *row)
 
 
 class Multiplied:

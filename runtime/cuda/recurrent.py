@@ -5,7 +5,7 @@ of weights are products over all steps at once.
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ...ir import dtype as dt
@@ -96,7 +96,7 @@ class Layer:
 
     def how(self, batch, **more) -> text.Step:
         """What its kernels are made for."""
-        kind, products = self.kind, precision.of_products()
+        kind, products = self.kind, precision.of_convolutions()
         products = products if kind is dt.float32 else "ieee"
         return text.Step(self.name, kind, products, self.arrays["mask"] is not None, self.projected,
                          form=text.form_of(kind, products, batch), **more)
@@ -133,6 +133,9 @@ def _forward(layer: Layer, keeps=True):
     if layer.projected:
         arrays["hidden"] = empty(z.device, (batch, hidden), z.dtype)
     how = layer.how(batch, keeps=keeps, biased=arrays.get("bias") is not None)
+    if text.had_better_be_turned(how.kind, how.precision, (batch, hidden, depth), cell.gates, len(y)):
+        w = arrays["w"]
+        how, arrays["w"] = replace(how, turned=True), contiguous(w.transpose(1, 0))
     if how.hands:
         arrays["exact"] = empty(z.device, (batch, hidden), how.wide.np)
     step = _stepper(text.forward(how), how, cell.gates, arrays, (batch, hidden, depth))

@@ -16,8 +16,8 @@ from ...passes.codegen.triton import taps as checks_text
 from ..device_array import DeviceArray
 from . import checks
 from .eager import contiguous, run
-from .moves import running
 from .program import empty, filled
+from .running import running
 from .sorts import flat_blocks
 from .templates import launch
 

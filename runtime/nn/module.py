@@ -3,6 +3,7 @@
 from collections import OrderedDict
 
 from ...ir.errors import ArgumentError, DTypeError, IngotError
+from .. import lists
 from ..state import COMPILERS
 from ..structure import Structure, Table
 from ..tensor import Tensor
@@ -314,15 +315,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     def zero_grad(self, set_to_none=True):
         """Drops the gradients of all parameters (or sets them to zero)."""
-        for p in self.parameters():
-            grad = p.grad
-            if grad is None:
-                continue
-            if set_to_none:
-                p.grad = None
-            else:
-                p.grad = grad.detach()
-                p.grad.zero_()
+        lists.clear_gradients(self.parameters(), set_to_none)
 
     def compile(self, *args, **kwargs):
         """Traces `forward` from now on, by `ingot.compile`, which takes the arguments; hooks run around it."""

@@ -10,6 +10,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
 from ...ir.lazy import lazy
+from .. import lists
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..device_array import DeviceArray, zeros_beside
@@ -256,15 +257,7 @@ class Optimizer:
         """Drops the gradients of all parameters (or sets them to zero)."""
         if tls.m.recorder is not None:
             tls.m.recorder.clears(self)
-        for group in self.param_groups:
-            for p in group["params"]:
-                if p.grad is None:
-                    continue
-                if set_to_none:
-                    p.grad = None
-                else:
-                    p.grad = p.grad.detach()
-                    p.grad.zero_()
+        lists.clear_gradients([p for group in self.param_groups for p in group["params"]], set_to_none)
 
     # Hooks.
 

@@ -5,10 +5,12 @@ import itertools
 import math
 
 from ...ir.errors import ArgumentError, DTypeError
+from .. import lists
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..nn.module import Module
 from ..nn.norm import _BatchNorm
+from ..state import tls
 from .schedules import LRScheduler
 
 __all__ = ["SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn", "get_swa_multi_avg_fn",
@@ -39,10 +41,11 @@ def get_ema_multi_avg_fn(decay=0.999):
 
     def ema_update(ema_param_list, current_param_list, num_averaged):
         with no_grad():
-            for ema, current in zip(ema_param_list, current_param_list):
-                if ema.dtype.is_inexact:
-                    ema.lerp_(current, 1 - decay)
-                else:
+            pairs = list(zip(ema_param_list, current_param_list))
+            inexact = [(ema, current) for ema, current in pairs if ema.dtype.is_inexact]
+            lists.lerp([ema for ema, _ in inexact], [current for _, current in inexact], 1 - decay, "update_parameters")
+            for ema, current in pairs:
+                if not ema.dtype.is_inexact:
                     ema.copy_(ema * decay + current * (1 - decay))
 
     return ema_update
@@ -63,8 +66,12 @@ def get_swa_multi_avg_fn():
     average = get_swa_avg_fn()
 
     def swa_update(averaged_param_list, current_param_list, num_averaged):
+        pairs = list(zip(averaged_param_list, current_param_list))
         with no_grad():
-            for averaged, current in zip(averaged_param_list, current_param_list):
+            if num_averaged.is_cpu and tls.m.recorder is None and lists.replaced(
+                    lists.counts_in, pairs, (int(num_averaged) + 1,), "update_parameters"):
+                return
+            for averaged, current in pairs:
                 averaged.copy_(average(averaged, current, num_averaged))
 
     return swa_update

@@ -117,6 +117,22 @@ def _(rng):
     yield Sample((np.zeros((3, 0)),), {"dim": (1,), "correction": 1, "keepdim": False})
 
 
+@samples("norms")
+def _(rng):
+    shapes = ((2, 3), (), (5,), (1, 2, 2), (0, 3))
+    for ord in (0.0, 1.0, 2.0, 3.0, math.inf):
+        arrays = [rng.standard_normal(s) for s in (shapes if ord < math.inf else shapes[:4])]
+        yield Sample(tuple(arrays), {"ord": ord}, grad=False, tol=20)
+    yield Sample((SPECIAL,), {"ord": 2.0}, grad=False)
+
+
+@samples("all_finite")
+def _(rng):
+    yield Sample((rng.standard_normal((2, 3)), np.zeros((4, 1, 2))), {}, grad=False)
+    for wrong in (math.inf, -math.inf, math.nan):
+        yield Sample((np.ones((3,)), np.array([[0.0, wrong], [1.0, 2.0]])), {}, grad=False)
+
+
 @samples("vector_norm")
 def _(rng):
     for ord in (0.0, 0.5, 1.0, 2.0, 3.0, 2.5, -1.0, math.inf, -math.inf):

@@ -107,7 +107,7 @@ class Global(_Memory):
     def __init__(self, arrays: dict, warps):
         self.starts = np.array(sorted(arrays), np.uint64)
         self.arrays = [arrays[int(s)] for s in self.starts]
-        self.touched = [None] * len(self.arrays)
+        self.touched: list = [None] * len(self.arrays)
         self.warps = warps
 
     def _place(self, addresses, size, lanes, what):

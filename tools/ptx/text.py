@@ -80,7 +80,8 @@ def _statements(text):
 
 
 def _declare(statement, families):
-    kind, names = re.match(r"\.reg\s+\.(\w+)\s+(.*)", statement, re.S).groups()
+    _, kind, names = statement.replace(".reg", ".reg ", 1).split(None, 2)
+    kind = kind.strip(".")
     for name in names.split(","):
         families[re.sub(r"<\d+>", "", name.strip())] = _WIDTHS[kind]
 
@@ -108,9 +109,9 @@ def _parameters(text):
     found, at = {}, 0
     for said in text.split(","):
         align = re.match(r"\s*\.param\s+\.align\s+(\d+)", said)
-        kind = re.search(r"\.(?:[busf](\d+))\b", said)
-        name, count = re.search(r"(\w+)(?:\[(\d+)\])?\s*$", said).groups()
-        size = int(kind[1]) // 8
+        (bits,) = re.findall(r"\.[busf](\d+)\b", said)
+        ((name, count),) = re.findall(r"(\w+)(?:\[(\d+)\])?\s*$", said)
+        size = int(bits) // 8
         at += -at % (int(align[1]) if align else size)
         found[name] = at, size
         at += size * int(count or 1)

@@ -200,7 +200,7 @@ class Kind:
     def loaded(self, name, of, base, index, count, width, size, across=False, masked=True) -> list:
         """Lines: rows (or their transpose) that are multiplied along their vectors: `name`, or its pieces by numbers."""
         given = of, base, index, count, width, size, across, masked
-        pieces = [(f"{name}{n}", n) for n in range(self.pieces(size))] or [(name, "")]
+        pieces = [(f"{name}{n}", str(n)) for n in range(self.pieces(size))] or [(name, "")]
         return [f"{piece} = {self.rows(*given, n)}" for piece, n in pieces]
 
     def rows(self, name, base, index, count, width, size, across=False, masked=True, piece="") -> str:

@@ -5,7 +5,7 @@ same in every batch. All that is compiled in are powers of two, and as few as ca
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....ir.kernel import POINT, SPREAD, Kernel, buffer_of
 from ..folds import folds_of, has_scan
@@ -32,7 +32,8 @@ WARP = 32
 
 @dataclass(frozen=True)
 class Launch:
-    """One launch: the file, its constants, the grid, and (name, bytes) of the scratch buffers that its parts share."""
+    """One launch: the file, its constants, the grid, and (name, bytes) of the scratch buffers that its parts share. `how` is
+    what its strategy was told beside the kernel."""
 
     source: Source
     constants: tuple
@@ -40,6 +41,7 @@ class Launch:
     grid: tuple
     scratch: tuple = ()
     stages: int = 3
+    how: tuple = ()
 
 
 def power_of_two(n: int) -> int:
@@ -49,16 +51,20 @@ def power_of_two(n: int) -> int:
 
 @functools.lru_cache(4096)
 def _written(kernel: Kernel, numbers, *how) -> Source:
-    return sweeps.write(kernel, numbers, *how) if kernel.reduce else elementwise.write(kernel, numbers, *how)
+    return _nest(kernel, numbers, how).source()
 
 
-def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False) -> tuple[Launch, ...]:
+def _nest(kernel, numbers, how):
+    return sweeps.Sweeps(kernel, numbers, *how) if kernel.reduce else elementwise.Elementwise(kernel, numbers, *how)
+
+
+def launches(kernel: Kernel, sizes: dict, numbers=frozenset(), apart=False, among=False) -> tuple[Launch, ...]:
     """The launches that run a kernel whose symbols have the values `sizes`; `apart` if results lie where operands do that are
-    not laid out over threads in the same way."""
+    not laid out over threads in the same way, `among` if it runs in one launch with others, of any sizes."""
     extents = [sizes[d.extent] if isinstance(d.extent, str) else d.extent for d in kernel.dims]
     parallel, reduce = extents[: len(kernel.parallel)], extents[len(kernel.parallel):]
     if not reduce:
-        return (_elementwise(kernel, parallel, numbers, apart),)
+        return (_elementwise(kernel, parallel, numbers, apart, among),)
     return _sweeps(kernel, parallel, reduce, numbers)
 
 
@@ -69,11 +75,16 @@ def _product(sizes):
     return total
 
 
-def many(kernel: Kernel, numbers, over, slots) -> Launch:
-    """The launch that runs a kernel of one dim on up to `slots` sets of arrays; its grid depends on their sizes."""
-    tile, each = _simple_tile(kernel, _written(kernel, numbers, False))
-    source = many_arrays.write(kernel, numbers, over, slots)
-    return Launch(source, (("COLS", tile),), _warps(tile, each), (0, 1, 1))
+def any_size(kernel: Kernel, numbers) -> Launch:
+    """The launch that runs a kernel of one dim, whatever its size; its grid depends on that."""
+    return replace(_elementwise(kernel, (1,), numbers, False, True), grid=(0, 1, 1))
+
+
+@functools.lru_cache(1024)
+def many(kernel: Kernel, numbers, one: Launch, slots: int, shared=frozenset(), over: tuple = ()) -> Launch:
+    """The launch that does for up to `slots` sets of operands what `one` does for its own (`many.py`); its grid depends on
+    theirs."""
+    return replace(one, source=many_arrays.write(_nest(kernel, numbers, one.how), slots, shared, over), grid=(0, 1, 1))
 
 
 def _simple_tile(kernel, source) -> tuple[int, int]:
@@ -82,18 +93,18 @@ def _simple_tile(kernel, source) -> tuple[int, int]:
     return (TILE, 8) if source.text.count("\n") < (LONG // 2 if pairs else LONG) else (TILE // 4, 2)
 
 
-def _elementwise(kernel, extents, numbers, apart):
+def _elementwise(kernel, extents, numbers, apart, among):
     source = _written(kernel, numbers, apart)
     tile, each = _simple_tile(kernel, source)
     if len(extents) < 2:
         n = extents[0] if extents else 1
-        columns = WARP if n <= WARP else tile
-        return Launch(source, (("COLS", columns),), _warps(columns, each), (-(-n // columns), 1, 1))
+        columns = WARP if n <= WARP and not among else tile
+        return Launch(source, (("COLS", columns),), _warps(columns, each), (-(-n // columns), 1, 1), how=(apart,))
     last, outer = extents[-1], _product(extents[:-1])
     columns = min(_columns_wanted(kernel, tile), max(4, power_of_two(last)))
     rows = max(1, tile // columns)
     grid = (-(-outer // rows) * -(-last // columns), 1, 1)
-    return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns, each), grid)
+    return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns, each), grid, how=(apart,))
 
 
 def _columns_wanted(kernel, tile):
@@ -122,6 +133,11 @@ def by_columns(kernel: Kernel) -> bool:
     return across > along
 
 
+def is_end(one: Launch) -> bool:
+    """Whether a launch of a kernel that is cut makes what there is one of for each row, after all others."""
+    return len(one.how) > 2 and one.how[2] == sweeps.FINISH
+
+
 def _sweeps(kernel, parallel, reduce, numbers):
     length, across = _product(reduce), by_columns(kernel)
     whole = length <= (WHOLE_ACROSS if across else WHOLE) and not has_scan(kernel)
@@ -130,8 +146,9 @@ def _sweeps(kernel, parallel, reduce, numbers):
     programs = _programs(across, rows, parallel)
     parts = _parts(kernel, length, across)
     if parts < 2:
-        source = _written(kernel, numbers, across, whole)
-        return (Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns), (programs, 1, 1)),)
+        how = across, whole
+        constants, grid = (("ROWS", rows), ("COLS", columns)), (programs, 1, 1)
+        return (Launch(_written(kernel, numbers, *how), constants, _warps(rows * columns), grid, how=how),)
     return _cut(kernel, parallel, numbers, across, parts)
 
 
@@ -147,16 +164,17 @@ def _cut(kernel, parallel, numbers, across, parts):
     def scratch(states, times):
         return tuple([(name, count * times * memory(d).itemsize) for name, d in states])
 
-    def by_rows(part, *states):
-        return Launch(_written(kernel, numbers, across, False, part, joined),
-                      (("ROWS", few), ("COLS", width), ("PARTS", parts), ("WIDTH", width)), _warps(few * width),
-                      (_programs(across, few, parallel), 1, 1), *states)
+    def by_rows(part, shared=()):
+        how = across, False, part, joined
+        return Launch(_written(kernel, numbers, *how), (("ROWS", few), ("COLS", width), ("PARTS", parts), ("WIDTH", width)),
+                      _warps(few * width), (_programs(across, few, parallel), 1, 1), shared, how=how)
 
     for n, sweep in enumerate(swept):
-        writer = sweeps.Sweeps(kernel, numbers, across, False, n, joined)
-        found.append(Launch(_written(kernel, numbers, across, False, n, joined),
+        how = across, False, n, joined
+        writer = sweeps.Sweeps(kernel, numbers, *how)
+        found.append(Launch(_written(kernel, numbers, *how),
                             (("ROWS", rows), ("COLS", columns), ("PARTS", parts), ("WIDTH", width)), _warps(rows * columns),
-                            (_programs(across, rows, parallel), parts, 1), scratch(writer.states(sweep), parts)))
+                            (_programs(across, rows, parallel), parts, 1), scratch(writer.states(sweep), parts), how=how))
         if joined and n < len(swept) - 1:
             found.append(by_rows(sweeps.JOIN - n, scratch(writer.states(sweep, True), 1)))
     if any(i.op == "store" for s in kernel.stages if s.over == POINT for i in s.body):

@@ -67,14 +67,16 @@ SITE_LAST = Site(("0", ""), ("m", ROWS), ("o", OUTPUTS))
 
 
 @functools.lru_cache(256)
-def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False, fused=None, along: tuple = ()) -> Source:
+def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False, fused=None, along: tuple = (),
+                 turned: bool = False) -> Source:
     """out[n, q, o] = sum over t, c of x[n, q * stride - padding + t * dilation, c] w[o, t, c], and the bias. With `back` one
     phase of the gradient of a convolution's input, as `conv.phase_grad` has it: out[n, R + u * stride, o] = sum over j, c of
-    x[n, B + u - j * dilation, c] w[c, T + j * stride, o]. `fused` is an epilogue over (pixels, channels)."""
+    x[n, B + u - j * dilation, c] w[c, T + j * stride, o]; `turned` filters are w[o, T + j * stride, c]. `fused` is an epilogue
+    over (pixels, channels)."""
     place = [f"a{d} = B{d} + u{d} - j{d} * L{d}" if back else f"a{d} = u{d} * S{d} - P{d} + j{d} * L{d}" for d in DIMS]
     tap = "((TD + jD * SD) * KH + TH + jH * SH) * KW + TW + jW * SW" if back else "t"
     of = "o * (taps * C) + (tap * C + from_c + under)[:, None]"
-    of = "(from_c + under)[:, None] * (taps * O) + (tap * O + o)" if back else of
+    of = "(from_c + under)[:, None] * (taps * O) + (tap * O + o)" if back and not turned else of
     lines = [f"pixels = {'UD * UH * UW' if back else 'QD * QH * QW'}", "taps = KD * KH * KW",
              f"reached = {'JD * JH * JW' if back else 'taps'}", "across = tl.cdiv(O, BN)", "program = tl.program_id(0)",
              "m = ((program // across) * BM + tl.arange(0, BM)).to(INDEX)[:, None]",
@@ -98,7 +100,8 @@ def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False,
     end = ended(kind, f"{row} * O + o", f"{ROWS} & {OUTPUTS}", fused, along, replace(SITE_LAST, row=(row, ROWS)))
     own = shared_parameters(kind, ("x", "w", *(("bias",) if bias else ())), "out", kind)
     own += [Parameter(n, SIZE) for n in COUNTS] if back else []
-    name = named(f"conv_rows{'_back' if back else ''}{'_bias' if bias else ''}", kind, precision, fused)
+    name = named(f"conv_rows{'_back' if back else ''}{'_turned' if turned else ''}{'_bias' if bias else ''}", kind, precision,
+                 fused)
     return made(name, end.parameters(own), (*CONSTANTS, *(PHASE if back else ())), [*lines, *end.lines], helpers=end.helpers)
 
 
@@ -170,9 +173,16 @@ def pays(w: tuple, groups: int, pixels: int) -> bool:
     return suits(w, groups) and pixels * prod(w) >= LEAST
 
 
-def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int) -> list:
+# Two warps are no group of four, whose own products on Hopper take numbers of 32 bits along the depth alone: factors that lie
+# across it would be gathered four bytes at a time, four sectors for one.
+CROSSED = (64, 128, 16, 2, 4), (64, 64, 32, 2, 3), (64, 64, 16, 2, 4)
+
+
+def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int, crossed=False) -> list:
     """((BM, BN, BK), warps, stages) for so many rows and columns, the one to take without trying first. Tiles divide the
-    columns."""
+    columns. `crossed`: both factors lie across the depth, are numbers of 32 bits, and the chip is Hopper's."""
+    if crossed:
+        return [((bm, bn, bk), warps, stages) for bm, bn, bk, warps, stages in CROSSED if columns % bn == 0]
     deep = DEEP[kind.itemsize]
     sizes = (128, 128, 8, 3), (128, 64, 4, 3), (128, 128, 4, 3), (64, 128, 4, 3), (128, 256, 8, 3), (64, 64, 4, 4)
     return [((bm, bn, deep), warps, stages) for bm, bn, warps, stages in sizes

@@ -129,6 +129,7 @@ PLACES = 8     # of a window that a step meets: more in the last one are in vain
 # (BM, BN, warps, stages): many pixels for each load of the filters; whole windows for each load of a gradient.
 _FORWARD = (128, 128, 8, 3), (256, 64, 8, 3), (128, 64, 4, 3), (64, 64, 4, 3)
 _BACKWARD = (256, 64, 8, 3), (128, 64, 4, 3), (64, 64, 4, 3)
+_CROSSED = (128, 64, 2, 3), (64, 64, 2, 3)      # (as conv_last.CROSSED: numbers of 32 bits that lie across the depth)
 
 
 def candidates(kind: dt.DType, channels: int, product: tuple, shared_memory: int, back: bool) -> list:
@@ -137,6 +138,7 @@ def candidates(kind: dt.DType, channels: int, product: tuple, shared_memory: int
     m, n, k = product
     most = 32 if back else min(PLACES * channels, conv_last.DEEP[kind.itemsize])
     deep = min(most, max(16, power_of_two(k)))
-    return [((bm, bn, deep), warps, stages) for bm, bn, warps, stages in (_BACKWARD if back else _FORWARD)
+    tiles = _FORWARD if not back else _CROSSED if kind.itemsize == 4 else _BACKWARD
+    return [((bm, bn, deep), warps, stages) for bm, bn, warps, stages in tiles
             if bm <= max(64, power_of_two(m)) and bn <= max(64, power_of_two(n))
             and stages * (bm + bn) * deep * kind.itemsize <= shared_memory]

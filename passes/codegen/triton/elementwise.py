@@ -28,7 +28,7 @@ class Elementwise(Nest):
         if not self.kernel.dims:
             return Place({}, {}, {})
         dim, axes = self.kernel.dims[0], frozenset({COLUMN_AXIS})
-        self.text.put(f"at_{dim.name} = tl.program_id(0).to(INDEX) * COLS + tl.arange(0, COLS)")
+        self.text.put(f"at_{dim.name} = {self.programs[0]}.to(INDEX) * COLS + tl.arange(0, COLS)")
         self.text.put(f"inside = at_{dim.name} < {dim.extent}")
         return Place({dim.name: f"at_{dim.name}"}, {dim.name: axes}, {COLUMN_AXIS: "inside"})
 
@@ -37,7 +37,7 @@ class Elementwise(Nest):
         *outer, last = self.kernel.dims
         put = self.text.put
         put(f"n_across = tl.cdiv({last.extent}, COLS)")
-        put("at_program = tl.program_id(0).to(INDEX)")
+        put(f"at_program = {self.programs[0]}.to(INDEX)")
         put("at_row = ((at_program // n_across) * ROWS + tl.arange(0, ROWS))[:, None]")
         put(f"at_{last.name} = ((at_program % n_across) * COLS + tl.arange(0, COLS))[None, :]")
         put(f"in_row = at_row < {self.product(outer)}")

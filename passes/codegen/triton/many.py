@@ -1,55 +1,48 @@
-"""One launch of a kernel of elements for many arrays of any sizes: a program finds its array from its number, by how many
-programs those before it have. What it does there is what `elementwise.py` writes.
+"""One launch of a kernel for many sets of its operands, of any sizes: a program finds its set from its number, by how many
+programs those before it have. What it does there is what the kernel's own strategy writes.
 """
 
-from ....ir.kernel import Kernel
-from .elementwise import Elementwise
-from .nest import COLUMN_AXIS, SIZE, Parameter, Place, Source
+from .nest import SIZE, Nest, Parameter, Source
+
+SLOTS = 16                  # sets that a launch serves at most
+PROGRAMS = "programs"       # the parameter that says how many programs a set has
 
 
-class Many(Elementwise):
-    """Writes a kernel of one dim for `slots` sets of its buffers. `over` names, for each result, the operand in whose memory it
-    is written. Parameters are the numbers and the pointers to one element, which all sets share, the pointers of each set, then
-    the sets' sizes; sets that are not used come last and have size 0."""
+def write(nest: Nest, slots: int, shared=frozenset(), over: tuple = ()) -> Source:
+    """The file of a strategy for `slots` sets. Parameters named in `shared` are the same for all sets; `over` names, for
+    results that lie where an operand does, that operand.
 
-    def __init__(self, kernel: Kernel, numbers, over: tuple, slots: int):
-        super().__init__(kernel, numbers)
-        self.over, self.slots = over, slots
-        written = {result for result, _ in over}
-        alone = {b.name for b in kernel.buffers if not any(b.strides)}
-        pointers = [p for p in super().parameters() if p.kind != SIZE and p.name not in written]
-        self.shared = [p for p in pointers if p.name in alone]
-        self.sets = [p for p in pointers if p.name not in alone]
-
-    def name(self):
-        return f"{self.kernel.name}_many"
-
-    def parameters(self):
-        found = self.shared + [Parameter(f"{p.name}_{i}", p.kind, p.dtype) for i in range(self.slots) for p in self.sets]
-        return (*found, *[Parameter(f"{self.kernel.dims[0].extent}_{i}", SIZE) for i in range(self.slots)])
-
-    def flat(self) -> Place:
-        """Where a program works, once it knows in which set."""
-        put, dim = self.text.put, self.kernel.dims[0]
-        size, chosen = dim.extent, [*[p.name for p in self.sets], dim.extent]
-        put("at_program = tl.program_id(0)")
-        for name in chosen:
-            put(f"{name} = {name}_0")
-        put("first = 0")
-        put(f"following = tl.cdiv({size}_0, COLS)")
-        for i in range(1, self.slots):
-            put("later = at_program >= following")
-            for name in chosen:
-                put(f"{name} = tl.where(later, {name}_{i}, {name})")
-            put("first = tl.where(later, following, first)")
-            put(f"following = following + tl.cdiv({size}_{i}, COLS)")
-        for result, operand in self.over:
-            put(f"{result} = {operand}")
-        put(f"at_{dim.name} = ((at_program - first) * COLS).to(INDEX) + tl.arange(0, COLS)")
-        put(f"inside = at_{dim.name} < {size}")
-        return Place({dim.name: f"at_{dim.name}"}, {dim.name: frozenset({COLUMN_AXIS})}, {COLUMN_AXIS: "inside"})
+    Parameters are those that are shared, the pointers of each set, then the sizes of each set with the number of its programs;
+    sets that are not used come last and have none."""
+    written = {result for result, _ in over}
+    own = [p for p in nest.parameters() if p.name not in written]
+    alone, sets = [p for p in own if p.name in shared], [p for p in own if p.name not in shared]
+    pointers, sizes = [p for p in sets if p.kind != SIZE], [p for p in sets if p.kind == SIZE]
+    choose(nest.text.put, [p.name for p in (*pointers, *sizes)], slots)
+    for result, operand in over:
+        nest.text.put(f"{result} = {operand}")
+    nest.programs = ("(own_program // PARTS)", "(own_program % PARTS)") if nest.has_parts else ("own_program", "0")
+    nest.write()
+    return nest.file(f"{nest.name()}_many", (*alone, *slotted(pointers, sizes, slots)))
 
 
-def write(kernel: Kernel, numbers, over, slots) -> Source:
-    """The kernel's file."""
-    return Many(kernel, numbers, over, slots).source()
+def slotted(pointers, sizes, slots: int) -> tuple:
+    """The parameters of all sets, given those of one."""
+    columns = pointers, [*sizes, Parameter(PROGRAMS, SIZE)]
+    return tuple([Parameter(f"{p.name}_{i}", p.kind, p.dtype) for kind in columns for i in range(slots) for p in kind])
+
+
+def choose(put, names, slots: int):
+    """Finds a program's set: what belongs to it gets its plain name, `own_program` is its number among those of the set."""
+    put("in_all = tl.program_id(0)")
+    for name in names:
+        put(f"{name} = {name}_0")
+    put("first = 0")
+    put(f"following = {PROGRAMS}_0")
+    for i in range(1, slots):
+        put("later = in_all >= following")
+        for name in names:
+            put(f"{name} = tl.where(later, {name}_{i}, {name})")
+        put("first = tl.where(later, following, first)")
+        put(f"following = following + {PROGRAMS}_{i}")
+    put("own_program = in_all - first")

@@ -125,7 +125,7 @@ HOPPER_SHARED = 200 << 10     # bytes that a block may share: more than this fro
 
 
 def _exact(dtype, m, n, batch) -> list:
-    """Tiles for products without tensor cores (float64's are there, but small): the largest that keeps a chip busy first."""
+    """Tiles for products without tensor cores (float64's are there, but small): the one whose programs end first first."""
     if dtype is dt.float64:
         size = 64 if min(m, n) >= 64 else 32
         return [Tiles(size, size, 16, 4 if size == 32 else 8, 2)]

@@ -123,9 +123,15 @@ def applied(s: TritonBuilder, name: str, args) -> Val:
 
 
 class Nest:
-    """One kernel being written. Strategies subclass it and write the body."""
+    """One kernel being written. Strategies subclass it and write the body.
+
+    programs    how a program asks for its numbers in the grid
+    has_parts   whether the second of them is that of a part
+    """
 
     constants: tuple = ("INDEX", "COLS")
+    programs: tuple = ("tl.program_id(0)", "tl.program_id(1)")
+    has_parts = False
 
     def __init__(self, kernel: Kernel, numbers=frozenset()):
         self.kernel, self.numbers = kernel, numbers
@@ -139,12 +145,14 @@ class Nest:
     def source(self) -> Source:
         """The whole file."""
         self.write()
-        parameters = self.parameters()
+        return self.file(self.name(), self.parameters())
+
+    def file(self, name: str, parameters: tuple) -> Source:
+        """What was written, as a function."""
         names = [p.name for p in parameters] + [f"{c}: tl.constexpr" for c in self.constants]
         helpers = "".join(f"\n\n@triton.jit\n{text}" for text in self.text.helpers.values())
-        head = f"\n\n@triton.jit\ndef {self.name()}({', '.join(names)}):"
-        return Source(self.name(), _HEADER + helpers + head + "\n" + "\n".join(self.text.lines) + "\n", parameters,
-                      self.constants)
+        head = f"\n\n@triton.jit\ndef {name}({', '.join(names)}):"
+        return Source(name, _HEADER + helpers + head + "\n" + "\n".join(self.text.lines) + "\n", parameters, self.constants)
 
     def name(self) -> str:
         """The function's name."""

@@ -1,4 +1,5 @@
-"""A graph as steps for a device: fused kernels and calls, what is dead after each, and what is written in place.
+"""A graph as steps for a device: fused kernels (small ones alike as one) and calls, what is dead after each, and what is
+written in place.
 
 Memory is the allocator's business: work in one stream is in order, so what is freed after a step may be taken by the next.
 """
@@ -28,17 +29,19 @@ from ...read_less import read_less
 from ...strided import row_major
 from . import conv_last, conv_packed, placement
 from .matmul import is_cut
+from .together import names_at_end, together
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
 
 @dataclass(eq=False)
 class KernelStep:
-    """One fused kernel."""
+    """One fused kernel; with `ends_apart` what there is one of for each row is written by an `EndStep`."""
 
     lowered: Lowered
     group: Any
     dead: tuple = ()
+    ends_apart: bool = False
 
     @property
     def reads(self) -> list:
@@ -48,7 +51,9 @@ class KernelStep:
     @property
     def writes(self) -> list:
         """The values that it makes."""
-        return [v for v, _, written in self.lowered.operands if written]
+        late = names_at_end(self.lowered.kernel) if self.ends_apart else ()
+        named = zip(self.lowered.kernel.buffers, self.lowered.operands)
+        return [v for b, (v, _, written) in named if written and b.name not in late]
 
 
 @dataclass(eq=False)
@@ -134,15 +139,18 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
     groups = read_less(fuse(graph, replacing, launches=True), escaping, ROAD.starts)
     groups = fuse_epilogues(join_sums(groups), {source_of(v) for v in graph.outputs}, replacing, ROAD)
     steps = _early([_step(g) for g in fuse_prologues(groups, escaping, _has_prologue)], graph, targets)
-    forever = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs)
-    last = {}
-    for i, s in enumerate(steps):
-        for v in (*s.reads, *s.writes):
-            last[v] = i
+    parts = _parts(graph, steps)
+    in_place = _in_place(graph, steps, targets, _last(steps))
+    steps = together(graph, steps, [s for s in steps if type(s) is KernelStep], in_place, parts)
+    forever, last = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs), _last(steps)
     for i, s in enumerate(steps):
         s.dead = tuple([v for v in dict.fromkeys([*s.reads, *s.writes]) if v not in forever and last[v] == i])
-    parts = _parts(graph, steps)
-    return Steps(graph, tuple(steps), _in_place(graph, steps, targets, last), parts)
+    return Steps(graph, tuple(steps), in_place, parts)
+
+
+def _last(steps) -> dict:
+    """The number of the last step that has to do with each value."""
+    return {v: i for i, s in enumerate(steps) for v in (*s.reads, *s.writes)}
 
 
 def _early(steps, graph, targets) -> list:

@@ -56,15 +56,23 @@ def maximum(kind: dt.DType, even: bool = False) -> Source:
     return made(name, _parameters(pointers), ("INDEX", *WINDOW, "BLOCK"), lines)
 
 
+def _windows(dilated=True) -> list:
+    """Lines: a loop over the windows that may hold element (iD, iH, iW), in order, as (qD, qH, qW), and whether each does."""
+    step = {d: f" * L{d}" if dilated else "" for d in DIMS}
+    held = [f"(q{d} >= 0) & (q{d} < Q{d}) & (b{d} - q{d} * S{d} <= (K{d} - 1){step[d]})" for d in DIMS]
+    between = [f"((b{d} - q{d} * S{d}) % L{d} == 0)" for d in DIMS] if dilated else []
+    return [*[f"M{d}: tl.constexpr = (K{d} - 1){step[d]} // S{d} + 1" for d in DIMS], *[f"b{d} = i{d} + P{d}" for d in DIMS],
+            *[f"last{d} = b{d} // S{d}" for d in DIMS],
+            "for n in range(0, MD * MH * MW):", "    t = MD * MH * MW - 1 - n", "    qD = lastD - t // (MH * MW)",
+            "    qH = lastH - t // MW % MH", "    qW = lastW - t % MW", f"    inside = there & {' & '.join(held + between)}"]
+
+
 @functools.lru_cache(32)
 def maximum_grad(kind: dt.DType) -> Source:
     """For each element the values of the windows that took it, added in the order of windows."""
     work = _work(kind)
     lines = [*_start("I", ("iD", "iH", "iW")), f"total = tl.zeros([BLOCK], {TYPE[work]})", "place = (iD * IH + iH) * IW + iW",
-             "for n in range(0, KD * KH * KW):", "    t = KD * KH * KW - 1 - n", *_TAP,
-             *[f"    b{d} = i{d} + P{d} - t{d} * L{d}" for d in DIMS], *[f"    q{d} = b{d} // S{d}" for d in DIMS],
-             "    inside = there & " + " & ".join([f"(b{d} >= 0) & (b{d} % S{d} == 0) & (q{d} < Q{d})" for d in DIMS]),
-             "    window = plane * (QD * QH * QW) + (qD * QH + qH) * QW + qW",
+             *_windows(), "    window = plane * (QD * QH * QW) + (qD * QH + qH) * QW + qW",
              "    mine = inside & (tl.load(places + window, inside, -1) == place)",
              f"    total = total + tl.load(g + window, mine, 0).to({TYPE[work]})",
              f"tl.store(out + at, total.to({TYPE[kind]}), there)"]
@@ -110,10 +118,7 @@ def average(kind: dt.DType, divisor: bool) -> Source:
 def average_grad(kind: dt.DType, divisor: bool) -> Source:
     """Each element's share of the windows that hold it."""
     work = _work(kind)
-    lines = [*_start("I", ("iD", "iH", "iW")), f"total = tl.zeros([BLOCK], {TYPE[work]})", "for t in range(0, KD * KH * KW):",
-             *_TAP,
-             *[f"    b{d} = i{d} + P{d} - t{d}" for d in DIMS], *[f"    q{d} = b{d} // S{d}" for d in DIMS],
-             "    inside = there & " + " & ".join([f"(b{d} >= 0) & (b{d} % S{d} == 0) & (q{d} < Q{d})" for d in DIMS])]
+    lines = [*_start("I", ("iD", "iH", "iW")), f"total = tl.zeros([BLOCK], {TYPE[work]})", *_windows(dilated=False)]
     count = _count(divisor)
     if divisor:
         count[-1] = "count = at * 0 + DIVISOR"

@@ -25,6 +25,7 @@ from ..cells import BEFORE, CELLS, Cell
 from ..scalars import Val
 from .configs import power_of_two
 from .dots import stated_dot
+from .matmul import best_order, is_worth_turning
 from .nest import NUMBER, POINTER, SIZE, Parameter, Source, memory
 from .positions import made
 from .prologue import zero_of
@@ -64,6 +65,7 @@ class Step:
     biased      whether recurrent sums have a bias (forward)
     given       which of the gradients gy, gc and gg there are (backward)
     form        DOTS or SUMS
+    turned      whether the weights lie with units side by side, as sums without tensor cores want them (forward)
     """
 
     cell: str
@@ -75,6 +77,7 @@ class Step:
     biased: bool = False
     given: tuple = ()
     form: str = DOTS
+    turned: bool = False
 
     @property
     def wide(self) -> dt.DType:
@@ -104,13 +107,21 @@ class Step:
     def name(self, *words: str) -> str:
         """The kernel's name."""
         said = (("tf32", self.precision != "ieee"), ("masked", self.masked), ("projected", self.projected),
-                ("biased", self.biased))
+                ("biased", self.biased), ("turned", self.turned))
         return "_".join([self.cell, *words, self.kind.short, *[word for word, is_so in said if is_so]]) + self.form
 
 
 def form_of(kind: dt.DType, precision: str, batch: int) -> str:
     """How products with so many rows are made."""
     return SUMS if batch <= FEW and not _on_cores(kind, precision) else DOTS
+
+
+def had_better_be_turned(kind: dt.DType, precision: str, sizes: tuple, gates: int, steps: int) -> bool:
+    """Whether weights are worth a copy with units side by side, for so many steps of sizes (batch, hidden, depth)."""
+    batch, hidden, depth = sizes
+    dim, seconds = best_order("y", kind, precision, 0)
+    is_worth = is_worth_turning(seconds, max(batch, LEAST), gates * hidden, depth, steps, gates * hidden * depth)
+    return dim == -1 and is_worth and form_of(kind, precision, batch) == DOTS
 
 
 def _on_cores(kind, precision) -> bool:
@@ -160,7 +171,9 @@ def forward(how: Step) -> Source:
     p = Point(how, how.hands)
     p.head += [f"state = tl.where(NEAR < 0, {p.array('h', how.kind)}, {p.start('y', 'NEAR', 'K')})", "depth = K"]
     gates = range(how.layer.gates)
-    product = p.product([f"({p.unit}{f' + {gate} * H' if gate else ''}) * K + {p.across}" for gate in gates])
+    units = [f"({p.unit}{f' + {gate} * H' if gate else ''})" for gate in gates]
+    across = f"{p.across} * ({len(gates)} * H)"
+    product = p.product([f"{across} + {unit}" if how.turned else f"{unit} * K + {p.across}" for unit in units])
     how.layer.step(p, [p.s.wrap(how.wide, f"total{gate}") for gate in gates])
     return p.source(how.name("step" if how.keeps else "states"), product)
 

@@ -46,6 +46,7 @@ class Sweeps(Nest):
         self.held: list = []         # what is written at the end: (instruction, value)
         if part is not None:
             self.constants = (*self.constants, "PARTS", "WIDTH")
+            self.has_parts = part >= 0
 
     def name(self):
         if self.part is None:
@@ -126,7 +127,7 @@ class Sweeps(Nest):
     def by_rows(self) -> Place:
         """Axis 0 is the points of all parallel dims, as one."""
         dims, put = self.kernel.parallel, self.text.put
-        put("at_row = (tl.program_id(0).to(INDEX) * ROWS + tl.arange(0, ROWS))[:, None]")
+        put(f"at_row = ({self.programs[0]}.to(INDEX) * ROWS + tl.arange(0, ROWS))[:, None]")
         put(f"in_row = at_row < {self.product(dims)}")
         self.row, self.row_count = "at_row", self.product(dims)
         found = self.indices("at_row", dims) if dims else {}
@@ -137,7 +138,7 @@ class Sweeps(Nest):
         *outer, last = self.kernel.parallel
         put = self.text.put
         put(f"n_across = tl.cdiv({last.extent}, ROWS)")
-        put("at_program = tl.program_id(0).to(INDEX)")
+        put(f"at_program = {self.programs[0]}.to(INDEX)")
         put(f"at_{last.name} = ((at_program % n_across) * ROWS + tl.arange(0, ROWS))[:, None]")
         put(f"in_row = at_{last.name} < {last.extent}")
         put("at_outer = at_program // n_across")
@@ -184,7 +185,8 @@ class Sweeps(Nest):
         what the kernel or the sweep before has read or written last, which is still near."""
         if self.part is None:
             return "0", count
-        number = "tl.program_id(1)" if self.part % 2 else "(PARTS - 1 - tl.program_id(1))"
+        program = self.programs[1]
+        number = program if self.part % 2 else f"(PARTS - 1 - {program})"
         self.text.put(f"at_part = {number}.to(INDEX)")
         self.text.put(f"n_part = tl.cdiv(tl.cdiv({count}, PARTS), COLS) * COLS")
         self.text.put("low_k = at_part * n_part")

@@ -7,6 +7,7 @@ import numpy as np
 from ....ir.errors import AutogradError, DTypeError
 from ....ir.ops.moments import vector_norm
 from ....ir.substitute import as_float
+from ... import lists
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...dispatch import kernel_of
@@ -54,10 +55,11 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if not tensors:
         return FUNCTIONS["tensor"](0.0)
     norm_type = float(norm_type)
+    listed = lists.norms(tensors, norm_type)
     if math.isinf(norm_type):
-        total = _together([t.abs().max() for t in tensors]).max()
+        total = (_together([t.abs().max() for t in tensors]) if listed is None else listed).max()
     else:
-        total = FUNCTIONS["norm"](_norms(tensors, norm_type), norm_type)
+        total = FUNCTIONS["norm"](_norms(tensors, norm_type) if listed is None else listed, norm_type)
     if error_if_nonfinite and not FUNCTIONS["isfinite"](total):
         raise AutogradError(f"the total norm of order {norm_type} of the gradients is {total.item()}; pass "
                             "error_if_nonfinite=False to clip all the same")
@@ -98,7 +100,9 @@ def clip_grads_with_norm_(parameters, max_norm, total_norm, foreach=None):
         alike.setdefault((a.dtype, None if a.__class__ is np.ndarray else a.device), []).append(g)
     for some in alike.values():
         sweep_each(_scaled, [((g,), ()) for g in some], [_as(scale, some[0])._a], "clip_grad_norm_")
-    for g in others:
+    if not scale.ndim:
+        lists.scale(others, scale, "clip_grad_norm_")
+    for g in others if scale.ndim else ():
         g.mul_(_as(scale, g))
 
 
