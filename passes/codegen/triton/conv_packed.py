@@ -83,12 +83,12 @@ def product(kind: dt.DType, precision: str, last: bool, bias: bool = False, fuse
 @functools.lru_cache(32)
 def weight_grad(kind: dt.DType, precision: str, last: bool) -> Source:
     """out[part, o, c, t] = sum over the part's n, q of g[n, o, q] x[n, q * stride + t * dilation, c], for C channels; with
-    `last` that is out[part, o, t, c] of g[n, q, o], for all that there are."""
+    `last` that is out[part, o, t, c] of g[n, q, o], for all that there are. Tiles divide the outputs."""
     wide = dt.float64 if kind is dt.float64 else dt.float32
-    gradient = (["right = tl.load(g + (k * O + o), (k < high) & (o < O), 0.0)"] if last else
+    gradient = (["right = tl.load(g + (k * O + o), k < high, 0.0)"] if last else
                 ["line = (start + tl.arange(0, BK)).to(INDEX)[None, :]", "of = tl.trans(o)",
                  "at = (line // outer * O + of) * outer + line % outer",
-                 "right = tl.trans(tl.load(g + at, (line < high) & (of < O), 0.0))"])
+                 "right = tl.trans(tl.load(g + at, line < high, 0.0))"])
     place, there = (("(part * O + o) * width + rows", "rows < width") if last else
                     ("((part * O + o) * C + rows % PACK) * taps + rows // PACK", "(rows < width) & (rows % PACK < C)"))
     lines = ["part = tl.program_id(2).to(INDEX)", "outer = QD * QH * QW", "taps = KD * KH * KW", "width = taps * PACK",
@@ -102,7 +102,7 @@ def weight_grad(kind: dt.DType, precision: str, last: bool) -> Source:
                                     *split("k", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]), *_FIRST,
                                     "left = tl.load(x + (first + beside), (k < high) & (to < width), 0.0)", *gradient,
                                     f"total = tl.dot(tl.trans(left), right, total{stated_dot(kind, precision)})"]],
-             "rows = tl.trans(to)", f"tl.store(out + ({place}), total, (o < O) & ({there}))"]
+             "rows = tl.trans(to)", f"tl.store(out + ({place}), total, {there})"]
     name = named(f"conv_packed_{'rows_' if last else ''}weight_grad", kind, precision)
     return made(name, shared_parameters(kind, ("g", "x"), "out", wide), (*CONSTANTS, "PARTS"), lines)
 
@@ -136,7 +136,7 @@ def candidates(kind: dt.DType, channels: int, product: tuple, shared_memory: int
     """((BM, BN, BK), warps, stages) for products of sizes (m, n, k) of images packed with so many channels (`back`: gradients
     of filters), the one to take without trying first."""
     m, n, k = product
-    most = 32 if back else min(PLACES * channels, conv_last.DEEP[kind.itemsize])
+    most = 64 // kind.itemsize if back else min(PLACES * channels, conv_last.DEEP[kind.itemsize])
     deep = min(most, max(16, power_of_two(k)))
     tiles = _FORWARD if not back else _CROSSED if kind.itemsize == 4 else _BACKWARD
     return [((bm, bn, deep), warps, stages) for bm, bn, warps, stages in tiles
