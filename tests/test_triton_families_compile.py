@@ -295,7 +295,8 @@ def test_convolutions_over_few_channels_load_whole_vectors(kind, precision, chan
         for tile, warps, stages in conv_packed.candidates(kind, channels, sizes, SHARED[arch], back):
             given = stem | dict(zip(conv.TILE, tile))
             constants = tuple([(n, given[n]) for n in source.constants if n not in ("INDEX", "LAST")])
-            _, ptx = compiled(source, constants, warps, arch, stages, size=128)
+            few_words = 16 if arch == 80 and tile[:2] == (64, 64) else 0         # (Triton 3.6, of its smallest tiles)
+            _, ptx = compiled(source, constants, warps, arch, stages, size=128, spills=few_words)
             groups = arch == 90 and warps >= 4         # (of warps: TF32 that lies across the depth is none for them)
             assert ("wgmma" if groups else "mma.sync") in ptx and "ld.global.b16" not in ptx, (source.name, tile)
             wide = min(16, channels * kind.itemsize)

@@ -71,7 +71,8 @@ def weight_grad(x, g, params, device) -> tuple:
     shape = (g.shape[-1], *params["size"], x.shape[-1])
     sizes = {"N": x.shape[0], "C": shape[-1], "O": shape[0]} | spaces(x.shape[1:-1], g.shape[1:-1])
     if takes_packed(x, shape, params):
-        return conv_packed.weight_sums(device, *_in_order(g, x), shape, sizes, geometry(params, params["size"]), True)
+        g, x = _in_order(g, x)
+        return conv_packed.weight_sums(device, g, x, shape, sizes, geometry(params, params["size"]), True)
     return conv_last.weight_sums(device, _in_order(g, x), shape, sizes, geometry(params, params["size"]), True)
 
 
