@@ -8,6 +8,9 @@ Tensor cores want channels side by side: kernels of windows of several pixels re
 plain products of matrices (pixels, channels). Values that convolutions, elementwise work, joins and the like link are a region,
 which lies in one order: with channels last if convolutions would turn more bytes of it otherwise than what else reads or writes
 it costs. Everything outside meets such values through a view. Results of the graph are as before.
+
+Convolutions over few channels, as at the beginning of networks, read images that are packed (`codegen/triton/conv_packed.py`),
+and write or read the other side in either order: they follow what their region has. Their image is packed once.
 """
 
 from math import prod
@@ -17,12 +20,13 @@ from ..ir.graph import Builder, Graph, Node, Value
 from ..ir.op import Reduce, Scalar
 from ..ir.ops import elementwise as ew
 from ..ir.ops.conv import conv, conv_input_grad, conv_weight_grad
-from ..ir.ops.conv_last import conv_last, conv_last_input_grad, conv_last_weight_grad
+from ..ir.ops.conv_last import conv_last, conv_last_input_grad, conv_last_weight_grad, packed_image
 from ..ir.ops.linalg import matmul
 from ..ir.ops.pool import avg_pool, avg_pool_grad
 from ..ir.ops.reduce import sum_
 from ..ir.ops.shape import cat, contiguous, expand, full, later, pad, permute, reshape, slice_
 from .codegen.triton import conv_last as kernels
+from .codegen.triton import conv_packed as of_few
 from .rewrite import prune
 
 _GRADIENTS = (conv_input_grad, conv_weight_grad)
@@ -49,14 +53,15 @@ class _Window:
     images    the images that it reads
     around    these, and the image that it makes
     point     whether its window is one pixel, which does not move
+    few       whether its image has few channels, and is packed: it is none of `images` and `around`
     turns     whether it would turn its images
     """
 
-    def __init__(self, node: Node, filters, big):
-        self.filters, self.point = filters, _is_point(node, filters)
-        self.images = node.inputs if node.op is conv_weight_grad else node.inputs[:1]
+    def __init__(self, node: Node, filters, big, few):
+        self.filters, self.point, self.few = filters, _is_point(node, filters), few
+        self.images = node.inputs[few:] if node.op is conv_weight_grad else node.inputs[:not few]
         self.around = [*self.images, *([] if node.op is conv_weight_grad else [node.output])]
-        self.turns = kernels.pays(filters, 1, big.shape[0] * prod(big.shape[2:]))
+        self.turns = not few and kernels.pays(filters, 1, _pixels(big))
 
 
 def _window(node) -> _Window | None:
@@ -65,8 +70,15 @@ def _window(node) -> _Window | None:
     filters, big = (node.output.shape, node.inputs[1]) if node.op is conv_weight_grad else (node.inputs[1].shape, node.output)
     shapes = [*filters, *x.shape, *node.output.shape]
     fits = params["groups"] == 1 and x.ndim <= MOST_DIMS and all(type(n) is int and n > 0 for n in shapes)
+    if not fits:
+        return None
     window = zip(params["stride"], params["padding"], params["dilation"])
-    return _Window(node, filters, big) if fits and kernels.fits(x.dtype, filters[0], filters[1], window) else None
+    few = node.op is not conv_input_grad and of_few.pays(filters, 1, _pixels(big), params["padding"])
+    return _Window(node, filters, big, few) if few or kernels.fits(x.dtype, filters[0], filters[1], window) else None
+
+
+def _pixels(image) -> int:
+    return image.shape[0] * prod(image.shape[2:])
 
 
 def _is_point(node, filters) -> bool:
@@ -164,6 +176,7 @@ class _Turner:
         self.plain: dict = self.b.copy_inputs(graph)
         self.last: dict = {}          # {value: with channels last}
         self.filters: dict = {}       # {weight: in the order of `conv_last`}
+        self.packed: dict = {}        # {(value, padding): packed}
         self.turned = {x for w in convs.values() for x in w.images}
 
     def run(self) -> Graph:
@@ -213,6 +226,13 @@ class _Turner:
             made = reshape(w, shape=shape) if prod(shape[1:-1]) == 1 else contiguous(permute(w, dims=order))
             self.filters[value] = made
         return self.filters[value]
+
+    def as_packed(self, value, padding):
+        """An image of few channels, or filters over them, packed."""
+        if (value, padding) not in self.packed:
+            channels = of_few.pack_of(value.shape[1])
+            self.packed[value, padding] = packed_image(self.as_plain(value), padding=padding, channels=channels)
+        return self.packed[value, padding]
 
     # Nodes.
 
@@ -266,10 +286,12 @@ class _Turner:
         return True
 
     def _conv(self, node, window) -> bool:
-        if not self.chosen(window.images[0]):
+        if not self.chosen(window.around[0]):
             return False
         params = {name: node.params[name] for name in ("stride", "padding", "dilation")}
-        if node.op is conv_weight_grad:
+        if window.few:
+            self._few(node, params["padding"], params | {"padding": ((0, 0),) * len(params["padding"])})
+        elif node.op is conv_weight_grad:
             x, g = [self.as_last(v) for v in node.inputs]
             made = conv_last_weight_grad(x, g, size=node.params["size"], **params)
             alike, shape = prod(node.params["size"]) == 1, node.output.shape
@@ -285,6 +307,18 @@ class _Turner:
             params["size"] = node.params["size"]
             self.last[node.output] = conv_last_input_grad(self.as_last(g), self.as_filters(w), **params)
         return True
+
+    def _few(self, node, padding, params):
+        """A convolution over few channels, or the gradient of its filters, of a packed image."""
+        image = self.as_packed(node.inputs[0], padding)
+        if node.op is conv:
+            _, w, bias = node.inputs
+            beside = None if bias is None else self.as_plain(bias)
+            self.last[node.output] = self.b.call(conv_last, image, self.as_packed(w, params["padding"]), beside, **params)
+        else:
+            made = conv_last_weight_grad(image, self.as_last(node.inputs[1]), size=node.params["size"], **params)
+            there = slice_(made, dim=made.ndim - 1, start=0, stop=node.output.shape[1], step=1)
+            self.plain[node.output] = permute(there, dims=_to_plain(made.ndim))
 
     def _product(self, node):
         """Windows of one pixel: a product of matrices of pixels and channels. (Those of float32 may round otherwise.)"""

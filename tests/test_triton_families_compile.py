@@ -19,6 +19,7 @@ from ingot.passes.codegen.triton import (
     conv,
     conv_depthwise,
     conv_last,
+    conv_packed,
     fourier,
     pools,
     positions,
@@ -278,6 +279,30 @@ def test_convolutions_over_many_channels_load_whole_vectors(kind, precision, arc
         assert "ld.global.b16" not in ptx and "cp.async.c" in ptx
         assert (kind.itemsize == 4 and ("weight" in source.name or arch == 80)) or "cp.async.ca" not in ptx, source.name
         assert ("wgmma" if arch == 90 and not crossed else "mma.sync") in ptx
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("channels", [4, 8])
+@pytest.mark.parametrize("kind, precision", [(dt.bfloat16, "ieee"), pytest.param(dt.float32, "tf32", marks=pytest.mark.slow)],
+                         ids=str)
+def test_convolutions_over_few_channels_load_whole_vectors(kind, precision, channels, arch):
+    """All tiles that a tuner may take: copies as wide as the channels are, on tensor cores."""
+    stem = dict(zip(conv.WINDOW, (1, 7, 7, 1, 2, 2, 0, 0, 0, 1, 1, 1))) | {"PACK": channels, "PARTS": 4}
+    for source in (conv_packed.product(kind, precision, True), conv_packed.product(kind, precision, False, True),
+                   conv_packed.weight_grad(kind, precision, True), conv_packed.weight_grad(kind, precision, False)):
+        back = "weight_grad" in source.name
+        sizes = (49 * channels, 128, 12544) if back else (12544, 128, 49 * channels)
+        for tile, warps, stages in conv_packed.candidates(kind, channels, sizes, SHARED[arch], back):
+            given = stem | dict(zip(conv.TILE, tile))
+            constants = tuple([(n, given[n]) for n in source.constants if n not in ("INDEX", "LAST")])
+            few_words = 16 if arch == 80 and tile[:2] == (64, 64) else 0         # (Triton 3.6, of its smallest tiles)
+            _, ptx = compiled(source, constants, warps, arch, stages, size=128, spills=few_words)
+            groups = arch == 90 and warps >= 4         # (of warps: TF32 that lies across the depth is none for them)
+            assert ("wgmma" if groups else "mma.sync") in ptx and "ld.global.b16" not in ptx, (source.name, tile)
+            wide = min(16, channels * kind.itemsize)
+            copies = set(re.findall(r"cp.async.c[ag].shared.global \[.*?\], \[.*?\], (?:0x)?(\d+)", ptx))
+            crossed = back and kind.itemsize == 4      # (the image is turned on its way: lanes copy neighbours one by one)
+            assert copies and (max if crossed else min)(int(n, 16) for n in copies) >= wide, (source.name, tile, copies)
 
 
 PHASES = tuple(conv.phases((1, 3, 3), (1, 1, 1), (0, 1, 1), (1, 1, 1), (1, 14, 14))[0][0].items())

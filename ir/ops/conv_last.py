@@ -6,6 +6,7 @@ import numpy as np
 
 from ..op import NO_GRAD, Template, op
 from . import conv as plain
+from .windows import padded_sizes
 
 
 def channels_first(a):
@@ -55,6 +56,17 @@ def _weight_grad(x, g, *, size, stride, padding, dilation):
     return channels_last(plain.conv_weight_grad.ref(channels_first(x), channels_first(g), size=size, **window))
 
 
+def _infer_packed(x, *, padding, channels):
+    return x.with_shape((x.shape[0], *padded_sizes(x.shape[2:], padding), channels))
+
+
+def _packed(x, *, padding, channels):
+    around = ((0, 0), (0, channels - x.shape[1]), *padding)
+    return channels_last(np.pad(x, around))
+
+
+packed_image = op("packed_image", infer=_infer_packed, ref=_packed, vjp=NO_GRAD, lower=Template("gather"), traits=("exact",),
+                  doc="An image with zeros around it and its channels last, filled up with channels of zeros.")
 conv_last = op("conv_last", infer=_infer, ref=_conv, vjp=NO_GRAD, lower=Template("conv"),
                doc="conv of one group, of images and by filters whose channels lie last.")
 conv_last_input_grad = op("conv_last_input_grad", infer=_infer_input_grad, ref=_input_grad, vjp=NO_GRAD, lower=Template("conv"),

@@ -66,7 +66,7 @@ def weight_sums(device, images, shape, sizes, window, last) -> tuple:
     taps = prod(shape) // (outputs * channels)
     crossed = are_crossed(device, kind)
     (bm, bn, _), _, _ = _tiles(device, kind, outputs, channels, crossed)[0]
-    parts = _parts(device, -(-outputs // bm) * (channels // bn) * taps, prod(images[0].shape[:-1]))
+    parts = parts_of(device, -(-outputs // bm) * (channels // bn) * taps, prod(images[0].shape[:-1]))
     out = empty(device, (parts, *shape), np.float32)
     source = text.weight_grad(kind, precision.of_convolutions(), last)
 
@@ -90,7 +90,7 @@ def point_weight_grad(device, x, g, shape) -> tuple:
     kind, pixels = dt.from_numpy(x.dtype), prod(g.shape[2:])
     (bm, bn, bk), _, _ = _tiles(device, kind, *shape[:2])[0]
     tiles, steps = -(-shape[0] // bm) * (shape[1] // bn), -(-pixels // bk)
-    parts = _parts(device, tiles, x.shape[0] * steps * bk)
+    parts = parts_of(device, tiles, x.shape[0] * steps * bk)
     out = empty(device, (parts, *shape), np.float32)
     arrays = g.backend.contiguous(g), x.backend.contiguous(x), out
     sizes = {"N": x.shape[0], "C": shape[1], "O": shape[0], "P": pixels, "Q": steps}
@@ -105,7 +105,7 @@ def point_weight_grad(device, x, g, shape) -> tuple:
     return out, parts
 
 
-def _parts(device, tiles, pixels) -> int:
+def parts_of(device, tiles, pixels) -> int:
     """In how many parts sums over pixels are cut, so that all multiprocessors have work."""
     wanted = max(1, min(PARTS, 2 * contexts.context(device).processors // tiles, pixels // DEPTH))
     return 1 << wanted.bit_length() - 1

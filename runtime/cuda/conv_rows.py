@@ -5,8 +5,9 @@ from math import prod
 from ...ir import dtype as dt
 from ...passes.codegen.triton import conv as gathers
 from ...passes.codegen.triton import conv_last as text
+from ...passes.codegen.triton import conv_packed as packed
 from ..device_array import DeviceArray
-from . import conv_last, precision, streams
+from . import conv_last, conv_packed, precision, streams
 from .arrays import fill, used
 from .products import Beside, multiply
 from .windows import RANK, geometry, is_point, spaces, three
@@ -17,7 +18,14 @@ def takes(images, filters: tuple, params) -> bool:
     window = zip(params["stride"], params["padding"], params["dilation"])
     return (isinstance(images, DeviceArray) and images.size > 0 and images.ndim <= RANK + 2
             and conv_last.is_fast(dt.from_numpy(images.dtype))
-            and text.fits(dt.from_numpy(images.dtype), filters[0], filters[-1], window))
+            and (text.fits(dt.from_numpy(images.dtype), filters[0], filters[-1], window)))
+
+
+def takes_packed(images, filters: tuple, params) -> bool:
+    """Whether those of few channels do a convolution, or the gradient of its filters."""
+    kind = dt.from_numpy(images.dtype)
+    return (isinstance(images, DeviceArray) and images.size > 0 and images.ndim <= RANK + 2 and conv_last.is_fast(kind)
+            and packed.fits(kind, filters[0], filters[-1], params["padding"]))
 
 
 def convolve(inputs, params, out, device, beside: Beside | None = None, operands=()):
@@ -28,6 +36,10 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
         _multiplied(x, w.reshape(w.shape[0], w.shape[-1]).transpose(1, 0), out, device, beside, operands)
         return
     sizes = {"N": x.shape[0], "C": x.shape[-1], "O": w.shape[0]} | spaces(*sides)
+    if packed.fits(dt.from_numpy(x.dtype), w.shape[0], w.shape[-1], params["padding"]):
+        more = (b, operands), out, sizes if beside is None else sizes | beside.sizes, geometry(params, kernel)
+        conv_packed.multiply(device, _in_order(x, w), *more, True, None if beside is None else (beside.fused, beside.along))
+        return
     source = _source(x, False, b is not None, beside)
     arrays = (*_in_order(x, w, *(() if b is None else (b,))), out, *operands)
     _launched(device, source, arrays, sizes, beside, geometry(params, kernel), prod(out.shape[:-1]))
@@ -58,6 +70,9 @@ def weight_grad(x, g, params, device) -> tuple:
     """(sums over parts of the pixels as (parts, outputs, *kernel, channels) in float32, how many parts)"""
     shape = (g.shape[-1], *params["size"], x.shape[-1])
     sizes = {"N": x.shape[0], "C": shape[-1], "O": shape[0]} | spaces(x.shape[1:-1], g.shape[1:-1])
+    if takes_packed(x, shape, params):
+        g, x = _in_order(g, x)
+        return conv_packed.weight_sums(device, g, x, shape, sizes, geometry(params, params["size"]), True)
     return conv_last.weight_sums(device, _in_order(g, x), shape, sizes, geometry(params, params["size"]), True)
 
 

@@ -15,11 +15,24 @@ from ...passes.codegen.triton import conv_depthwise as alone
 from ...passes.codegen.triton import pools as pool_text
 from ..device_array import DeviceArray
 from . import context as contexts
-from . import conv_last, conv_rows, precision
+from . import conv_last, conv_packed, conv_rows, precision
 from .eager import composed, contiguous, run
 from .program import empty
 from .templates import launch
-from .windows import RANK, blocks, convolve, fits, gathered, geometry, is_point, spaces, three, transpose, window
+from .windows import (
+    RANK,
+    blocks,
+    convolve,
+    fits,
+    gathered,
+    geometry,
+    is_point,
+    spaces,
+    three,
+    transpose,
+    window,
+    without_padding,
+)
 
 _MOST_PARTS = 256
 _LEAST_DEPTH = 512     # elements of a part of a weight gradient's sum
@@ -61,6 +74,11 @@ def conv_weight_grad(inputs, params, device):
         out, parts = conv_last.weight_grad(device, x, g, shape, sizes, geometry(params, kernel))
     elif conv_last.takes_points(kind, shape, groups) and is_point(kernel, params, x.shape[2:], g.shape[2:]):
         out, parts = conv_last.point_weight_grad(device, x, g, shape)
+    elif conv_packed.takes(kind, shape, groups, x.shape[0] * prod(g.shape[2:]), params["padding"]):
+        image = conv_packed.packed(x, params["padding"], conv_packed.text.pack_of(shape[1]))
+        sizes |= spaces(image.shape[1:-1], g.shape[2:])
+        out, parts = conv_packed.weight_sums(device, contiguous(g), image, shape, sizes,
+                                             geometry(without_padding(params), kernel), False)
     else:
         out, parts = _gathered_weight_grad(x, g, params, shape, sizes, device)
     return _added(out, parts, shape, x, device)
@@ -83,13 +101,21 @@ def _rounded_sum(parts, *, dtype):
 def conv_of_last(inputs, params, device):
     """The convolution of images whose channels lie last, with its bias."""
     x, w, b = inputs
-    if not conv_rows.takes(x, w.shape, params):
+    if not (conv_rows.takes(x, w.shape, params) or conv_rows.takes_packed(x, w.shape, params)):
         return _by_turning(conv, (*map(_channels_first, (x, w)), b), params, device)
     window = params["stride"], params["padding"], params["dilation"]
     counts = cv.window_counts(x.shape[1:-1], w.shape[1:-1], *window)
     out = empty(device, (x.shape[0], *counts, w.shape[0]), x.dtype)
     conv_rows.convolve(inputs, params, out, device)
     return out
+
+
+def packed_image(inputs, params, device):
+    """An image with its padding around it, its channels last and filled up with zeros."""
+    x, = inputs
+    if not isinstance(x, DeviceArray) or x.ndim > RANK + 2 or x.itemsize > 8:
+        return NotImplemented
+    return conv_packed.packed(x, **params)
 
 
 def input_grad_of_last(inputs, params, device):
@@ -106,7 +132,7 @@ def weight_grad_of_last(inputs, params, device):
     """The gradient of filters whose channels lie last."""
     x, g = inputs
     shape = g.shape[-1], *params["size"], x.shape[-1]
-    if not conv_rows.takes(x, shape, params):
+    if not (conv_rows.takes(x, shape, params) or conv_rows.takes_packed(x, shape, params)):
         return _by_turning(conv_weight_grad, map(_channels_first, inputs), params, device)
     out, parts = conv_rows.weight_grad(x, g, params, device)
     return _added(out, parts, shape, x, device)
@@ -237,7 +263,7 @@ def avg_pool_grad(inputs, params, device):
 
 
 OPERATORS = {cv.conv: conv, cv.conv_input_grad: conv_input_grad, cv.conv_weight_grad: conv_weight_grad,
-             last.conv_last: conv_of_last, last.conv_last_input_grad: input_grad_of_last,
+             last.packed_image: packed_image, last.conv_last: conv_of_last, last.conv_last_input_grad: input_grad_of_last,
              last.conv_last_weight_grad: weight_grad_of_last, pool.max_pool: max_pool,
              pool.max_pool_grad: max_pool_grad, pool.adaptive_max_pool: adaptive_max_pool, pool.avg_pool: avg_pool,
              pool.avg_pool_grad: avg_pool_grad}

@@ -7,7 +7,7 @@ from ...passes.codegen.triton import conv as text
 from ...passes.codegen.triton import conv_depthwise as alone
 from ..device_array import DeviceArray
 from . import context as contexts
-from . import conv_last, precision, streams, tuning
+from . import conv_last, conv_packed, precision, streams, tuning
 from .arrays import fill, used
 from .products import Beside, multiply
 from .templates import launch, variant
@@ -44,6 +44,11 @@ def fits(*arrays) -> bool:
 def geometry(params, kernel) -> tuple:
     """The constants of a convolution's window."""
     return window(kernel, params["stride"], params["padding"], params["dilation"])
+
+
+def without_padding(params) -> dict:
+    """The same convolution of an image that has its padding around it."""
+    return params | {"padding": ((0, 0),) * len(params["padding"])}
 
 
 def gathered(device, source, arrays, sizes, window, groups, product, parts=1, kind=None):
@@ -98,6 +103,11 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
     if computed is None and conv_last.takes(kind, w.shape, groups, shape[0] * prod(counts)):
         conv_last.multiply(device, images[0], w, (b if b is None else b.backend.contiguous(b), operands), out, sizes,
                            geometry(params, kernel), False, more)
+        return
+    if computed is None and conv_packed.takes(kind, w.shape, groups, shape[0] * prod(counts), params["padding"]):
+        image, filters = conv_packed.plain(images[0], w, params["padding"])
+        conv_packed.multiply(device, (image, filters), (b if b is None else b.backend.contiguous(b), operands), out,
+                             sizes | spaces(image.shape[1:-1], counts), geometry(without_padding(params), kernel), False, more)
         return
     how = precision.of_convolutions()
     source = text.forward(kind, how, b is not None, *(more or (None, ())), computed and computed.how)

@@ -19,6 +19,14 @@ def _conv_last(rng):
         yield Sample((x, w, rng.standard_normal(4) if bias else None), params, grad=False, tol=4)
 
 
+@samples("packed_image")
+def _packed_image(rng):
+    for padding in (((2, 0),), ((0, 0), (1, 2)), ((0, 1), (3, 0), (0, 0))):
+        for channels in (3, 4):
+            x = rng.standard_normal((2, 3, *range(4, 4 + len(padding))))
+            yield Sample((x,), {"padding": padding, "channels": channels}, grad=False, tol=0)
+
+
 @samples("conv_last_input_grad")
 def _conv_last_input_grad(rng):
     for sizes, kernel, counts, params in _windows():

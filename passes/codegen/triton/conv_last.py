@@ -22,8 +22,12 @@ CONSTANTS = ("INDEX", *WINDOW, *TILE, "GROUPS")
 DEEP = {2: 64, 4: 32}      # channels of a step: a line of 128 bytes, by the bytes of an element
 WIDE = 64                  # what outputs are multiples of
 LEAST = 1 << 29            # multiplications from which images are turned
-_PIXELS, _OUTPUTS = "(m < N * outer)", "(o < O)"
-_SITE = Site(("n", _PIXELS), ("o", _OUTPUTS), ("pixel", _PIXELS))
+_PIXELS, OUTPUTS = "(m < N * outer)", "(o < O)"
+SITE = Site(("n", _PIXELS), ("o", OUTPUTS), ("pixel", _PIXELS))
+# Threads store other pixels than they load: neighbours store neighbouring pixels.
+STORED_BY_PIXELS = ["total = tl.trans(total) if LAST else total",
+                    "m = lanes(((program // across) * BM + tl.arange(0, BM)).to(INDEX), LAST)",
+                    "o = others(((program % across) * BN + tl.arange(0, BN)).to(INDEX), LAST)"]
 _TAP = ["tD = t // (KH * KW)", "tH = t // KW % KH", "tW = t % KW"]
 
 
@@ -46,23 +50,20 @@ def product(kind: dt.DType, precision: str, back: bool, bias: bool = False, fuse
                                     "at = (first + (aD * IH + aH) * IW + aW) * C + (from_c + under)[None, :]",
                                     "left = tl.load(x + at, inside, 0.0)",
                                     "of = o * (taps * C) + (t * C + from_c + under)[:, None]",
-                                    f"right = tl.load(w + of, {_OUTPUTS}, 0.0)",
+                                    f"right = tl.load(w + of, {OUTPUTS}, 0.0)",
                                     f"total = tl.dot(left, right, total{stated_dot(kind, precision)})"]]]
-    # Threads store other pixels than they load: neighbours store neighbouring pixels.
-    lines += ["total = tl.trans(total) if LAST else total",
-              "m = lanes(((program // across) * BM + tl.arange(0, BM)).to(INDEX), LAST)",
-              "o = others(((program % across) * BN + tl.arange(0, BN)).to(INDEX), LAST)"]
+    lines += STORED_BY_PIXELS
     if bias:
-        lines.append(f"total = total + tl.load(bias + o, {_OUTPUTS}, 0.0).to({wide_type(kind)})")
-    end = ended(kind, "(n * O + o) * outer + pixel", f"{_PIXELS} & {_OUTPUTS}", fused, along, _SITE)
+        lines.append(f"total = total + tl.load(bias + o, {OUTPUTS}, 0.0).to({wide_type(kind)})")
+    end = ended(kind, "(n * O + o) * outer + pixel", f"{_PIXELS} & {OUTPUTS}", fused, along, SITE)
     lines += ["n = m // outer", "pixel = m - n * outer", *end.lines]
     own = shared_parameters(kind, ("x", "w", *(("bias",) if bias else ())), "out", kind)
     name = named(f"conv_last{'_back' if back else ''}{'_bias' if bias else ''}", kind, precision, fused)
     return made(name, end.parameters(own), ("LAST", *CONSTANTS), lines, helpers=TURNS + end.helpers)
 
 
-_ROWS = "(m < N * pixels)"
-_SITE_LAST = Site(("0", ""), ("m", _ROWS), ("o", _OUTPUTS))
+ROWS = "(m < N * pixels)"
+SITE_LAST = Site(("0", ""), ("m", ROWS), ("o", OUTPUTS))
 
 
 @functools.lru_cache(256)
@@ -85,18 +86,18 @@ def product_last(kind: dt.DType, precision: str, back: bool, bias: bool = False,
              f"total = tl.zeros([BM, BN], {wide_type(kind)})", "for step in range(0, reached * steps):",
              *["    " + x for x in ["t = step // steps", "from_c = step % steps * BK",
                                     *split("t", ["jD", "jH", "jW"], [f"{'J' if back else 'K'}{d}" for d in DIMS]), *place,
-                                    f"inside = {_ROWS} & {within([f'a{d}' for d in DIMS], 'I')}",
+                                    f"inside = {ROWS} & {within([f'a{d}' for d in DIMS], 'I')}",
                                     "at = (first + (aD * IH + aH) * IW + aW) * C + (from_c + under)[None, :]",
                                     "left = tl.load(x + at, inside, 0.0)", f"tap = {tap}",
-                                    f"right = tl.load(w + ({of}), {_OUTPUTS}, 0.0)",
+                                    f"right = tl.load(w + ({of}), {OUTPUTS}, 0.0)",
                                     f"total = tl.dot(left, right, total{stated_dot(kind, precision)})"]]]
     if bias:
-        lines.append(f"total = total + tl.load(bias + o, {_OUTPUTS}, 0.0).to({wide_type(kind)})")
+        lines.append(f"total = total + tl.load(bias + o, {OUTPUTS}, 0.0).to({wide_type(kind)})")
     row = "m"
     if back:
         row = "row"
         lines.append("row = ((n * QD + RD + uD * SD) * QH + RH + uH * SH) * QW + RW + uW * SW")
-    end = ended(kind, f"{row} * O + o", f"{_ROWS} & {_OUTPUTS}", fused, along, replace(_SITE_LAST, row=(row, _ROWS)))
+    end = ended(kind, f"{row} * O + o", f"{ROWS} & {OUTPUTS}", fused, along, replace(SITE_LAST, row=(row, ROWS)))
     own = shared_parameters(kind, ("x", "w", *(("bias",) if bias else ())), "out", kind)
     own += [Parameter(n, SIZE) for n in COUNTS] if back else []
     name = named(f"conv_rows{'_back' if back else ''}{'_turned' if turned else ''}{'_bias' if bias else ''}", kind, precision,

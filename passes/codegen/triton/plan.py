@@ -8,6 +8,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import zip_longest
+from math import prod
 from typing import Any
 
 from ....ir import dtype as dt
@@ -27,7 +28,7 @@ from ...lower import Lowered, lower
 from ...one_sweep import one_sweep
 from ...read_less import read_less
 from ...strided import row_major
-from . import conv_last, placement
+from . import conv_last, conv_packed, placement
 from .matmul import is_cut
 from .together import names_at_end, together
 
@@ -228,7 +229,10 @@ def _has_prologue(node, position) -> bool:
     if node.op is conv:
         x, w, _ = node.inputs
         groups = node.params["groups"]
-        turns = w.dtype.itemsize == 2 and conv_last.suits(w.shape, groups)       # (its kernels take images from memory)
+        pixels = hint(node.output.shape[0]) * prod(map(hint, node.output.shape[2:]))
+        # (These kernels take images from memory.)
+        turns = w.dtype.itemsize == 2 and (conv_last.suits(w.shape, groups)
+                                           or conv_packed.pays(w.shape, groups, pixels, node.params["padding"]))
         fits = position == 0 and x.ndim <= MOST_DIMS[conv] and not (w.shape[1] == 1 and groups > 1) and not turns
     else:
         fits = node.op is matmul and not _is_cut(node)
