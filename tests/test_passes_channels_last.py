@@ -148,27 +148,33 @@ def fresh(dtype, **how):
         {"dtype": ingot.float32, "bias": True}, {"dtype": ingot.bfloat16, "order": ingot.channels_last})],
 ], ids=str)
 def test_training_is_as_on_the_host(how, monkeypatch):
+    """As near to exact training as the host's in the same precision, or, of TF32, in one that has as many bits: float16."""
     dtype, train, order = how["dtype"], how.get("train", True), how.get("order")
     more = {k: v for k, v in how.items() if k in ("bias", "momentum", "stride")}
     monkeypatch.setattr(text, "WIDE", 64)
     monkeypatch.setattr(conv_last, "DEPTH", 16)
     monkeypatch.setattr(ingot.backends.cudnn, "allow_tf32", dtype is ingot.float32)
 
-    def given():
+    def given(dtype=dtype):
         net, x = fresh(dtype, **more)
         return net, x if order is None else x.contiguous(memory_format=order)
 
-    exact = trained(fresh(ingot.float32, **more)[0], fresh(ingot.float32)[1], "cpu", train)
-    want = trained(*given(), "cpu", train)
+    exact = trained(*fresh(ingot.float32, **more), "cpu", train)
+    want = trained(*given(ingot.float16 if dtype is ingot.float32 else dtype), "cpu", train)
     with mock_cuda.installed() as cuda:
         monkeypatch.setattr(contexts.context(0), "processors", 8)
         got = trained(*given(), "cuda", train)
         names = {one["name"].partition("_epilogue")[0] for one in cuda.launches}
     kind = {ingot.bfloat16: "bf16", ingot.float16: "f16", ingot.float32: "f32_tf32"}[dtype]
-    assert {f"conv_rows_back_{kind}", f"conv_rows_weight_grad_{kind}"} <= names
+    back = "conv_rows_back_turned" if dtype is ingot.float32 else "conv_rows_back"
+    assert {f"{back}_{kind}", f"conv_rows_weight_grad_{kind}"} <= names
+    if dtype is ingot.float32:      # units at the edge of relu fall on either side, others than in float16: all results at once
+        exact, want, got = ([np.concatenate([a.reshape(-1) / np.abs(e).max() for a, e in zip(some, exact)])]
+                            for some in (exact, want, got))
+    size = np.linalg.norm if dtype is ingot.float32 else np.max
     for e, one, other in zip(exact, want, got):
-        slack = 2 * np.abs(one - e).max() + (0.02 if dtype is ingot.bfloat16 else 0.004) * np.abs(e).max()
-        assert np.abs(other - e).max() <= slack
+        slack = 2 * size(np.abs(one - e)) + (0.02 if dtype is ingot.bfloat16 else 0.004) * size(np.abs(e))
+        assert size(np.abs(other - e)) <= slack
 
 
 @pytest.mark.parametrize("order", [ingot.contiguous_format, ingot.channels_last], ids=str)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.ops.windows import padded_sizes
+from ...ir.symbolic import power_of_two
 from ...passes.codegen.triton import conv as gathers
 from ...passes.codegen.triton import conv_packed as text
 from . import context as contexts
@@ -28,7 +29,8 @@ def packed(x, padding, channels):
     sizes |= _spatial("P", [low for low, _ in padding], 0)
     grid = -(-(out.size // channels) // text.BLOCK), 1, 1
     as_bits = [a.look(a.shape, a.strides, 0, text.BITS[a.itemsize].np) for a in (x, out)]
-    launch(x.device, text.pack(x.itemsize), as_bits, sizes, ((("BLOCK", text.BLOCK), ("PACK", channels)), 4, grid))
+    constants = ("BLOCK", text.BLOCK), ("PACK", channels), ("WIDE", power_of_two(channels))
+    launch(x.device, text.pack(x.itemsize), as_bits, sizes, (constants, 4, grid))
     return out
 
 

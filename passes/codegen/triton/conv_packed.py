@@ -35,17 +35,17 @@ def pack_of(channels: int) -> int:
 
 @functools.lru_cache(32)
 def pack(itemsize: int) -> Source:
-    """out[n, i, c] = x[n, c, i - P], zeros where there is no such pixel or channel."""
+    """out[n, i, c] = x[n, c, i - P] for PACK channels c, zeros where there is no such pixel or channel."""
     kind = BITS[itemsize]
     parameters = [Parameter("x", POINTER, kind), Parameter("out", POINTER, kind), *[Parameter(n, SIZE) for n in "NC"],
                   *[Parameter(f"{s}{d}", SIZE) for s in "IQP" for d in DIMS]]
-    lines = ["m = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(INDEX)[:, None]", "c = tl.arange(0, PACK)[None, :]",
+    lines = ["m = (tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)).to(INDEX)[:, None]", "c = tl.arange(0, WIDE)[None, :]",
              *split("m", ["n", "qD", "qH", "qW"], ["N", "QD", "QH", "QW"]), *[f"a{d} = q{d} - P{d}" for d in DIMS],
              f"inside = (m < N * (QD * QH * QW)) & {' & '.join(f'(a{d} >= 0) & (a{d} < I{d})' for d in DIMS)}",
              "at = (n * C * ID + aD) * IH * IW + aH * IW + aW + c * (ID * IH * IW)",
              "value = tl.load(x + at, inside & (c < C), 0)",
-             "tl.store(out + (m * PACK + c), value, m < N * (QD * QH * QW))"]
-    return made(f"pack_{8 * itemsize}", parameters, ("INDEX", "BLOCK", "PACK"), lines)
+             "tl.store(out + (m * PACK + c), value, (m < N * (QD * QH * QW)) & (c < PACK))"]
+    return made(f"pack_{8 * itemsize}", parameters, ("INDEX", "BLOCK", "PACK", "WIDE"), lines)
 
 
 _ROWS, _OUTPUTS = conv_last.ROWS, conv_last.OUTPUTS

@@ -19,6 +19,7 @@ from ....ir.ops.conv_last import conv_last_input_grad
 from ....ir.ops.linalg import matmul
 from ....ir.ops.scaled import matmul8
 from ....ir.substitute import choice
+from ....ir.symbolic import hint
 from ...fuse import fuse, own_results, size_of, waits_for
 from ...fuse_epilogue import Epilogue, Road, fuse_epilogues
 from ...fuse_prologue import fuse_prologues
