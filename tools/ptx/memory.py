@@ -32,6 +32,7 @@ class _Touched:
         return (who > 0) & (who != me) & ~((self.program(who) == self.program(me)) & (when < phase))
 
     def reads(self, at, me, phase, what):
+        """Warps `me` read bytes `at`: what others wrote must lie behind a barrier. Who read is kept for those who write."""
         at = at.reshape(-1)
         bad = self._apart(self.wrote[at], self.wrote_in[at], me, phase)
         if bad.any():
@@ -51,15 +52,17 @@ class _Touched:
             self.read[at[~same]] = _SEVERAL
 
     def writes(self, at, me, phase, what):
+        """Warps `me` write bytes `at`: what others read or wrote must lie behind a barrier."""
         at = at.reshape(-1)
-        who, when = self.read[at], self.read_in[at]
-        bad = self._apart(who, when, me, phase) | (who == _SEVERAL) \
-            | (who < _SEVERAL) & ((-2 - who != self.program(me)) | (when >= phase))
-        bad |= self._apart(self.wrote[at], self.wrote_in[at], me, phase)
-        self.wrote[at], self.wrote_in[at] = me, phase
+        reader, when, writer = self.read[at], self.read_in[at], self.wrote[at]
+        by_several = (reader == _SEVERAL) | (reader < _SEVERAL) & ((-2 - reader != self.program(me)) | (when >= phase))
+        bad = by_several | self._apart(reader, when, me, phase) | self._apart(writer, self.wrote_in[at], me, phase)
         if bad.any():
             k = np.flatnonzero(bad)[0]
-            raise Fault(f"{what}: warp {me[k]} writes byte {at[k]}, which warp {self.wrote[at[k]]} writes or {who[k]} reads")
+            read = "several warps read" if by_several[k] else f"warp {reader[k]} reads"
+            others = f"warp {writer[k]} writes" if writer[k] else read
+            raise Fault(f"{what}: warp {me[k]} writes byte {at[k]}, which {others}")
+        self.wrote[at], self.wrote_in[at] = me, phase
 
 
 class _Memory:
