@@ -436,7 +436,7 @@ def test_convolutions_whose_channels_lie_last(case, dtype, monkeypatch):
     g = rng.standard_normal(y.shape).astype(kind)
     want = [last(y), last(cv.conv_input_grad(g, filters, size=x[2:], groups=1, **window)),
             last(cv.conv_weight_grad(image, g, size=w[2:], groups=1, **window))]
-    with mock_cuda.installed() as cuda:
+    with mock_cuda.installed(arch=90) as cuda:
         ingot.ones(1, device="cuda")        # (the device's operators are there from the first use on)
         monkeypatch.setattr(contexts.context(0), "processors", 64)
         image, filters, bias, g = (eager.transfer.to_device(a, 0) for a in (last(image), last(filters), bias, last(g)))
