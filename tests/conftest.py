@@ -36,6 +36,13 @@ def pytest_configure(config):
     config.pluginmanager.register(RootIsAFolder(), "root-is-a-folder")
 
 
+def pytest_collection_modifyitems(items):
+    if mock_cuda.compiles:
+        for item in items:
+            if item.get_closest_marker("source_alone"):
+                item.add_marker(pytest.mark.skip(reason="not with --ptx"))
+
+
 def pytest_collection_finish():
     """The tests are a million objects and no garbage: a collection need not look through them, which takes half a second."""
     gc.collect()

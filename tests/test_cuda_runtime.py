@@ -15,6 +15,8 @@ from ingot.passes.codegen.triton.nest import NUMBER, POINTER, SIZE, Parameter, S
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import context, driver, launch, streams
 
+pytestmark = pytest.mark.source_alone
+
 without_driver = pytest.mark.skipif(ingot.cuda.is_available(), reason="this machine has a CUDA device")
 
 
