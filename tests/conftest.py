@@ -4,13 +4,13 @@ import gc
 
 import pytest
 
+import mock_cuda_chip
 import this_checkout
 
 this_checkout.make_importable()
 this_checkout.share_bytecode()
 this_checkout.let_numpy_use_one_thread()
 
-import mock_cuda  # noqa: E402  (found only now)
 from ingot.runtime.backends import cudnn  # noqa: E402  (found only now)
 from ingot.runtime.cpu import pool  # noqa: E402
 
@@ -32,12 +32,12 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
-    mock_cuda.compiles = config.getoption("--ptx")
+    mock_cuda_chip.compiled_for = config.getoption("--ptx")
     config.pluginmanager.register(RootIsAFolder(), "root-is-a-folder")
 
 
 def pytest_collection_modifyitems(items):
-    if mock_cuda.compiles:
+    if mock_cuda_chip.compiled_for:
         for item in items:
             if item.get_closest_marker("source_alone"):
                 item.add_marker(pytest.mark.skip(reason="not with --ptx"))

@@ -14,6 +14,7 @@ import json
 from dataclasses import replace
 
 import ingot
+import mock_cuda_chip
 import mock_cuda_triton
 from ingot import jit
 from ingot.runtime.cuda import (
@@ -40,7 +41,6 @@ from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda.allocator import Allocator
 from mock_cuda_driver import MockDriver, Violation
 
-compiles = 0            # the chip (80, 90) that kernels are compiled for, and their PTX is run; 0: their source is run
 _built: dict = {}       # what was compiled, by variant
 
 REAL_CACHE, REAL_LOAD = compiler.cache, compiler._load
@@ -48,7 +48,7 @@ REAL_CACHE, REAL_LOAD = compiler.cache, compiler._load
 
 def build(variant) -> compiler.Binary:
     """What stands for machine code."""
-    return _with_ptx(variant) if compiles else _stand_in(variant)
+    return _with_ptx(variant) if mock_cuda_chip.compiled_for else _stand_in(variant)
 
 
 def _with_ptx(variant) -> compiler.Binary:
@@ -103,7 +103,7 @@ def forget():
 @contextlib.contextmanager
 def installed(devices=1, memory=1 << 30, seed=0, arch=0):
     """The runtime on a mock driver."""
-    mock = MockDriver(devices, memory, seed, arch or compiles or 90)
+    mock = MockDriver(devices, memory, seed, arch or mock_cuda_chip.compiled_for or 90)
     forget()
     before, made = driver.replace(mock), compiler.build
     load, compiler._load = compiler._load, lambda variant: None

@@ -154,6 +154,15 @@ def test_import_is_light():
     assert out.stdout.strip() == "[]"
 
 
+def test_tests_begin_with_numpy_and_pytest_alone():
+    """What every test needs; some machines have no more, and run those of the house."""
+    missing = (HEAVY | {"ml_dtypes"}) - {"torch", "jax"}
+    code = f"import sys; sys.modules |= dict.fromkeys({sorted(missing)}); import conftest"
+    out = subprocess.run([sys.executable, "-c", code], cwd=ROOT / "tests", capture_output=True, text=True)
+    assert not out.returncode, out.stderr
+
+
+
 def test_public_paths_exist():
     for public, real in ingot.paths.PUBLIC.items():
         file = ROOT.joinpath(*real.split("."))

@@ -10,6 +10,7 @@ import pytest
 
 import ingot
 import mock_cuda
+import mock_cuda_chip
 from ingot.nn import functional as F
 from ingot.tools import ptx
 
@@ -202,7 +203,7 @@ def test_counts():
 def compiled(request, monkeypatch, tmp_path):
     if importlib.util.find_spec("triton") is None:
         pytest.skip("Triton is not installed")
-    monkeypatch.setattr(mock_cuda, "compiles", request.param)
+    monkeypatch.setattr(mock_cuda_chip, "compiled_for", request.param)
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     with mock_cuda.installed() as cuda:
         yield cuda
