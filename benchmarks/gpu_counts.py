@@ -1,6 +1,6 @@
-"""What the kernels of a training step ask of a GPU's multiprocessors, without one: some programs of each run as PTX, and their
-instructions, sectors of memory, waits for shared memory and tensor operations are counted.
-`python -m benchmarks.gpu_counts name ...`
+"""What kernels ask of a GPU's multiprocessors, without one: some programs of each run as PTX, and their instructions, sectors
+of memory, waits for shared memory and tensor operations are counted, for the kernels of training steps or of single calls.
+`python -m benchmarks.gpu_counts name ...`; without a name it lists what there is.
 
 `gpu_ledger` says how long memory and arithmetic of a step take at least; this says where something else takes longer.
 """
@@ -9,10 +9,12 @@ import argparse
 import ctypes
 from dataclasses import dataclass
 
+import ingot
+from ingot import nn
+from ingot.backends import cudnn
+from ingot.nn import functional as F
 from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import launch
-from ingot.runtime.cuda.ledger import H100 as CHIP
-from ingot.runtime.cuda.ledger import Ledger
+from ingot.runtime.cuda import launch, ledger
 from ingot.tools import ptx
 
 from .gpu_ledger import noted
@@ -20,24 +22,25 @@ from .gpu_steps import every
 from .harness import Plan
 
 PROGRAMS = 8            # of a kernel that run
+CARD = ledger.H100
+RATES = {"bf16": "bfloat16", "f16": "float16", "tf32": "tf32", "f64": "float64"}      # what the card's rates call factors
 
 
 @dataclass(frozen=True)
 class Chip:
     """What multiprocessors do in a second: instructions of warps, those of them that special units compute, bytes that come
-    from the second-level cache, rows of shared memory, operations of tensor cores."""
+    from the second-level cache, rows of shared memory."""
 
     issued: float
     special: float
     cache: float
     shared: float
-    tensor: float
 
 
-H100 = Chip(issued=132 * 4 * 1.7e9, special=132 * 4 * 1.7e9 / 8, cache=7.5e12, shared=132 * 1.7e9, tensor=800e12)
+H100 = Chip(issued=132 * 4 * 1.7e9, special=132 * 4 * 1.7e9 / 8, cache=7.5e12, shared=132 * 1.7e9)
 
 
-class Launches(Ledger):
+class Launches(ledger.Ledger):
     """A ledger whose kernels are called by numbers, of what was launched with which numbers: `kept[name]` is (variant, grid,
     block of parameters)."""
 
@@ -60,10 +63,10 @@ class Launches(Ledger):
 
 def times(counts: ptx.Counts, chip: Chip = H100) -> dict:
     """Seconds that each part of the chip is busy."""
+    tensor = sum([n / CARD.rates.get(RATES.get(kind, ""), CARD.rates["bfloat16"]) for kind, n in counts.flops.items()])
     special = counts.instructions.get("special", 0)
     return {"issue": counts.issued / chip.issued, "special": special / chip.special,
-            "cache": counts.sectors * ptx.SECTOR / chip.cache, "shared": counts.waves / chip.shared,
-            "tensor": counts.flops / chip.tensor}
+            "cache": counts.sectors * ptx.SECTOR / chip.cache, "shared": counts.waves / chip.shared, "tensor": tensor}
 
 
 def counted(variant, grid, parameters) -> ptx.Counts:
@@ -72,10 +75,24 @@ def counted(variant, grid, parameters) -> ptx.Counts:
     return ptx.counted(made.asm["ptx"], grid, 32 * made.metadata.num_warps, made.metadata.shared, parameters, PROGRAMS)
 
 
+def described(counts, names) -> str:
+    """Us of each part of the chip, the share of touched sectors that is needed, kernels with their grids, and the instruction
+    that wastes most of sectors or cycles."""
+    busy = [sum(t) for t in zip(*[times(c).values() for c in counts])]
+    share = sum(c.needed for c in counts) / max(1, sum(c.sectors for c in counts))
+    wasted = max([(n, i.name) for c in counts for i, n in c.wasted.items()], default=(0, ""))
+    rest = sum(c.sectors + c.waves for c in counts)
+    worst = f"; {wasted[1]}" if wasted[0] > rest / 10 else ""
+    kernels = ", ".join(f"{name.split()[0]}[{'x'.join(map(str, grid))}]" for name, grid in names[:3])
+    return f"{' '.join(f'{1e6 * t:7.1f}' for t in busy)} | {share:4.2f}  {kernels}{worst}"
+
+
+UNITS = f"us of: {', '.join(times(ptx.Counts()))}; sectors needed of those touched; what wastes most"
+
+
 def table(rows, found, most) -> str:
     """The kinds of steps whose kernels take longest beyond their floor first."""
-    units = ", ".join(times(ptx.Counts()))
-    lines = [f"us beyond the floor, times, floor of one, us of: {units}; sectors needed of those touched"]
+    lines = [f"us beyond the floor, times, floor of one, {UNITS}"]
     alike: dict = {}
     for r in rows:
         alike.setdefault(r, []).append(r)
@@ -83,34 +100,81 @@ def table(rows, found, most) -> str:
     for r, same in alike.items():
         counts = [found[name] for name, _ in r.kernels if name in found]
         if counts:
-            busy = [sum(t) for t in zip(*[times(c).values() for c in counts])]
-            shown.append((len(same) * (max(busy) - r.floor(CHIP)), len(same), busy, counts, r))
-    for beyond, often, busy, counts, r in sorted(shown, key=lambda x: -x[0])[:most]:
-        share = sum(c.needed for c in counts) / max(1, sum(c.sectors for c in counts))
-        parts = " ".join(f"{1e6 * t:7.1f}" for t in busy)
-        kernels = ", ".join(f"{name.split()[0]}[{'x'.join(map(str, grid))}]" for name, grid in r.kernels[:3])
-        lines.append(f"{1e6 * beyond:8.1f} {often:4} x {1e6 * r.floor(CHIP):7.1f} |{parts} | {share:4.2f}  "
-                     f"{r.kind} {r.shapes}: {kernels}")
+            busy = max([sum(t) for t in zip(*[times(c).values() for c in counts])])
+            shown.append((len(same) * (busy - r.floor(CARD)), len(same), counts, r))
+    for beyond, often, counts, r in sorted(shown, key=lambda x: -x[0])[:most]:
+        told = described(counts, r.kernels)
+        lines.append(f"{1e6 * beyond:8.1f} {often:4} x {1e6 * r.floor(CARD):7.1f} |{told}  {r.kind} {r.shapes}")
     return "\n".join(lines)
 
 
+def calls() -> dict:
+    """Single calls, by name; those that take gradients do so of a sum."""
+    def zeros(*shape, dtype=ingot.float32):
+        return ingot.zeros(*shape, dtype=dtype, device="cuda")
+
+    def attention(dtype):
+        q = zeros(4, 16, 1024, 64, dtype=dtype).requires_grad_()
+        return lambda: ingot.autograd.grad(F.scaled_dot_product_attention(q, q, q, is_causal=True).sum(), q)
+
+    def gradients(f, *shapes, dtype=ingot.float32):
+        given = [zeros(*s, dtype=dtype).requires_grad_() for s in shapes]
+        return lambda: ingot.autograd.grad(f(*given).sum(), given)
+
+    x, w, v = zeros(8192, 1024), zeros(1536, 384), zeros(1024)
+    lstm, steps = nn.LSTM(256, 256).to("cuda"), zeros(8, 32, 256)
+    images = (64, 128, 28, 28), (128, 128, 3, 3)
+    return {
+        "product x @ w.T, float32": lambda: zeros(4096, 384) @ w.T,
+        "product 256x784 x 784x512, float32": lambda: zeros(256, 784) @ zeros(512, 784).T,
+        "product with a vector, float32": lambda: x @ v,
+        "products of pairs of vectors, float32": lambda: ingot.einsum("bi,bi->b", x, x),
+        "attention, float32": attention(ingot.float32), "attention, bfloat16": attention(ingot.bfloat16),
+        "LSTM, float32": lambda: lstm(steps),
+        "convolution 3x3, TF32": gradients(lambda x, w: F.conv2d(x, w, padding=1), *images),
+        "convolution 7x7 of 3 channels, bfloat16": gradients(
+            lambda x, w: F.conv2d(x, w, padding=3, stride=2), (64, 3, 224, 224), (64, 3, 7, 7), dtype=ingot.bfloat16),
+        "max pool, bfloat16": gradients(lambda x: F.max_pool2d(x, 3, 2, 1), (64, 64, 112, 112), dtype=ingot.bfloat16),
+        "running sums": lambda: zeros(16384, 4096).cumsum(-1), "running sums of one row": lambda: zeros(1 << 20).cumsum(0),
+        "GELU": lambda: F.gelu(zeros(16384, 4096)), "softmax": lambda: zeros(16384, 4096).softmax(-1),
+        "channels last": lambda: zeros(64, 64, 56, 56).permute(0, 2, 3, 1).contiguous()}
+
+
+def count_call(name, call, kept, most) -> str:
+    """A line for each kernel of a call, those that take longest first."""
+    cudnn.allow_tf32 = "TF32" in name
+    kept.clear()
+    call()
+    found = [(counted(*launched), kernel, launched[1]) for kernel, launched in kept.items()]
+    found.sort(key=lambda x: -max(times(x[0]).values()))
+    lines = ["      " + described([counts], [(kernel, grid)]) for counts, kernel, grid in found[:most]]
+    return "\n".join([f"\n{name}: {UNITS}", *lines])
+
+
 def main(argv=None) -> int:
-    """Prints a table for each step whose name begins as one of those given."""
+    """Prints a table for each step, and for each call, whose name begins as one of those given."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_counts", description=__doc__)
-    parser.add_argument("names", nargs="+", help="how names of steps begin")
+    parser.add_argument("names", nargs="*", help="how names of steps or calls begin")
     parser.add_argument("--rows", type=int, default=40, help="how many kinds of launches to show")
     parser.add_argument("--arch", type=int, default=90, help="the chip: 80 or 90")
     args = parser.parse_args(argv)
-    with Launches(args.arch) as ledger:
-        for step in [s for s in every(Plan()) if any(s.name.startswith(n) for n in args.names)]:
-            ledger.kept.clear()
-            noted(step, ledger)
-            used = list(dict.fromkeys([name for r in ledger.rows for name, _ in r.kernels if name in ledger.kept]))
+    with Launches(args.arch) as launches:
+        steps, single = {s.name: s for s in every(Plan())}, calls()
+        wanted = [n for n in [*steps, *single] if any(n.startswith(start) for start in args.names)]
+        if not wanted:
+            parser.error("name steps or calls by how they begin: " + "; ".join([*steps, *single]))
+        for name in wanted:
+            if name in single:
+                print(count_call(name, single[name], launches.kept, args.rows), flush=True)
+                continue
+            launches.kept.clear()
+            noted(steps[name], launches)
+            used = list(dict.fromkeys([k for r in launches.rows for k, _ in r.kernels if k in launches.kept]))
             found = {}
-            for number, name in enumerate(used):
+            for number, kernel in enumerate(used):
                 print(f"\r{number} of {len(used)}", end="", flush=True)
-                found[name] = counted(*ledger.kept[name])
-            print(f"\r{step.name}\n{table(ledger.rows, found, args.rows)}", flush=True)
+                found[kernel] = counted(*launches.kept[kernel])
+            print(f"\r{name}\n{table(launches.rows, found, args.rows)}", flush=True)
     return 0
 
 

@@ -11,6 +11,7 @@ import pytest
 import ingot
 import mock_cuda
 import mock_cuda_chip
+from ingot.benchmarks import gpu_counts
 from ingot.nn import functional as F
 from ingot.tools import ptx
 
@@ -245,3 +246,21 @@ def test_the_smaller_zero_is_the_negative_one(compiled):
     for dtype in (ingot.float32, ingot.float64):
         y = x.to(dtype).cuda()
         assert (1.0 / y.amin(-1)).cpu().tolist() == [-np.inf] * 3 and (1.0 / y.amax(-1)).cpu().tolist() == [np.inf] * 3
+
+
+def test_the_benchmark_of_what_kernels_ask_for(capsys, monkeypatch, tmp_path):
+    """A matrix that is read once, whole sectors of it, and next to nothing of shared memory; names that nothing has."""
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("Triton is not installed")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    mock_cuda.forget()
+    try:
+        assert gpu_counts.main(["product with a vector"]) == 0
+        line = next(x for x in capsys.readouterr().out.splitlines() if "vectors_f32[8192x1x1]" in x)
+        issue, _, cache, shared, tensor = map(float, line.partition("|")[0].split())
+        assert 1 < issue < 10 and 8 < cache < 12 and shared < 1 and tensor == 0 and "| 1.00 " in line
+        with pytest.raises(SystemExit):
+            gpu_counts.main(["nothing of this name"])
+    finally:
+        mock_cuda.forget()
+    assert "LSTM + Adam; " in capsys.readouterr().err

@@ -12,7 +12,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...passes.codegen.triton import conv as gathers
 from ...passes.codegen.triton import conv_last as text
-from ...passes.codegen.triton.matmul import HOPPER
+from ...passes.codegen.triton.configs import HOPPER
 from . import context as contexts
 from . import precision, tuning
 from .arrays import empty

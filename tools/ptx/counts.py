@@ -28,7 +28,7 @@ class Counts:
     sectors         of 32 bytes that warps touched in device memory
     needed          and how many would hold what they asked for
     waves           cycles that shared memory was busy
-    flops           of tensor cores
+    flops           of tensor cores, by what they multiply: bf16, f16, tf32, f64 ...
     wasted          instruction -> sectors, or cycles of shared memory, beyond what its bytes need
     """
 
@@ -37,7 +37,7 @@ class Counts:
     sectors: float = 0.0
     needed: float = 0.0
     waves: float = 0.0
-    flops: float = 0.0
+    flops: dict = field(default_factory=dict)
     wasted: dict = field(default_factory=dict)
 
     @property
@@ -108,7 +108,8 @@ def counted(text, grid, threads, shared, parameters, programs=8) -> Counts:
         kind = next((k for k, names in _KINDS.items() if i.name.startswith(names)), "other")
         found.instructions[kind] = found.instructions.get(kind, 0) + times * scale
         if kind == "tensor":
-            found.flops += times * scale * _flops(i)
+            factor = i.parts[-2]
+            found.flops[factor] = found.flops.get(factor, 0) + times * scale * _flops(i)
     found.sectors, found.needed = (scale * sum([pair[k] for pair in watch.sectors.values()]) for k in (0, 1))
     found.waves = scale * sum([took for took, _ in watch.waves.values()])
     found.wasted = {i: scale * (took - least) for i, (took, least) in (watch.sectors | watch.waves).items() if took > least}

@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from ....ir import dtype as dt
 from . import attention_drops as drops
-from .configs import power_of_two
+from .configs import HOPPER, power_of_two
 from .dots import stated_dot
 from .nest import POINTER, SIZE, Parameter, Source
 from .positions import made
@@ -369,9 +369,6 @@ def key_grad(kind: Kind) -> Source:
 def takes_strides(kind: Kind, name: str, e: int, v: int, arch: int) -> bool:
     """Whether the kernels of gradients have registers for an operand with strides: where blocks have edges, few are left."""
     return kind.full or name not in ("q", "g") or arch < HOPPER or max(e, v) > 64
-
-
-HOPPER = 90
 
 
 def depths(dtype, precision: str, e: int, v: int, scores: int) -> tuple:

@@ -14,6 +14,7 @@ from . import elementwise, sweeps
 from . import many as many_arrays
 from .nest import Source, memory
 
+HOPPER = 90           # the first chip whose groups of four warps multiply from shared memory
 TILE = 1024           # elements of a tile of simple work
 LONG = 400            # lines of a text of which registers hold few elements a lane: lgamma, digamma
 WHOLE = 8192          # longest row that is held at once

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ....ir import dtype as dt
 from ....ir.substitute import choice
 from . import epilogue, matmul_hopper, prologue
-from .configs import power_of_two
+from .configs import HOPPER, power_of_two
 from .dots import kinds_of, stated_dot
 from .nest import POINTER, SIZE, Parameter, Source, memory
 from .spelling import TYPE
@@ -121,7 +121,6 @@ EXACT = (Tiles(128, 128, 16, 8, 2), Tiles(128, 64, 16, 4, 2), Tiles(64, 128, 16,
 SMALL = Tiles(32, 32, 32, 4, 2)
 EXACT_COSTS = {128 * 128: 1.3, 128 * 64: 1.5, 64 * 64: 1.9, 32 * 32: 3.4}      # cycles for one of arithmetic, by size of a tile
 WAVE = 132          # programs from which all multiprocessors of a large chip have work
-HOPPER = 90
 HOPPER_SHARED = 200 << 10     # bytes that a block may share: more than this from sm_90 on
 
 
