@@ -12,6 +12,7 @@ from ingot.nn import functional as F
 from ingot.passes.codegen.triton import conv_last as last_text
 from ingot.runtime.cuda import context as contexts
 from ingot.runtime.cuda import conv_last, eager
+from test_triton_families import eager_and_traced
 
 CONVOLUTIONS = {3: F.conv1d, 4: F.conv2d, 5: F.conv3d}
 WINDOWS = {"plain": ((9, 7), (3, 3), {}), "around": ((9, 7), (3, 3), {"padding": 1}),
@@ -54,18 +55,11 @@ def test_eager_and_traced_calls_are_as_on_the_host(window, channels, dtype, bias
     def work(x, w, *b):
         return F.relu(f(x, w / 4, *b, **params) * 2)
 
-    def results(device):
-        given = [ingot.tensor(a).to(getattr(ingot, dtype)).to(device).requires_grad_() for a in arrays]
-        out = work(*given)
-        out.backward(out.detach())
-        traced = jit.trace(work)
-        again = [traced(*[t.detach() for t in given]) for _ in range(2)]
-        return [t.detach().float().cpu().numpy() for t in (out, *[g.grad for g in given], *again)]
-
-    want = results("cpu")
+    kind = getattr(ingot, dtype)
+    want = eager_and_traced(work, arrays, kind, "cpu")
     with mock_cuda.installed() as cuda:
         monkeypatch.setattr(contexts.context(0), "processors", 64)
-        got = results("cuda")
+        got = eager_and_traced(work, arrays, kind, "cuda")
         names = {one["name"] for one in cuda.launches}
     assert any(n.startswith("conv_packed_weight_grad") for n in names)
     assert any(n.startswith("conv_packed") and "epilogue" in n for n in names)

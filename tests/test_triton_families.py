@@ -462,6 +462,16 @@ LAST = {"plain": ((2, 64, 9, 7), (64, 64, 3, 3), {"padding": 1}),
         "spaces": ((1, 64, 4, 5, 3), (64, 64, 2, 3, 2), {})}
 
 
+def eager_and_traced(work, arrays, dtype, device) -> list:
+    """What a function makes of arrays, its gradients, and what it makes when it is traced and when it runs from the trace."""
+    given = [ingot.tensor(a).to(dtype).to(device).requires_grad_() for a in arrays]
+    out = work(*given)
+    out.backward(out.detach())
+    traced = jit.trace(work)
+    again = [traced(*[t.detach() for t in given]) for _ in range(2)]
+    return [t.detach().float().cpu().numpy() for t in (out, *[g.grad for g in given], *again)]
+
+
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("case", ["plain", "strided", "far apart", "lines", "spaces"])
 def test_convolutions_over_many_channels_turn_images(case, bias, monkeypatch):
@@ -477,18 +487,10 @@ def test_convolutions_over_many_channels_turn_images(case, bias, monkeypatch):
     def work(x, w, *b):
         return F.relu(f(x, w, *b, **params) * 2)
 
-    def results(device):
-        given = [ingot.tensor(a).to(ingot.bfloat16).to(device).requires_grad_() for a in arrays]
-        out = work(*given)
-        out.backward(out.detach())
-        traced = jit.trace(work)
-        again = [traced(*[t.detach() for t in given]) for _ in range(2)]
-        return [t.detach().float().cpu().numpy() for t in (out, *[g.grad for g in given], *again)]
-
-    want = results("cpu")
+    want = eager_and_traced(work, arrays, ingot.bfloat16, "cpu")
     with mock_cuda.installed() as cuda:
         monkeypatch.setattr(contexts.context(0), "processors", 64)
-        got = results("cuda")
+        got = eager_and_traced(work, arrays, ingot.bfloat16, "cuda")
         names = {one["name"] for one in cuda.launches}
     assert {"conv_last_weight_grad_bf16", "conv_last_bias_bf16" if bias else "conv_last_bf16"} <= names
     assert any(n.startswith("conv_last") and "epilogue" in n for n in names)
