@@ -1,7 +1,8 @@
 """What a training step asks a GPU to do, launch by launch, without one: the bytes and operations of each kernel, and the least
 time that they take on an H100. `python -m benchmarks.gpu_ledger [name ...]`
 
---json writes the sums where `python -m benchmarks gpu` reads them, to print them beside what it measures.
+--json writes the sums where `python -m benchmarks gpu` reads them, to print them beside what it measures. --compile compiles
+what is launched, into the cache: a machine with that chip, the same Triton and that cache compiles nothing.
 """
 
 import argparse
@@ -38,10 +39,11 @@ def main(argv=None) -> int:
     parser.add_argument("--rows", type=int, default=25, help="how many kinds of launches to show")
     parser.add_argument("--arch", type=int, default=90, help="the chip: 80 or 90")
     parser.add_argument("--json", action="store_true", help=f"write the sums to {FLOORS.name}")
+    parser.add_argument("--compile", action="store_true", help="compile kernels, into the cache")
     args = parser.parse_args(argv)
     wanted = [s for s in every(Plan()) if not args.names or any(s.name.startswith(n) for n in args.names)]
     found = floors()
-    with Ledger(args.arch) as ledger:
+    with Ledger(args.arch, args.compile) as ledger:
         for step in wanted:
             noted(step, ledger)
             found[step.name] = ledger.facts()

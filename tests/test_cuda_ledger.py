@@ -5,6 +5,10 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit
+from ingot.benchmarks import gpu_steps, gpu_times
+from ingot.benchmarks.gpu_ledger import noted
+from ingot.benchmarks.harness import Plan
+from ingot.ir import config
 from ingot.nn import functional as F
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda.ledger import H100, Ledger
@@ -116,3 +120,19 @@ def test_copies_beside_a_kernel_count_with_it(ledger):
 def test_a_step_of_copies_is_what_these_move(ledger):
     row, = rows_of(ledger, lambda x: x.roll(1, 0), (256, 256))
     assert row.kind == "roll" and row.read == row.written == 4 * 256 * 256
+
+
+def test_times_of_a_step_name_the_launches_of_the_ledger(monkeypatch):
+    """On the mock driver whatever a queue does takes a millisecond, uploads between launches, too."""
+    monkeypatch.setattr(gpu_times, "AHEAD", 1 << 10)
+    monkeypatch.setenv("INGOT_CUDA_GRAPHS", "0")
+    config.process_settings.cache_clear()
+    step = next(gpu_steps.small(Plan(tiny=True)))
+    with mock_cuda.installed(), gpu_times.Times() as times:
+        found = gpu_times.timed(step, times)
+    with Ledger() as ledger:
+        noted(step, ledger)
+    config.process_settings.cache_clear()
+    assert [row for row, _ in found] == ledger.rows
+    assert all(len(each) == len(row.kernels) and all(0.5e-3 < t < 4e-3 for t in each) for row, each in found)
+    assert gpu_times.table(found, 3).count("\n") > 5

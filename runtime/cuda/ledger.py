@@ -96,30 +96,22 @@ class _Running:
     parts: int = 0
 
 
-class Ledger(Planner):
-    """A driver that notes what it is asked. Compiling is left out, unless `compiled`."""
+class Notes:
+    """What a driver is asked, noted by steps; who gives it the driver's calls says `_noted` for each."""
 
-    def __init__(self, arch: int = 90, compiled: bool = False):
-        super().__init__(arch)
+    def __init__(self):
         self.rows: list[Row] = []
         self.uploads: list[int] = []        # bytes of each copy from the host
-        self.compiled = compiled
         self._running: _Running | None = None
-        self._named: dict = {}
-        self._top = 1 << 40
 
     def __enter__(self):
         program.OBSERVERS.append(self._observe)
         loops.LISTENERS.append(self._heard)
-        if not self.compiled:
-            compiler.stand_in(_stand_in)
-        return super().__enter__()
+        return self
 
     def __exit__(self, *exc):
         program.OBSERVERS.remove(self._observe)
         loops.LISTENERS.remove(self._heard)
-        compiler.stand_in(None)
-        super().__exit__(*exc)
 
     def _observe(self, step, run):
         """Runs a step, and notes it if it launches anything itself."""
@@ -127,12 +119,16 @@ class Ledger(Planner):
         try:
             run()
             if self._running.kernels:
-                row = _row(self._running)
-                self.rows.append(row)
+                row = self._finished(self._running)
                 if outside is not None and outside.step.node.op in _FILTERS:
                     outside.parts = outside.parts or row.read
         finally:
             self._running = outside
+
+    def _finished(self, running) -> Row:
+        """Notes a step that has launched all it does."""
+        self.rows.append(_row(running))
+        return self.rows[-1]
 
     def _heard(self, prepared):
         """A kernel of loops runs. Steps that are nothing else are counted by their values, others have it copy operands."""
@@ -146,6 +142,72 @@ class Ledger(Planner):
         """Forgets what was noted."""
         self.rows.clear()
         self.uploads.clear()
+
+    def _moved(self, name, read, written):
+        """A copy or a fill beside kernels."""
+        if self._running is not None:
+            self._running.loops += 1
+            self._running.read += read
+            self._running.written += written
+        return self._noted(name, (1, 1, 1), read, written)
+
+    def _noted(self, name, grid, read, written):
+        """A launch; what runs outside of steps is a step of its own."""
+        if self._running is None:
+            self.rows.append(Row(name, ((name, grid),), read, written))
+        else:
+            self._running.kernels.append((name, grid))
+        return 0
+
+    # Reports.
+
+    def floor(self, chip: Chip = H100) -> float:
+        """The least seconds of all steps."""
+        return sum(r.floor(chip) for r in self.rows)
+
+    def facts(self, chip: Chip = H100) -> dict:
+        """The sums, as plain numbers."""
+        moved, flops = sum(r.read + r.written for r in self.rows), sum(r.flops for r in self.rows)
+        return {"floor": self.floor(chip), "bytes": moved, "flops": flops,
+                "launches": sum(len(r.kernels) for r in self.rows), "uploaded": sum(self.uploads)}
+
+    def table(self, chip: Chip = H100, most: int = 40) -> str:
+        """Sums by kind of step, then the steps that take longest, alike ones together."""
+        facts = self.facts(chip)
+        lines = [f"{1e3 * facts['floor']:.3f} ms at least: {facts['bytes'] / 1e9:.2f} GB, {facts['flops'] / 1e12:.3f} TFLOP, "
+                 f"{facts['launches']} launches, {facts['uploaded']} bytes uploaded", ""]
+        for kind, rows in _grouped(self.rows, lambda r: r.kind, chip):
+            lines.append(f"{1e3 * _seconds(rows, chip):9.3f} ms  {len(rows):4} x {kind}: "
+                         f"{sum(r.read + r.written for r in rows) / 1e9:.3f} GB, {sum(r.flops for r in rows) / 1e12:.3f} TFLOP")
+        lines += ["", "us in all, times, MB read and written, GFLOP of one"]
+        for row, rows in _grouped(self.rows, lambda r: r, chip)[:most]:
+            kernels = ", ".join(f"{name}[{'x'.join(map(str, grid))}]" for name, grid in row.kernels[:4])
+            more = f" and {len(row.kernels) - 4} more" if len(row.kernels) > 4 else ""
+            lines.append(f"{1e6 * _seconds(rows, chip):9.1f} {len(rows):4} x {row.read / 1e6:9.2f} + {row.written / 1e6:9.2f} "
+                         f"{row.flops / 1e9:8.1f}  {row.kind} {row.shapes}: {kernels}{more}")
+        return "\n".join(lines)
+
+
+class Ledger(Notes, Planner):
+    """A driver that notes what it is asked. Compiling is left out, unless `compiled`."""
+
+    def __init__(self, arch: int = 90, compiled: bool = False):
+        Planner.__init__(self, arch)
+        Notes.__init__(self)
+        self.compiled = compiled
+        self._named: dict = {}
+        self._top = 1 << 40
+
+    def __enter__(self):
+        Notes.__enter__(self)
+        if not self.compiled:
+            compiler.stand_in(_stand_in)
+        return Planner.__enter__(self)
+
+    def __exit__(self, *exc):
+        Notes.__exit__(self, *exc)
+        compiler.stand_in(None)
+        Planner.__exit__(self, *exc)
 
     # What the driver is asked.
 
@@ -192,48 +254,6 @@ class Ledger(Planner):
         if function not in self._named:
             self._named[function] = next(b for b in compiler.made().values() if b.code == self.modules[function])
         return self._noted(self._named[function].name, tuple(launch.grid_of(config)), 0, 0)
-
-    def _moved(self, name, read, written):
-        if self._running is not None:
-            self._running.loops += 1
-            self._running.read += read
-            self._running.written += written
-        return self._noted(name, (1, 1, 1), read, written)
-
-    def _noted(self, name, grid, read, written):
-        if self._running is None:
-            self.rows.append(Row(name, ((name, grid),), read, written))
-        else:
-            self._running.kernels.append((name, grid))
-        return 0
-
-    # Reports.
-
-    def floor(self, chip: Chip = H100) -> float:
-        """The least seconds of all steps."""
-        return sum(r.floor(chip) for r in self.rows)
-
-    def facts(self, chip: Chip = H100) -> dict:
-        """The sums, as plain numbers."""
-        moved, flops = sum(r.read + r.written for r in self.rows), sum(r.flops for r in self.rows)
-        return {"floor": self.floor(chip), "bytes": moved, "flops": flops,
-                "launches": sum(len(r.kernels) for r in self.rows), "uploaded": sum(self.uploads)}
-
-    def table(self, chip: Chip = H100, most: int = 40) -> str:
-        """Sums by kind of step, then the steps that take longest, alike ones together."""
-        facts = self.facts(chip)
-        lines = [f"{1e3 * facts['floor']:.3f} ms at least: {facts['bytes'] / 1e9:.2f} GB, {facts['flops'] / 1e12:.3f} TFLOP, "
-                 f"{facts['launches']} launches, {facts['uploaded']} bytes uploaded", ""]
-        for kind, rows in _grouped(self.rows, lambda r: r.kind, chip):
-            lines.append(f"{1e3 * _seconds(rows, chip):9.3f} ms  {len(rows):4} x {kind}: "
-                         f"{sum(r.read + r.written for r in rows) / 1e9:.3f} GB, {sum(r.flops for r in rows) / 1e12:.3f} TFLOP")
-        lines += ["", "us in all, times, MB read and written, GFLOP of one"]
-        for row, rows in _grouped(self.rows, lambda r: r, chip)[:most]:
-            kernels = ", ".join(f"{name}[{'x'.join(map(str, grid))}]" for name, grid in row.kernels[:4])
-            more = f" and {len(row.kernels) - 4} more" if len(row.kernels) > 4 else ""
-            lines.append(f"{1e6 * _seconds(rows, chip):9.1f} {len(rows):4} x {row.read / 1e6:9.2f} + {row.written / 1e6:9.2f} "
-                         f"{row.flops / 1e9:8.1f}  {row.kind} {row.shapes}: {kernels}{more}")
-        return "\n".join(lines)
 
 
 def _grouped(rows, key, chip) -> list:

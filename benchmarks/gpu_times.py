@@ -1,0 +1,173 @@
+"""How long each launch of a training step takes on this machine's GPU, beside the least time that its bytes and operations take
+on an H100: what the sums of `python -m benchmarks gpu` consist of. `python -m benchmarks.gpu_times [name ...]`
+
+Launches run one by one, behind work that keeps the device busy until the host is ahead, with an event between each two (about a
+microsecond, which is part of the figures). `gpu_ledger` says the same without a GPU, without the times.
+"""
+
+import argparse
+import os
+import statistics
+
+import ingot
+from ingot import jit
+from ingot.runtime.cuda import driver as library
+from ingot.runtime.cuda import launch, ledger, streams
+
+from .device import fitting, set_precision
+from .gpu_ledger import LIBRARY
+from .gpu_steps import HOW, Step, every
+from .harness import Plan
+
+WARM, ROUNDS = 4, 5
+AHEAD, COPIES = 1 << 30, 16             # bytes that are copied while the host gets ahead, and how often
+
+
+class Times(ledger.Notes):
+    """The launches of this machine's driver, as they are noted, with events between. To be entered before anything is on a
+    device.
+
+    marks   an event for each launch, at its end, the first of all at their beginning
+    owners  for each row, which of the launches are its own
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.marks: list[streams.Event] = []
+        self.owners: list[list[int]] = []
+        self._own: list[list[int]] = [[]]
+        self._idle: list[streams.Event] = []
+        self._names: dict = {}
+
+    def __enter__(self):
+        raw = library.get().raw
+        self._before = dict(raw)
+        for name in ("cuLaunchKernelEx", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async", "cuMemsetD32Async"):
+            raw[name] = self._noting(raw[name], getattr(self, f"_{name}"))
+        return super().__enter__()
+
+    def __exit__(self, *exc):
+        library.get().raw.update(self._before)
+        super().__exit__(*exc)
+
+    @staticmethod
+    def _noting(function, note):
+        def call(*args):
+            code = function(*args)
+            note(*args)
+            return code
+
+        return call
+
+    def _cuMemcpyDtoDAsync_v2(self, to, source, size, stream):
+        self._moved("copy", size, size)
+
+    def _cuMemsetD8Async(self, to, value, count, stream):
+        self._moved("fill", 0, count)
+
+    def _cuMemsetD32Async(self, to, value, count, stream):
+        self._moved("fill", 0, 4 * count)
+
+    def _cuLaunchKernelEx(self, config, function, parameters, extra):
+        if function not in self._names:
+            self._names |= {f.handle: f.binary.name for f in launch._functions.values()}
+        self._noted(self._names[function], launch.grid_of(config), 0, 0)
+
+    def _observe(self, step, run):
+        self._own.append([])
+        super()._observe(step, run)
+        self._own.pop()
+
+    def _noted(self, name, grid, read, written):
+        if self._running is None:
+            self.owners.append([len(self.marks)])
+        else:
+            self._own[-1].append(len(self.marks))
+        self.mark()
+        return super()._noted(name, grid, read, written)
+
+    def _finished(self, running):
+        self.owners.append(self._own[-1])
+        return super()._finished(running)
+
+    def mark(self):
+        """An event, here."""
+        event = self._idle.pop() if self._idle else streams.Event(True)
+        event.record()
+        self.marks.append(event)
+
+    def clear(self):
+        """Forgets what was noted."""
+        super().clear()
+        self._idle += self.marks
+        self.marks, self.owners = [], []
+
+    def seconds(self) -> list[float]:
+        """What each launch took, in the order of rows."""
+        ingot.cuda.synchronize()
+        each = [0.0, *[1e-3 * a.elapsed_time(b) for a, b in zip(self.marks, self.marks[1:])]]
+        return [each[i] for own in self.owners for i in own]
+
+
+def timed(step: Step, times: Times) -> list:
+    """(row, seconds of each of its launches in the median) of one run of a step, which is traced, without a graph."""
+    how = {"low": False, "precision": "highest"} | HOW[step.kind]
+    set_precision(LIBRARY, how["precision"])
+    run = jit.trace(fitting(ingot, step.build(ingot).to("cuda"), how["low"]))
+    given = [ingot.tensor(a).to("cuda") for a in step.arrays()]
+    for _ in range(WARM):
+        run(*given)
+    busy, found = ingot.empty(AHEAD, dtype=ingot.uint8, device="cuda"), []
+    for _ in range(ROUNDS):
+        ingot.cuda.synchronize()
+        for _ in range(COPIES):
+            busy[AHEAD // 2:].copy_(busy[:AHEAD // 2])
+        times.clear()
+        times.mark()
+        run(*given)
+        found.append(times.seconds())
+    each = map(statistics.median, zip(*found))
+    return [(row, [next(each) for _ in own]) for row, own in zip(times.rows, times.owners)]
+
+
+def table(found, most: int) -> str:
+    """Sums by kind of row, then the rows that lie farthest above their floor, alike ones together."""
+    chip = ledger.H100
+    kinds: dict = {}
+    alike: dict = {}
+    for row, launches in found:
+        kinds.setdefault(row.kind, []).append((row, sum(launches)))
+        alike.setdefault(row, []).append(launches)
+    lines = [f"{1e3 * sum([sum(t) for _, t in found]):.3f} ms, {1e3 * sum([r.floor(chip) for r, _ in found]):.3f} at least", ""]
+    for kind, rows in sorted(kinds.items(), key=lambda item: -sum([s for _, s in item[1]])):
+        lines.append(f"{1e3 * sum([s for _, s in rows]):9.3f} ms, {1e3 * sum([r.floor(chip) for r, _ in rows]):7.3f} at least, "
+                     f"{len(rows):4} x {kind}")
+    means = [(row, len(times), [sum(t) / len(times) for t in zip(*times)]) for row, times in alike.items()]
+    lines += ["", "us above the floor, times, us of one, its floor, GB/s, TFLOP/s; us of its kernels"]
+    for row, often, each in sorted(means, key=lambda x: -x[1] * (sum(x[2]) - x[0].floor(chip)))[:most]:
+        one, least = sum(each), row.floor(chip)
+        kernels = ", ".join([f"{name}[{'x'.join(map(str, grid))}] {1e6 * s:.1f}" for (name, grid), s in zip(row.kernels, each)])
+        lines.append(f"{1e6 * often * (one - least):8.1f} {often:4} x {1e6 * one:8.1f} {1e6 * least:8.1f} "
+                     f"{(row.read + row.written) / one / 1e9:7.0f} {row.flops / one / 1e12:6.1f}  {row.kind} {row.shapes}: "
+                     f"{kernels}")
+    return "\n".join(lines)
+
+
+def main(argv=None) -> int:
+    """Prints a table for each step whose name begins as one of those given, or for all."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu_times", description=__doc__)
+    parser.add_argument("names", nargs="*", help="how names of steps begin (default: all)")
+    parser.add_argument("--rows", type=int, default=40, help="how many kinds of launches to show")
+    args = parser.parse_args(argv)
+    if not ingot.cuda.is_available():
+        parser.error(ingot.cuda.why_not_available())
+    os.environ["INGOT_CUDA_GRAPHS"] = "0"
+    with Times() as times:
+        for step in every(Plan()):
+            if not args.names or any(step.name.startswith(n) for n in args.names):
+                print(f"\n{step.name}\n{table(timed(step, times), args.rows)}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
