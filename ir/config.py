@@ -42,6 +42,8 @@ class Settings:
     num_threads: int = switch(0, "Threads of CPU kernels (0: what the affinity mask and the cgroup quota allow)")
     cuda_graphs: bool = switch(True, "0 launches the kernels of traced functions one by one instead of as CUDA graphs")
     cuda_tune: bool = switch(False, "1 tries configurations of GPU kernels on the device, and keeps the quickest on disk")
+    cuda_compilers: int = switch(-1, "Threads that compile GPU kernels beside the program, whose launches wait for them (-1: "
+                                     "one for each processor, 16 at most; 0: kernels are compiled where they are launched)")
     cpu_level: str = switch("", "Plans and compiles for exactly this CPU level, if the machine has it: 'x86-64', "
                                 "'x86-64-v3' or 'x86-64-v4'")
 

@@ -308,6 +308,13 @@ def address_of(a) -> int:
     return a.pointer if a.__class__ is DeviceArray else a.ctypes.data
 
 
+def shown_address(a) -> int:
+    """The same, for whoever may do with this memory what is not seen here."""
+    if a.__class__ is DeviceArray:
+        a.backend.before_export(a, None)
+    return address_of(a)
+
+
 def place_of(a):
     """(kind, index) of the device that an array is on; None for the host."""
     return (a.kind, a.memory.device) if a.__class__ is DeviceArray else None

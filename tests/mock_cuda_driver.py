@@ -5,6 +5,7 @@ kernels run as `mock_cuda_kernels` says. `mock_cuda.installed()` puts it in plac
 import bisect
 import ctypes
 import gc
+import itertools
 import json
 import random
 
@@ -12,7 +13,7 @@ import numpy as np
 
 import mock_cuda_kernels
 import mock_cuda_tiles
-from ingot.runtime.cuda import launch
+from ingot.runtime.cuda import late, launch
 from mock_cuda_rules import (
     BAD_HANDLE,
     CAPTURE_INVALIDATED,
@@ -62,10 +63,10 @@ class MockDriver:
         self.modules: dict[int, dict] = {}
         self.graphs: dict[int, list] = {}
         self.homes: dict[int, int] = {}            # the device of a module or a graph
-        self.next, self.clock = 0x1000, 0.0
-        self.calls: dict[str, int] = {}
-        self.launches: list[dict] = []
-        self.sent = 0                              # bytes that were copied to devices
+        self.numbers, self.clock = itertools.count(0x1000, 0x10), 0.0
+        self.asked: dict[str, int] = {}
+        self.launched: list[dict] = []
+        self.uploaded = 0
         self.failing: dict[str, int] = {}          # calls that are to fail, with the code that they give
 
     def __getattribute__(self, name):
@@ -74,7 +75,7 @@ class MockDriver:
             return found
 
         def call(*args):
-            self.calls[name] = self.calls.get(name, 0) + 1
+            self.asked[name] = self.asked.get(name, 0) + 1
             if name in self.failing:
                 return self.failing[name]
             if name in IN_A_CONTEXT and self.thread.device is None:
@@ -85,9 +86,26 @@ class MockDriver:
 
         return call
 
+    # What a test looks at: what was asked, when all that waits for kernels has been.
+
+    @property
+    def calls(self) -> dict[str, int]:
+        late.run_all()
+        return self.asked
+
+    @property
+    def launches(self) -> list[dict]:
+        late.run_all()
+        return self.launched
+
+    @property
+    def sent(self) -> int:
+        """Bytes that were copied to devices."""
+        late.run_all()
+        return self.uploaded
+
     def handle(self):
-        self.next += 0x10
-        return self.next
+        return next(self.numbers)
 
     def breaks_a_capture(self) -> bool:
         """Whether this thread captures and may not ask for what waits or has to do with all streams; the capture is lost."""
@@ -266,7 +284,7 @@ class MockDriver:
         if self.stream(stream).captured is not None and not self.is_pinned(src, size):
             return CAPTURE_UNSUPPORTED
         data = data if self.is_pinned(src, size) else data.copy()
-        self.sent += size
+        self.uploaded += size
 
         def work():
             self.seen(dst, size, "copy to the device")[...] = data
@@ -555,7 +573,7 @@ class MockDriver:
         grid = tuple(config.grid)
         if not all(1 <= n <= most for n, most in zip(grid, MOST_PROGRAMS)):
             return INVALID
-        self.launches.append({"name": kernel["name"], "grid": grid, "block": tuple(config.block), "shared": config.shared,
+        self.launched.append({"name": kernel["name"], "grid": grid, "block": tuple(config.block), "shared": config.shared,
                               "stream": config.stream or 0, "values": values})
         for n, unit in kernel["units"].items():
             if values[int(n)] % unit:

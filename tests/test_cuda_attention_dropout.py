@@ -133,9 +133,11 @@ def test_a_probability_that_changes_from_call_to_call():
 def test_probabilities_share_machine_code(cuda):
     q = drawn(1, 2, 9, 8).to("cuda")
     F.scaled_dot_product_attention(q, q, q, dropout_p=0.1)
+    ingot.cuda.synchronize()
     before = len(cuda.modules)
     for p in (0.5, 0.2, 0.9375):
         F.scaled_dot_product_attention(q, q, q, dropout_p=p)
+    ingot.cuda.synchronize()
     assert len(cuda.modules) == before
 
 

@@ -10,7 +10,7 @@ from ...ir.ops import shape as sh
 from ...ir.ops.assign import assign_view
 from ..creation import as_array_tensor
 from ..device import EVERYWHERE, Device
-from ..device_array import address_of
+from ..device_array import shown_address
 from ..placement import is_page_locked, moved, pinned
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
@@ -268,7 +268,7 @@ def _refuse_address(what):
 def data_ptr(self) -> int:
     """The address of the first element."""
     _refuse_address("the address of a tensor")
-    return address_of(self._a) if numel_of(self) else 0
+    return shown_address(self._a) if numel_of(self) else 0
 
 
 @api(function=False, names=("ndimension",))

@@ -4,7 +4,7 @@ large it is."""
 import numpy as np
 
 from ...ir.errors import DTypeError, IngotError
-from ..device_array import DeviceArray, address_of
+from ..device_array import DeviceArray, shown_address
 from ..tensor import Tensor, wrap
 from .convert import data_ptr
 from .register import FUNCTIONS, api
@@ -29,7 +29,7 @@ class UntypedStorage:
 
     def data_ptr(self) -> int:
         """The address of the first byte; 0 of none."""
-        return address_of(self._array) if self.nbytes() else 0
+        return shown_address(self._array) if self.nbytes() else 0
 
     def nbytes(self) -> int:
         """How many bytes it has."""
@@ -49,7 +49,7 @@ class UntypedStorage:
     @property
     def _cdata(self) -> int:
         """What tells storages apart."""
-        return address_of(self._array)
+        return shown_address(self._array)
 
     def is_shared(self) -> bool:
         """Whether other processes see it."""

@@ -26,6 +26,7 @@ from . import (
     fourier,
     gathers,
     integers,
+    late,
     lists,
     many,
     moves,
@@ -120,7 +121,9 @@ def foreign(index: int, pointer: int, shape, dtype, strides, owner) -> DeviceArr
 
 
 def before_export(a: DeviceArray, stream):
-    """Makes work that a consumer puts into its stream (DLPack's number: -1 wants no waiting) follow ours on an array."""
+    """Makes work that a consumer puts into its stream (DLPack's number: -1 wants no waiting) follow ours on an array. What of
+    ours waits for kernels to be compiled, no consumer sees."""
+    late.stop()
     here = streams.current(a.device)
     if stream in (None, -1) or _handle(stream) == here.handle:
         return
@@ -148,6 +151,7 @@ def _handle(stream):
 
 def import_stream(index: int) -> int:
     """The stream, as DLPack numbers it, that a producer's work is to be followed in."""
+    late.stop()
     return streams.current(index).handle or 1
 
 

@@ -2,6 +2,8 @@
 
 Triton is a compiler here and nothing else: it never launches, and torch is never asked for. This is the one file that
 imports it. A `Binary` is what a launch needs to know: the code, its entry, and how its parameters lie in memory.
+
+Threads may compile beside the program (`asked`): most of the work is Triton's own, which lets other threads run.
 """
 
 import functools
@@ -10,17 +12,21 @@ import importlib.metadata
 import importlib.util
 import json
 import linecache
+import os
 import pickle
 import re
 import struct
 import threading
+from concurrent.futures import Future
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from ...ir import config
 from ...ir import dtype as dt
 from ...ir.errors import DeviceError, IngotError
 from ...passes.codegen.triton.nest import NUMBER, NUMBERS_AS, POINTER, Source
 from ..cpu import cache
+from .beside import Threads
 
 FORMAT = 3
 LANES_GO_LAST = 3, 7    # the release of Triton from which lanes go along the last dim of tiles whose strides it does not know
@@ -107,7 +113,10 @@ class Binary:
         return cls(code=data[4 + length:], **(said | {"offsets": tuple(said["offsets"])}))
 
 
+_MOST_THREADS = 16
 _lock = threading.Lock()
+_coming: dict[Variant, Future] = {}    # what is being compiled
+_threads = Threads(lambda variant, future: _ended(variant, future, DeviceError("the program has ended")))     # that compile
 _stand_in: Any = None                  # what gives a binary in Triton's place where nothing is to run
 _made: dict[Variant, Binary] = {}
 _ready: dict[str, Binary] = {}         # by key: what files brought along
@@ -115,14 +124,75 @@ _ready: dict[str, Binary] = {}         # by key: what files brought along
 
 def compiled(variant: Variant) -> Binary:
     """The machine code of a variant: from memory, from disk, or made now."""
-    found = _made.get(variant)
-    if found is None:
-        with _lock:
-            found = _made.get(variant)
-            if found is None:
-                found = _made[variant] = _stand_in(variant) if _stand_in else _ready.get(variant.key()) or _load(variant) \
-                    or _make(variant)
-    return found
+    found = _made.get(variant) or _asked(variant, _now)
+    return found if isinstance(found, Binary) else found.result()
+
+
+def asked(variant: Variant) -> Binary | Future:
+    """The same, or what will be it: a thread compiles what is not there."""
+    return _made.get(variant) or _asked(variant, _later if _version() and compilers() else _now)
+
+
+def compilers() -> int:
+    """How many threads compile beside the program."""
+    wanted = config.current().cuda_compilers
+    return min(_MOST_THREADS, os.cpu_count() or 1) if wanted < 0 else wanted
+
+
+def _asked(variant, work):
+    with _lock:
+        found = _made.get(variant) or _coming.get(variant)
+        if found is not None:
+            return found
+        found = _coming[variant] = Future()
+    try:
+        there = _stand_in(variant) if _stand_in else _ready.get(variant.key()) or _load(variant)
+    except BaseException as error:
+        _ended(variant, found, error)
+        raise
+    if there is not None:
+        _ended(variant, found, there)
+    else:
+        work(variant, found)
+    return found if not found.done() else found.result()
+
+
+def _later(variant, future):
+    """Has a thread compile a variant."""
+    _threads.submit(compilers(), _now, variant, future)
+
+
+def _now(variant, future):
+    """Compiles a variant for whoever waits for it."""
+    try:
+        made = _make(variant)
+    except BaseException as error:
+        _ended(variant, future, error)
+    else:
+        _ended(variant, future, made)
+
+
+def _ended(variant, future, found):
+    """Tells what came of a variant; what could not be is tried again when it is asked for again."""
+    with _lock:
+        if isinstance(found, Binary):
+            _made[variant] = found
+        _coming.pop(variant, None)
+    if isinstance(found, Binary):
+        future.set_result(found)
+    else:
+        future.set_exception(found)
+
+
+def _in_child():
+    """In a forked process nobody compiles."""
+    global _lock
+    _lock = threading.Lock()
+    _coming.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)
 
 
 def stand_in(maker):

@@ -11,6 +11,8 @@ from functools import cached_property
 from typing import Any
 
 from ...ir.errors import DeviceError, OutOfMemoryError
+from . import late
+from .late import waiting
 from .noting import thread as noting
 
 OUT_OF_MEMORY, NOT_READY = 2, 600
@@ -41,6 +43,18 @@ FUNCTIONS: dict[str, tuple] = {
 }
 
 
+# What asks nothing of a stream, and is answered at any time; what may wait in line (`late.py`); all else waits for the line.
+ANYTIME = frozenset((
+    "cuInit", "cuDriverGetVersion", "cuGetErrorName", "cuGetErrorString", "cuDeviceGetCount", "cuDeviceGet", "cuDeviceGetName",
+    "cuDeviceTotalMem_v2", "cuDeviceGetAttribute", "cuDeviceCanAccessPeer", "cuDeviceGetUuid_v2", "cuDevicePrimaryCtxRetain",
+    "cuCtxSetCurrent", "cuCtxGetCurrent", "cuCtxGetStreamPriorityRange", "cuMemGetInfo_v2", "cuMemAlloc_v2", "cuMemHostAlloc",
+    "cuPointerGetAttribute", "cuStreamCreateWithPriority", "cuStreamIsCapturing", "cuEventCreate", "cuModuleLoadData",
+    "cuModuleGetFunction", "cuFuncSetAttribute", "cuFuncGetAttribute", "cuThreadExchangeStreamCaptureMode"))
+LATE = frozenset((
+    "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemcpyPeerAsync", "cuMemsetD8Async", "cuMemsetD32Async",
+    "cuStreamWaitEvent", "cuEventRecord", "cuEventDestroy_v2"))
+
+
 class CudaError(DeviceError):
     """A call of the CUDA driver that failed; `code` is the driver's number."""
 
@@ -66,9 +80,15 @@ class Driver:
                 raise CudaError(f"this CUDA driver has no {name}; a newer driver is needed")
             raise AttributeError(name)
 
+        may_come_late, in_order = name in LATE, name not in ANYTIME
+
         def checked(*args):
             if noting.notes is not None:
                 noting.notes.asked += 1
+            if waiting and in_order:
+                if may_come_late and late.instead(self, checked, args):
+                    return
+                late.run_all()
             code = function(*args)
             if code:
                 raise self.error(name, code)
@@ -120,6 +140,8 @@ class Driver:
         """Whether a stream (cuStreamQuery) or an event (cuEventQuery) has nothing left to do."""
         if noting.notes is not None:
             noting.notes.asked += 1
+        if waiting and not noting.runs:
+            return False                # what it waits for may not be in its stream yet
         code = self.raw[name](handle)
         if code not in (0, NOT_READY):
             raise self.error(name, code)
@@ -204,7 +226,8 @@ def _load():
 
 def replace(library) -> tuple:
     """Puts another library in the driver's place (None: none) and gives the state before, for `restore`."""
-    before = (_State.driver, _State.why, _State.asked)
+    late.run_all()
+    before = (_State.driver, _State.why, _State.asked, late.keep_order(getattr(library, "in_order", False)))
     _State.driver = None if library is None else Driver(library)
     _State.why, _State.asked = "no driver" if library is None else "", True
     return before
@@ -212,4 +235,5 @@ def replace(library) -> tuple:
 
 def restore(before: tuple):
     """Brings back what `replace` gave."""
-    _State.driver, _State.why, _State.asked = before
+    _State.driver, _State.why, _State.asked, in_order = before
+    late.keep_order(in_order)

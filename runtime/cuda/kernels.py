@@ -14,7 +14,7 @@ from ...passes.codegen.triton import configs
 from ...passes.codegen.triton.nest import POINTER, SIZE
 from . import compile as compiler
 from . import context as contexts
-from . import launch
+from . import late, launch
 from .noting import thread as noting
 from .pools import Memory
 
@@ -101,14 +101,17 @@ class Form:
         return compiler.Variant(self.source, constants, warps, arch, wide, aligned, stages, self.even(units))
 
     def function(self, device, mask, how, units):
-        """The same, loaded."""
+        """The same, loaded, or to be when it is compiled."""
         key = device, mask, how, units
         found = self.functions.get(key)
         if found is None:
+            may_wait = late.may()
             notes, noting.notes = noting.notes, None        # what is asked to load it is asked once
             try:
                 variant = self.variant(contexts.context(device).arch, mask, how, units)
-                found = self.functions[key] = launch.function(device, compiler.compiled(variant))
+                found = launch.coming(device, variant) if may_wait else launch.function(device, compiler.compiled(variant))
+                if found.__class__ is launch.Function:
+                    self.functions[key] = found
             finally:
                 noting.notes = notes
         return found
@@ -162,7 +165,9 @@ class PreparedLaunch:
     def _function(self, device, mask, args):
         if self.units is None:
             self.units = self.form.units(args)
-        found = self.functions[device, mask] = self.form.function(device, mask, self.how, self.units)
+        found = self.form.function(device, mask, self.how, self.units)
+        if found.__class__ is launch.Function:
+            self.functions[device, mask] = found
         return found
 
     def variant(self, device, operands):

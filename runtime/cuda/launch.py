@@ -5,14 +5,19 @@ import struct
 import threading
 from ctypes import addressof, byref, c_int, c_uint, c_void_p
 
+from ...ir.errors import DeviceError
+from . import compile as compiler
 from . import context as contexts
+from . import late
 from .compile import Binary
+from .late import waiting
 from .noting import thread as noting
 from .pools import Memory, beside_captures
 
 _FREE_SHARED = 49152                  # bytes of shared memory that every kernel may have without asking
 _MOST_SHARED_ATTRIBUTE = 8
 _CLUSTER, _CLUSTER_POLICY, _SPREAD = 4, 5, 1
+_BULK = "make_tensor_descriptor"
 
 
 class _Attribute(ctypes.Structure):
@@ -70,6 +75,10 @@ class Function:
 
     def __call__(self, grid, stream: int, *args):
         """Puts the kernel into a stream of its device; `args` are addresses and numbers, in order."""
+        if noting.notes is not None:
+            noting.notes.asked += 1
+        if waiting and late.instead(self.driver, self, (grid, stream, *args)):
+            return
         scratch = self._scratch(grid, stream) if self.binary.scratch else None
         with self._lock:
             self._pack.pack_into(self._block, 0, *args, 0 if scratch is None else scratch.pointer, 0)
@@ -78,8 +87,6 @@ class Function:
             g[0], g[1], g[2] = x * self.binary.clusters, y, z
             self._config.stream = stream
             code = self._launch(*self._addresses, None)
-        if noting.notes is not None:
-            noting.notes.asked += 1
         if code:
             raise self.driver.error(f"the launch of {self.binary.name}", code)
 
@@ -93,6 +100,42 @@ class Function:
         value = c_int()
         self.driver.cuFuncGetAttribute(byref(value), 4, self.handle)
         return value.value
+
+
+class Coming:
+    """A kernel that is being compiled; called as a `Function` is. Its launches wait in line for it (`late.py`)."""
+
+    def __init__(self, device: int, future):
+        self.device, self.future = device, future
+        self.loaded: Function | None = None
+
+    def __call__(self, grid, stream, *args):
+        if self.loaded is None and (self.future.done() or not late.may()):
+            notes, noting.notes = noting.notes, None        # what is asked to load it is asked once
+            try:
+                self.loaded = function(self.device, self.future.result())
+            finally:
+                noting.notes = notes
+        if self.loaded is not None:
+            self.loaded(grid, stream, *args)
+            return
+        if noting.notes is not None:
+            noting.notes.asked += 1
+        late.put(contexts.context(self.device).driver, self._launch, (grid, stream, args))
+
+    def _launch(self, grid, stream, args):
+        binary = self.future.result()
+        if binary.scratch:              # (what lies there now may be what something in line reads)
+            raise DeviceError(f"kernel {binary.name} asks for memory of its own, which is not known before it is compiled")
+        contexts.rebind()
+        function(self.device, binary)(grid, stream, *args)
+
+
+def coming(device: int, variant) -> Function | Coming:
+    """The loaded form of a variant if it was compiled, else one that comes later. Kernels that ask for memory of their own, for
+    bulk copies, are compiled now."""
+    binary = compiler.compiled(variant) if _BULK in variant.source.text else compiler.asked(variant)
+    return function(device, binary) if isinstance(binary, compiler.Binary) else Coming(device, binary)
 
 
 _functions: dict[tuple, Function] = {}

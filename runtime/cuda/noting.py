@@ -1,4 +1,5 @@
-"""Whether this thread notes what it asks of the driver (`recipes.py`): whoever asks for something tells the notes."""
+"""What is special about what this thread asks of the driver: that it is noted (`recipes.py`; whoever asks for something tells
+the notes), that it becomes part of a graph that is captured (`pools.py`), or that it comes late (`late.py`)."""
 
 import threading
 from typing import Any
@@ -6,6 +7,10 @@ from typing import Any
 
 class _Thread(threading.local):
     notes: Any = None
+    runs = False                # whether it runs what waited
+    pool = 0                    # the pool that new blocks come from: another one while a graph is captured
+    held: list | None = None    # what that graph keeps alive
+    draws: Any = None           # where it has the keys of its random numbers (`captured_draws.py`)
 
 
 thread = _Thread()

@@ -109,6 +109,8 @@ class _Arena:
 class Planner:
     """Stands for libcuda with one device of a chip; for a process of its own, since plans and code of it stay in memory."""
 
+    in_order = True         # what it is asked is noted where it is asked
+
     def __init__(self, arch: int):
         if arch not in CHIPS:
             raise DeviceError(f"there is no GPU sm_{arch} to plan for: one of {', '.join(f'sm_{n}' for n in CHIPS)}")

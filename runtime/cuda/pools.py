@@ -7,27 +7,18 @@ import weakref
 from collections import deque
 from contextlib import contextmanager
 from ctypes import byref, c_int, c_uint8, c_void_p
-from typing import Any
 
 import numpy as np
 
 from ...ir.symbolic import hint
 from . import context as contexts
-from . import streams
+from . import late, streams
 from .allocator import Allocator, Block
-from .noting import thread as noting
+from .noting import thread
 
 _allocators: dict[int, Allocator] = {}
 _PORTABLE, _RELAXED = 1, 2
 
-
-class _Thread(threading.local):
-    pool = 0                    # the pool that new blocks come from: another one while a graph is captured
-    held: list | None = None    # what that graph keeps alive
-    draws: Any = None           # where it has the keys of its random numbers (`captured_draws.py`)
-
-
-thread = _Thread()
 _counting = threading.Lock()        # held while captures are counted
 
 
@@ -40,11 +31,11 @@ class Memory:
         stream = streams.current(device).handle if stream is None else stream
         self.device, self.nbytes = device, hint(nbytes)
         self.allocator = allocator(device)
-        notes, noting.notes = noting.notes, None        # what an allocator asks of the driver is its own affair
+        notes, thread.notes = thread.notes, None        # what an allocator asks of the driver is its own affair
         try:
             self.block: Block = self.allocator.allocate(self.nbytes, stream, thread.pool)
         finally:
-            noting.notes = notes
+            thread.notes = notes
         self.pointer = self.block.pointer
         if notes is not None:
             notes.took(self, nbytes)
@@ -58,8 +49,8 @@ class Memory:
     def __del__(self):
         block = getattr(self, "block", None)
         if block is not None:
-            if noting.notes is not None:
-                noting.notes.dropped(self)
+            if thread.notes is not None:
+                thread.notes.dropped(self)
             self.allocator.release(block)
 
 
@@ -87,6 +78,7 @@ class ForeignMemory:
     def __init__(self, device: int, pointer: int, nbytes: int, owner):
         self.device, self.pointer, self.nbytes, self.owner = device, pointer, nbytes, owner
         self.context, self.streams = contexts.context(device), set()
+        late.stop()
 
     def used_on(self, stream: int):
         """Notes a stream that works on this memory."""
@@ -109,8 +101,8 @@ def keep(memory):
     be the host's. Whoever notes an operator's launches keeps it with them."""
     if thread.held is not None:
         thread.held.append(memory)
-    if noting.notes is not None:
-        noting.notes.kept(memory)
+    if thread.notes is not None:
+        thread.notes.kept(memory)
 
 
 def is_capturing() -> bool:

@@ -12,6 +12,7 @@ from ..device import Device
 from ..storage import user_line
 from . import context as contexts
 from . import driver as library
+from . import late
 
 _NON_BLOCKING = 1
 _BLOCKING_SYNC, _NO_TIMING = 1, 2
@@ -42,6 +43,7 @@ class Stream:
     @property
     def cuda_stream(self) -> int:
         """The driver's handle."""
+        late.stop()
         return self.handle
 
     @property
@@ -114,6 +116,7 @@ class ExternalStream(Stream):
 
     def __init__(self, stream_ptr: int, device=None):
         super().__init__(device, handle=int(stream_ptr))
+        late.stop()
 
 
 class Event:
@@ -166,6 +169,7 @@ class Event:
     @property
     def cuda_event(self) -> int:
         """The driver's handle."""
+        late.stop()
         return self.handle
 
     @property
@@ -178,9 +182,9 @@ class Event:
 
     def __del__(self):
         if getattr(self, "handle", 0) and self.context is not None:
-            raw = self.context.driver.raw["cuEventDestroy_v2"]
-            if raw is not None:
-                raw(self.handle)
+            driver = self.context.driver
+            if driver.raw["cuEventDestroy_v2"] is not None:
+                late.after(driver, driver.raw["cuEventDestroy_v2"], (self.handle,))
 
 
 class _Thread(threading.local):

@@ -4,6 +4,7 @@ from ...ir.symbolic import hint
 from ...passes.codegen.triton import configs
 from ...passes.codegen.triton.nest import POINTER, SIZE
 from . import compile as compiler
+from . import launch
 from .kernels import Form, PreparedLaunch, form_of
 from .noting import thread as noting
 
@@ -72,7 +73,8 @@ class Together:
 
     def _function(self, device, is_whole, known):
         function = self.form.function(device, 0 if is_whole else self.form.own, self.how, (*known, 0) * self.form.slots)
-        self.functions[device, is_whole, known] = function
+        if function.__class__ is launch.Function:
+            self.functions[device, is_whole, known] = function
         return function
 
     def variant(self, arch, is_whole, known) -> compiler.Variant:

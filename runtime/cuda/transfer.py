@@ -15,7 +15,7 @@ from ...ir.kernel_builder import KernelBuilder
 from ...ir.ops.complexes import complex_
 from ...ir.symbolic import hint
 from ..device_array import DeviceArray
-from . import checks, pools, streams
+from . import checks, late, pools, streams
 from .arrays import empty, used
 from .kernels import Prepared, as_number
 from .noting import thread as noting
@@ -54,6 +54,8 @@ def upload(made: DeviceArray, plain: np.ndarray, wait: bool = True):
     if pools.is_capturing() and (wait or piece is None):
         raise DeviceError("a graph that is captured copies from the host at every replay: from page-locked memory only "
                           "(pin_memory()), and without waiting (non_blocking=True); or make the tensor before the capture")
+    if piece is None:
+        late.run_all()          # (of ordinary memory the driver takes a copy: what it holds now is meant)
     stream.context.driver.cuMemcpyHtoDAsync_v2(used(made, stream.handle), plain.ctypes.data, plain.nbytes, stream.handle)
     if wait:
         streams.wait_for_copy(stream)
