@@ -1,4 +1,4 @@
-"""Threads that work beside the program, and end when there is nothing left to do or the program has ended: nobody waits for work
+"""Threads that work beside the program, and end when nothing is left to do or the program has ended: nobody waits for work
 whose result nobody will see."""
 
 import os
