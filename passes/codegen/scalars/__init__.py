@@ -42,7 +42,7 @@ EITHER = (
     exponential.hypot, exponential.rsqrt, trigonometric.sin, trigonometric.cos, trigonometric.atan, trigonometric.atan2,
     hyperbolic.tanh, hyperbolic.atanh, special.erf, special.erfinv, special.lgamma, special.digamma, special.trigamma,
     activations.sigmoid, activations.softplus, activations.log_sigmoid, activations.silu,
-    activations.mish, activations.gelu, activations.gelu_tanh, activations.relu,
+    activations.mish, activations.gelu, activations.gelu_slope, activations.gelu_tanh, activations.relu,
     integers.trunc_divide, integers.floor_divide, integers.fmod, integers.remainder,
     special.erfc, special.erfcx, bessel.i0, bessel.i0e, bessel.i1, bessel.i1e, bessel.bessel_j0, bessel.bessel_j1,
     bessel.bessel_y0, bessel.bessel_y1, bessel.modified_bessel_k0, bessel.modified_bessel_k1, bessel.scaled_modified_bessel_k0,
