@@ -137,6 +137,14 @@ def calls() -> dict:
         "max pool, bfloat16": gradients(lambda x: F.max_pool2d(x, 3, 2, 1), (64, 64, 112, 112), dtype=ingot.bfloat16),
         "running sums": lambda: zeros(16384, 4096).cumsum(-1), "running sums of one row": lambda: zeros(1 << 20).cumsum(0),
         "GELU": lambda: F.gelu(zeros(16384, 4096)), "softmax": lambda: zeros(16384, 4096).softmax(-1),
+        "GELU with its gradient, bfloat16": gradients(F.gelu, (16384, 4096), dtype=ingot.bfloat16),
+        "GELU with its gradient, float32": gradients(F.gelu, (16384, 4096)),
+        "SiLU with its gradient, bfloat16": gradients(F.silu, (16384, 4096), dtype=ingot.bfloat16),
+        "tanh": lambda: zeros(16384, 4096).tanh(), "sigmoid": lambda: zeros(16384, 4096).sigmoid(),
+        "log-softmax of 50257 classes, float32": lambda: zeros(2048, 50257).log_softmax(-1),
+        "log-softmax of 50257 classes, bfloat16": lambda: zeros(2048, 50257, dtype=ingot.bfloat16).log_softmax(-1),
+        "cross entropy of 50257 classes, bfloat16": gradients(
+            lambda x: F.cross_entropy(x, zeros(8192, dtype=ingot.int64)), (8192, 50257), dtype=ingot.bfloat16),
         "channels last": lambda: zeros(64, 64, 56, 56).permute(0, 2, 3, 1).contiguous()}
 
 

@@ -215,7 +215,8 @@ def drawn(*shape, dtype="float32"):
 
 
 PROGRAMS = {
-    "elementwise": (lambda x: (x * 2.0 - 1.0).tanh(), [drawn(7, 130)], 0.0),
+    "elementwise": (lambda x: (x * 2.0 - 1.0).sin(), [drawn(7, 130)], 0.0),
+    "special units": (lambda x: F.gelu(x * 2.0 - 1.0) + (x * 50.0).exp() + x.sigmoid(), [drawn(7, 130)], 3e-7),
     "in low precision": (lambda x: F.silu(x) + x, [drawn(7, 130, dtype="bfloat16")], 0.0),
     "rows": (lambda x: x.softmax(-1), [drawn(9, 70)], 1e-6),
     "columns": (lambda x: x.sum(0), [drawn(300, 40)], 1e-5),

@@ -61,6 +61,8 @@ BOUNDS = [
     ("sigmoid", (-np.inf, np.inf), 2.3, 5.2, _wide(lambda x: 1 / (1 + np.exp(-x))), None),
     ("silu", (-85, np.inf), 2.8, 5.8, _wide(lambda x: x / (1 + np.exp(-x))), None),
     ("softplus", (-np.inf, np.inf), 1.5, 4.3, _wide(lambda x: np.maximum(x, 0) + np.log1p(np.exp(-abs(x)))), None),
+    ("log_sigmoid", (-np.inf, np.inf), 1.5, 4.3, _wide(lambda x: np.minimum(x, 0) - np.log1p(np.exp(-abs(x)))), None),
+    ("mish", (-85, np.inf), 3.7, 6.5, _wide(lambda x: x * np.tanh(np.log1p(np.exp(np.minimum(x, 3000))))), None),
     ("gelu", (-1e30, np.inf), 1.5, 2.4, lambda x: x.astype(LONG) * _below(x), np.abs),
     ("gelu_slope", (-1e30, np.inf), 1.2, 1.5, _slope, np.ones_like),
     ("gelu_tanh", (-1e10, np.inf), 1.9, 2.2, _wide(_gelu_tanh), np.abs),

@@ -302,7 +302,8 @@ def shifted(x, dim):
 
 def _softmax_body(x, *, dim):
     e = ew.exp(shifted(x, dim))
-    return ew.div(e, _row_sum(e, dim))
+    total = rd.sum_(e, dim=(dim,), keepdim=True)
+    return ew.mul(e, expand(ew.div(1.0, total), shape=x.shape))
 
 
 def _softmax(x, *, dim):
