@@ -57,6 +57,7 @@ def _gelu_tanh(x):
 # the result
 BOUNDS = [
     ("exp", (-np.inf, np.inf), 1.0, 2.6, _wide(np.exp), None), ("exp2", (-np.inf, np.inf), 0.8, 2.1, _wide(np.exp2), None),
+    ("expm1", (-np.inf, np.inf), 1.5, 1.5, _wide(np.expm1), None),
     ("tanh", (-np.inf, np.inf), 1.5, 2.7, _wide(np.tanh), None),
     ("sigmoid", (-np.inf, np.inf), 2.3, 5.2, _wide(lambda x: 1 / (1 + np.exp(-x))), None),
     ("silu", (-85, np.inf), 2.8, 5.8, _wide(lambda x: x / (1 + np.exp(-x))), None),

@@ -114,6 +114,8 @@ def exp2(s, x):
 
 def expm1(s, x):
     """e**x - 1 without cancellation near 0."""
+    if s.by_units(x):
+        return units.expm1(s, x)
     clamped = _clamp(s, x, -50.0, 710.0)
     r, c, _, i = _reduce(s, clamped)
     em = r + (c + _exp_poly(s, r))

@@ -11,6 +11,7 @@ Largest error in units of the last place, by units that round correctly and by u
     exp      1.0  2.6    sigmoid  2.3  5.2    gelu (a)        1.5  2.4
     exp2     0.8  2.1    silu     2.8  5.8    gelu_slope (b)  1.2  1.5
     tanh     1.5  2.7    softplus 1.5  4.3    gelu_tanh (a)   1.9  2.2
+    expm1    1.5  1.5    mish     3.7  6.5    log_sigmoid     1.5  4.3
 
     (a) of max(|x|, |result|), (b) of max(1, |result|).
 
@@ -61,6 +62,18 @@ def exp_below(s, x):
     p = x * K.LOG2E
     power = s.power(p)
     return s.fma(power, s.fma(p, -K.LN2_32, x), power)
+
+
+def expm1(s, x):
+    """e**x - 1 by the polynomial, whose arithmetic is in float32 here: twice (2**(n-1) (e**r - 1) + 2**(n-1) - 1/2), so that
+    2**n may be infinity."""
+    low = s.select(x < -20.0, -20.0, x)
+    t = s.smaller(s.fma(low, K.LOG2E, _BIASED - 1.0), _BIASED + _HIGH)
+    minus_n = (_BIASED - 1.0) - t
+    r = s.fma(minus_n, K.LN2_REST_32, s.fma(minus_n, K.LN2_SHORT_32, low))
+    half = (t.bits() << 23).as_(x.dtype)
+    y = s.fma(half, s.fma(r * r, s.poly(r, C.EXP32), r), half - 0.5) * 2.0
+    return s.select(abs(x) < 1e-20, x, y)
 
 
 def sigmoid(s, x):
