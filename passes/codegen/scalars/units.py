@@ -15,7 +15,7 @@ Largest error in units of the last place, by units that round correctly and by u
 
     (a) of max(|x|, |result|), (b) of max(1, |result|).
 
-Numbers of 16 bits are computed by the same forms, which memory takes longer than.
+Numbers of 16 bits are computed by the same forms: memory takes longer for them than a chip for these instructions.
 """
 
 from . import coefficients as C
