@@ -3,7 +3,9 @@ compiles them beside the CPU. `pytest --ptx 90` runs all tests of the mock drive
 """
 
 import importlib.util
+import runpy
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -265,3 +267,21 @@ def test_the_benchmark_of_what_kernels_ask_for(capsys, monkeypatch, tmp_path):
     finally:
         mock_cuda.forget()
     assert "LSTM + Adam; " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_step_is_traced_whoever_runs_the_benchmark(capsys, monkeypatch, tmp_path):
+    """What `python -m` runs is a user's module."""
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("Triton is not installed")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(ptx, "counted", lambda *given: ptx.Counts(1, {"other": 1.0}))
+    monkeypatch.delitem(sys.modules, gpu_counts.__name__)
+    monkeypatch.setattr(sys, "argv", ["gpu_counts", "LSTM + Adam", "--rows", "300"])
+    mock_cuda.forget()
+    try:
+        with pytest.raises(SystemExit):
+            runpy.run_module("ingot.benchmarks.gpu_counts", run_name="__main__")
+    finally:
+        mock_cuda.forget()
+    assert capsys.readouterr().out.count(" x ") < 40

@@ -1,0 +1,29 @@
+"""What kernels of a step were launched with, on a driver that does nothing. A module of its own: what `python -m` runs counts
+as a user's, and calls of a user's driver amid a step keep it from being traced.
+"""
+
+import ctypes
+
+from ingot.runtime.cuda import compile as compiler
+from ingot.runtime.cuda import launch, ledger
+
+
+class Launches(ledger.Ledger):
+    """A ledger whose kernels are called by numbers, of what was launched with which numbers: `kept[name]` is (variant, grid,
+    block of parameters)."""
+
+    def __init__(self, arch):
+        super().__init__(arch)
+        self.kept: dict = {}
+        self._known: dict = {}
+
+    def cuLaunchKernelEx(self, config, function, parameters, extra):
+        """A launch."""
+        code = self.modules[function]
+        variant, binary = next((v, b) for v, b in compiler.made().items() if b.code == code)
+        block = ctypes.string_at(ctypes.c_void_p.from_address(parameters).value, binary.offsets[-1] + 8)
+        grid, pointers = launch.grid_of(config), [k[0] == "*" for k in variant.signature().values() if k != "constexpr"]
+        numbers = tuple([block[o:o + 8] for o, is_pointer in zip(binary.offsets, pointers) if not is_pointer])
+        name = self._known.setdefault((code, grid, numbers), f"{binary.name} {len(self._known)}")
+        self.kept.setdefault(name, (variant, grid, block))
+        return self._noted(name, grid, 0, 0)
