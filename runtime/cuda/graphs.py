@@ -70,6 +70,7 @@ class CUDAGraph:
             graph = c_void_p()
             self.driver.cuStreamEndCapture(self.stream.handle, byref(graph))
             self.captured = graph.value or 0
+            pools.give_foreign_back()
             self.draws.finish()
             self.words = checks.kept(self.memory.held)
             if not self.keeps:
@@ -94,7 +95,8 @@ class CUDAGraph:
             raise DeviceError("this graph holds nothing yet; capture it first")
         contexts.context(self.device)
         self._destroy("cuGraphExecDestroy", "executable")
-        self.executable = self.driver.handle("cuGraphInstantiateWithFlags", self.captured, 0)
+        ask = lambda: self.driver.handle("cuGraphInstantiateWithFlags", self.captured, 0)
+        self.executable = pools.with_room(self.device, ask)
         if not self.keeps:
             self._destroy("cuGraphDestroy", "captured")
 
