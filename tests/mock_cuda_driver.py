@@ -7,6 +7,7 @@ import ctypes
 import itertools
 import json
 import random
+import threading
 
 import numpy as np
 
@@ -51,6 +52,7 @@ class MockDriver(Queues):
         self.blocks: dict[int, tuple] = {}         # address -> (device, array)
         self.handed: list[tuple] = []              # (address, bytes) of what the allocator gave out last
         self.pinned: dict[int, np.ndarray] = {}
+        self.borrowed: dict[int, Stream] = {}      # by thread: what still reads or writes ordinary memory of the host
         self.defaults = [Stream(i) for i in range(devices)]
         self.streams, self.spare = {}, []
         self.ended: list[Stream] = []              # destroyed, with what is left in them
@@ -74,7 +76,7 @@ class MockDriver(Queues):
             self.asked[name] = self.asked.get(name, 0) + 1
             if name in self.failing or name in self.failing_once:
                 return self.failing.get(name) or self.failing_once.pop(name)
-            if self.thread.borrows is not None and name not in BESIDE_A_COPY:
+            if threading.get_ident() in self.borrowed and name not in BESIDE_A_COPY:
                 raise Violation(f"{name} while a copy that nobody waits for may still be at ordinary memory of the host")
             if name in IN_A_CONTEXT and self.thread.device is None:
                 return NO_CONTEXT
@@ -185,7 +187,7 @@ class MockDriver(Queues):
             for capture in captures:
                 capture.broken = True
             return CAPTURE_UNSUPPORTED
-        self.thread.borrows = None
+        self.borrowed.clear()
         self.drain()
         return OK
 
@@ -292,7 +294,7 @@ class MockDriver(Queues):
         if not self.is_pinned(src, size):
             if self.stream(stream).captured is not None:
                 return CAPTURE_UNSUPPORTED
-            self.thread.borrows, data = self.stream(stream), data.copy()
+            self.borrowed[threading.get_ident()], data = self.stream(stream), data.copy()
         self.uploaded += size
 
         def work():
@@ -308,7 +310,7 @@ class MockDriver(Queues):
             return self.put(stream, work)
         if self.stream(stream).captured is not None:
             return CAPTURE_UNSUPPORTED
-        self.thread.borrows = self.stream(stream)
+        self.borrowed[threading.get_ident()] = self.stream(stream)
         return self.put(stream, work)
 
     def cuMemcpyDtoDAsync_v2(self, dst, src, size, stream):

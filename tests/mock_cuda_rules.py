@@ -43,10 +43,9 @@ class Event:
 
 
 class Thread(threading.local):
-    """What the driver knows of a thread: the device whose context is current, its capture, and what may be asked meanwhile; the
-    stream that still reads or writes ordinary memory of the thread's, which nobody keeps there."""
+    """What the driver knows of a thread: the device whose context is current, its capture, and what may be asked meanwhile."""
 
-    device = capture = borrows = None
+    device = capture = None
     mode = 0
 
 

@@ -4,6 +4,7 @@ import gc
 import threading
 from typing import Any
 
+import mock_cuda_tiles
 from mock_cuda_rules import (
     BAD_HANDLE,
     CAPTURE_INVALIDATED,
@@ -39,6 +40,7 @@ class Queues:
     graphs: dict
     homes: dict
     thread: Any
+    borrowed: dict
     random: Any
     clock: float
 
@@ -96,8 +98,7 @@ class Queues:
         if queue.captured is not None:
             queue.captured.broken = True
             return CAPTURE_UNSUPPORTED
-        if self.thread.borrows is queue:
-            self.thread.borrows = None
+        self.borrowed = {thread: s for thread, s in self.borrowed.items() if s is not queue}
         while queue.queue:
             if not self.run_one(queue):
                 others = [s for s in self.queues() if s is not queue]
@@ -256,3 +257,6 @@ class Queues:
         with open(path, "w") as f:
             f.write(f"digraph {{ /* {len(self.graphs[graph])} nodes */ }}")
         return OK
+
+
+mock_cuda_tiles.as_installed(globals())

@@ -6,6 +6,8 @@ import ctypes
 import gc
 import importlib.util
 import re
+import subprocess
+import sys
 from ctypes import c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cache
 from pathlib import Path
@@ -262,3 +264,30 @@ def test_the_device_cannot_be_waited_for_while_any_thread_captures(cuda):
 def test_machine_code_may_come_to_the_device_as_late_as_its_functions_are_asked_for(cuda):
     with ingot.cuda.graph(ingot.cuda.CUDAGraph()):
         launch.Function(0, probe())
+
+
+def test_what_outlives_the_module_ends_without_a_word():
+    """At the end of a process modules lose their names one after the other; what others still hold goes last."""
+    script = """
+import builtins, sys
+sys.path[:0] = [sys.argv[1]]
+import this_checkout
+this_checkout.make_importable()
+import ingot, mock_cuda
+from types import SimpleNamespace
+from ingot.runtime.cuda import compile as compiler, driver
+driver.replace(mock_cuda.MockDriver())
+compiler.build, compiler.cache, compiler._load = mock_cuda.build, mock_cuda._NoCache, lambda variant: None
+x = ingot.ones(4, device="cuda")
+stream, event, g = ingot.cuda.Stream(), ingot.cuda.Event(), ingot.cuda.CUDAGraph()
+event.record(stream)
+with ingot.cuda.graph(g):
+    y = x + 1
+g.replay()
+foreign = ingot.from_dlpack(SimpleNamespace(__dlpack__=x.__dlpack__, __dlpack_device__=x.__dlpack_device__))
+foreign + 1
+ingot.cuda.synchronize()            # (a driver in Python loses its names, too)
+builtins.kept = [x, y, stream, event, g, foreign, ingot.ones(4).pin_memory()]
+"""
+    done = subprocess.run([sys.executable, "-c", script, str(Path(__file__).parent)], capture_output=True, text=True)
+    assert done.returncode == 0 and not done.stderr, done.stderr

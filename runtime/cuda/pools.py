@@ -48,7 +48,7 @@ class Memory:
         if not thread.pool:
             self.block.used_on(stream)
 
-    def __del__(self):
+    def __del__(self, thread=thread):           # (at the end of a process, names of the module are gone before all memory is)
         block = getattr(self, "block", None)
         if block is not None:
             if thread.notes is not None:
@@ -90,7 +90,7 @@ class ForeignMemory:
             self.streams.add(stream)
 
     def __del__(self):
-        if not _waited_for(self.context, self.streams):
+        if _foreign is not None and not _waited_for(self.context, self.streams):       # (None: the process ends)
             _foreign.append((self.context, self.streams, self.owner))
 
 
