@@ -8,6 +8,7 @@ import importlib.util
 import re
 import subprocess
 import sys
+import threading
 from ctypes import c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
 from functools import cache
 from pathlib import Path
@@ -255,6 +256,20 @@ def test_foreign_memory_that_a_captured_stream_used_outlives_the_capture(cuda):
     assert result.sum().item() == 400
 
 
+def test_a_thread_that_waits_for_the_device_waits_for_captures_of_others(cuda):
+    done: list = []
+    waiting = threading.Thread(target=lambda: done.append(ingot.cuda.synchronize()))
+    g, x = ingot.cuda.CUDAGraph(), ingot.ones(4, device="cuda")
+    with ingot.cuda.graph(g):
+        waiting.start()
+        waiting.join(0.05)
+        y = x + 1
+        assert not done
+    waiting.join()
+    g.replay()
+    assert done and y.tolist() == [2] * 4 and not any(graphs._under_way.values())
+
+
 def test_the_device_cannot_be_waited_for_while_any_thread_captures(cuda):
     with pytest.raises(DeviceError), ingot.cuda.graph(ingot.cuda.CUDAGraph(), capture_error_mode="relaxed"):
         ingot.cuda.synchronize()
@@ -266,6 +281,7 @@ def test_machine_code_may_come_to_the_device_as_late_as_its_functions_are_asked_
         launch.Function(0, probe())
 
 
+@pytest.mark.slow
 def test_what_outlives_the_module_ends_without_a_word():
     """At the end of a process modules lose their names one after the other; what others still hold goes last."""
     script = """
