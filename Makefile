@@ -14,7 +14,7 @@ help:
 	@echo "make test       install, then lint, types and tests (a few minutes on 2 cores)"
 	@echo "make test-slow  the tests that need more time"
 	@echo "make test-ptx   GPU tests without a GPU, running what Triton compiles (an hour; ARCH=80 or 90)"
-	@echo "make test-gpu   the tests that need an NVIDIA GPU (about five minutes on 16 cores)"
+	@echo "make test-gpu   the tests that need an NVIDIA GPU (a few minutes on 16 cores)"
 	@echo "make bench      benchmarks beside the peers (installs them: several GB)"
 	@echo "make stubs      writes the .pyi stubs again"
 
