@@ -183,6 +183,18 @@ def test_code_that_finds_no_room_is_loaded_when_the_cache_has_made_some(cuda):
     assert z.sum().item() == 2 << 20
 
 
+def test_room_is_made_by_nobody_who_runs_what_waited(cuda, monkeypatch):
+    x = ingot.ones(1 << 20, device="cuda")
+    del x
+    held = ingot.cuda.memory_reserved()
+    cuda.failing_once |= {"cuModuleLoadData": 2}
+    monkeypatch.setattr(pools.thread, "runs", True)
+    with pytest.raises(ingot.OutOfMemoryError):
+        launch.Function(0, probe())
+    monkeypatch.undo()
+    assert held and ingot.cuda.memory_reserved() == held
+
+
 def test_after_a_kernel_has_failed_errors_say_that_nothing_goes_any_more(cuda):
     context.context(0)
     for code, said in ((700, True), (716, True), (719, True), (1, False), (999, False)):

@@ -123,10 +123,13 @@ def give_foreign_back():
 
 
 def with_room(device: int, ask: Callable):
-    """What a call of the driver gives that takes memory of a device: made again if there was none, without what is cached."""
+    """What a call of the driver gives that takes memory of a device: made again if there was none, without what is cached.
+    Whoever runs what waited in line (`late.py`) takes nothing away: what is free may be what something behind it works on."""
     try:
         return ask()
     except OutOfMemoryError:
+        if thread.runs:
+            raise
         found = allocator(device)
         found.settle_all()
         found.empty()
