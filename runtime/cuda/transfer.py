@@ -16,7 +16,7 @@ from ...ir.kernel_builder import KernelBuilder
 from ...ir.ops.complexes import complex_
 from ...ir.symbolic import hint
 from ..device_array import DeviceArray
-from . import checks, late, pools, streams
+from . import checks, pools, streams
 from .arrays import empty, used
 from .kernels import Prepared, as_number
 from .noting import thread as noting
@@ -62,8 +62,6 @@ def upload(made: DeviceArray, plain: np.ndarray, wait: bool = True):
         np.copyto(staged, plain)
         plain, piece = staged, PINNED.piece_of(staged)
     wait, stream = wait or piece is None, streams.current(made.device)      # (asked last: the memory's device is current now)
-    if piece is None:
-        late.run_all()          # (of ordinary memory what it holds now is meant)
     if wait:
         streams.say_that_a_copy_waits(made.device)
     stream.context.driver.cuMemcpyHtoDAsync_v2(used(made, stream.handle), plain.ctypes.data, plain.nbytes, stream.handle)
