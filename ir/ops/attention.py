@@ -3,6 +3,9 @@
 Queries are (..., heads, L, E), keys (..., key heads, S, E), values (..., key heads, S, Ev); the number of heads is a
 multiple of the key heads, and each key head serves as many neighbouring query heads. A mask is broadcast over (..., L, S):
 bools say where to look, floats are added to the scores. Rows without anything to look at give zeros.
+
+The statistic of a row, the logsumexp of its scores, and `delta`, the sum of its result times what comes back to that, are
+float32 where operands have 16 bits: both are subtracted from numbers near them.
 """
 
 import math
@@ -37,7 +40,7 @@ def _infer_attention(q, k, v, mask, *, causal, scale):
             raise DTypeError(f"{said}: the mask is bool or {q.dtype}, got {mask}")
         if mask.ndim > len(scores) or any(m not in (1, n) for m, n in zip(mask.shape[::-1], scores[::-1])):
             raise ShapeError(f"{said}: the mask {mask} does not broadcast to the scores {scores}")
-    return q.with_shape((*q.shape[:-1], v.shape[-1])), q.with_shape(q.shape[:-1])
+    return q.with_shape((*q.shape[:-1], v.shape[-1])), q.with_shape(q.shape[:-1]).with_dtype(dt.accumulator(q.dtype))
 
 
 # The numpy meaning works on keys and values of all heads as views.
@@ -162,7 +165,22 @@ def _last_sum(x):
     return rd.sum_(x, dim=(len(x.shape) - 1,), keepdim=False)
 
 
-def _grad_vjp(g, out, upstream, q, k, v, mask, lse, delta, *, causal, scale, mask_grad, needs):
+def row_delta(g_out, out, g_lse):
+    """What gradients of scores are measured from, in a row."""
+    return ew.sub(_last_sum(ew.mul(ew.widened(g_out), ew.widened(out))), g_lse)
+
+
+def _grad_vjp(g, out, *args, needs, **params):
+    """16-bit floats are computed in float32."""
+    found = _gradients_of_gradients([ew.widened(x) for x in g], *[_widened(x) for x in args], needs_mask=needs[4], **params)
+    return tuple([None if x is None else ew.narrowed(x, a) for x, a in zip(found, args)])
+
+
+def _widened(x):
+    return x if x is None or dt.of(x) is dt.bool_ else ew.widened(x)
+
+
+def _gradients_of_gradients(g, upstream, q, k, v, mask, lse, delta, *, causal, scale, mask_grad, needs_mask):
     """With P = exp(S - lse), dP = G V', dS = P (dP - delta): the outputs are dS K, dS' Q, P' G and dS."""
     a, b, c, m = g
     heads, key_heads = q.shape[-3], k.shape[-3]
@@ -179,7 +197,7 @@ def _grad_vjp(g, out, upstream, q, k, v, mask, lse, delta, *, causal, scale, mas
     k_bar = ew.mul(ew.add(matmul(transpose_last(s_bar), q), matmul(transpose_last(ds), a)), scale)
     return (ew.add(matmul(zp, v), matmul(p, c)), q_bar, _gather_heads(k_bar, key_heads),
             _gather_heads(matmul(transpose_last(zp), upstream), key_heads),
-            sum_to(s_bar, shape=mask.shape) if needs[4] else None,
+            sum_to(s_bar, shape=mask.shape) if needs_mask else None,
             ew.neg(_last_sum(s_bar)), ew.neg(_last_sum(zp)))
 
 
@@ -209,12 +227,14 @@ def by_scaled_queries(record: Callable, at: int) -> Callable:
 
     def given(*args, scale, **params):
         kind, wants_queries = dt.of(args[at]), at > 0
+        rounded = None if wants_queries else 1
         wide = [x if x is None or dt.of(x) is not kind else ew.widened(x) for x in args]
         wide[at] = ew.mul(wide[at], scale)
         found = record()(*wide, scale=1.0, **params)
         if wants_queries:
             found = ew.mul(found[0], scale), *found[1:]
-        return tuple([ew.cast(x, dtype=kind) if dt.of(x) is not kind else x for x in found])
+        narrow = [ew.cast(x, dtype=kind) if dt.of(x) is not kind else x for x in found[:rounded]]
+        return (*narrow, *found[len(narrow):])
 
     return given
 
@@ -228,7 +248,7 @@ attention_grad = op("attention_grad", infer=_infer_grad, ref=in_single(_attentio
 
 def _attention_vjp(g, out, q, k, v, mask, *, causal, scale, needs):
     g_out, g_lse = g
-    delta = ew.sub(_last_sum(ew.mul(g_out, out[0])), g_lse)
+    delta = row_delta(g_out, out[0], g_lse)
     gq, gk, gv, gm = attention_grad(g_out, q, k, v, mask, out[1], delta, causal=causal, scale=scale, mask_grad=needs[3])
     return gq, gk, gv, gm if needs[3] else None
 
@@ -237,7 +257,7 @@ def _batch_attention(size, op, args, held, params):
     return op(*_with_batch(size, args, held, 3), **params)
 
 
-attention = op("attention", infer=_infer_attention, ref=in_single(_attention), vjp=_attention_vjp, saves=(0, 1, 2, 3, 4),
+attention = op("attention", infer=_infer_attention, ref=in_single(_attention, 1), vjp=_attention_vjp, saves=(0, 1, 2, 3, 4),
                lower=Template("attention"), numbers=("scale",), given=by_scaled_queries(lambda: attention, 0),
                batch=_batch_attention, traits=("autocast_low",), flops=lambda args, outs, params: _flops(*args[:3]),
                doc="softmax(q k' * scale + mask) v, and the logsumexp of each row of scores.")

@@ -16,7 +16,7 @@ from ..errors import DTypeError, ShapeError
 from ..op import Composite, op
 from . import elementwise as ew
 from . import reduce as rd
-from .attention import _flops, _gather_heads, _infer_attention, _last_sum, _rows, _spread_heads, by_scaled_queries
+from .attention import _flops, _gather_heads, _infer_attention, _last_sum, _rows, _spread_heads, by_scaled_queries, row_delta
 from .linalg import matmul, transpose_last
 from .nn import in_single
 from .shape import expand, flip, fold_windows, iota, select, sum_to, unfold
@@ -42,8 +42,8 @@ def _infer(q, k, v, bounds, table, *, scale, squash):
     return _infer_attention(q, k, v, None, causal=False, scale=scale)
 
 
-def in_wide(body):
-    """A body that computes float16 and bfloat16 in float32 and rounds each result once."""
+def in_wide(body, rounded: int | None = None):
+    """A body that computes float16 and bfloat16 in float32 and rounds each result once, or so many of the first ones."""
 
     def wide(*args, **params):
         kind = dt.of(args[0])
@@ -51,7 +51,8 @@ def in_wide(body):
         if carried is kind:
             return body(*args, **params)
         found = body(*[a if a is None or dt.of(a) is not kind else ew.cast(a, dtype=carried) for a in args], **params)
-        return tuple([ew.cast(x, dtype=kind) for x in found])
+        narrow = [ew.cast(x, dtype=kind) for x in found[:rounded]]
+        return (*narrow, *found[len(narrow):])
 
     return wide
 
@@ -121,7 +122,7 @@ def distances_summed(ds, shape):
 
 
 bounded_attention_grad = op(
-    "bounded_attention_grad", infer=_infer_grad, ref=in_single(_grad_body), vjp=derived_vjp(_grad_body),
+    "bounded_attention_grad", infer=_infer_grad, ref=in_single(_grad_body), vjp=derived_vjp(in_wide(_grad_body)),
     saves=(1, 2, 3, 4, 5, 6, 7, 8), lower=Composite(in_wide(_grad_body)), batch=LEADING, numbers=("scale",),
     given=by_scaled_queries(lambda: bounded_attention_grad, 1),
     flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
@@ -130,15 +131,15 @@ bounded_attention_grad = op(
 
 def _vjp(g, out, q, k, v, bounds, table, *, scale, squash, needs):
     g_out, g_lse = g
-    delta = ew.sub(_last_sum(ew.mul(g_out, out[0])), g_lse)
+    delta = row_delta(g_out, out[0], g_lse)
     gq, gk, gv, *rest = bounded_attention_grad(g_out, q, k, v, bounds, table, out[1], delta, scale=scale, squash=squash,
                                                table_grad=needs[4])
     return gq, gk, gv, None, rest[0] if rest else None
 
 
 bounded_attention = op(
-    "bounded_attention", infer=_infer, ref=in_single(_body), vjp=_vjp, saves=(0, 1, 2, 3, 4, 5),
-    lower=Composite(in_wide(_body)), traits=("autocast_low",), batch=LEADING,
+    "bounded_attention", infer=_infer, ref=in_single(_body, 1), vjp=_vjp, saves=(0, 1, 2, 3, 4, 5),
+    lower=Composite(in_wide(_body, 1)), traits=("autocast_low",), batch=LEADING,
     numbers=("scale",), given=by_scaled_queries(lambda: bounded_attention, 0),
     flops=lambda args, outs, params: _flops(*args[:3]),
     doc="softmax(outer * tanh(inner * q k' * scale) + table) v over each query's keys, and the logsumexp of its scores.")

@@ -13,7 +13,7 @@ from ..errors import ArgumentError
 from ..op import Composite, op
 from . import elementwise as ew
 from . import reduce as rd
-from .attention import _flops, _gather_heads, _infer_attention, _last_sum, _rows, _spread_heads, masked_scores
+from .attention import _flops, _gather_heads, _infer_attention, _last_sum, _rows, _spread_heads, masked_scores, row_delta
 from .attention_bounds import in_wide
 from .linalg import matmul, transpose_last
 from .nn import in_single
@@ -62,10 +62,10 @@ def _grad_body(g, q, k, v, mask, lse, delta, key, *, causal, scale, p, mask_grad
     return (*found, sum_to(ds, shape=mask.shape)) if mask_grad else found
 
 
-forward_steps, grad_steps = in_wide(_body), in_wide(_grad_body)
+forward_steps, grad_steps = in_wide(_body, 1), in_wide(_grad_body)
 
 dropped_attention_grad = op(
-    "dropped_attention_grad", infer=_infer_grad, ref=in_single(_grad_body), vjp=derived_vjp(_grad_body),
+    "dropped_attention_grad", infer=_infer_grad, ref=in_single(_grad_body), vjp=derived_vjp(grad_steps),
     saves=(1, 2, 3, 4, 5, 6, 7, 8), lower=Composite(grad_steps), numbers=("scale", "p"), given=grad_steps, traits=("random",),
     flops=lambda args, outs, params: _flops(args[1], args[2], args[3], with_q=3, with_v=2),
     doc="The gradients of dropped_attention for q, k, v and (with mask_grad) the mask; delta is each row's g . out.")
@@ -73,7 +73,7 @@ dropped_attention_grad = op(
 
 def _vjp(g, out, q, k, v, mask, key, *, causal, scale, p, needs):
     g_out, g_lse = g
-    delta = ew.sub(_last_sum(ew.mul(g_out, out[0])), g_lse)
+    delta = row_delta(g_out, out[0], g_lse)
     wanted = bool(needs[3]) and dt.of(mask) is not dt.bool_
     gq, gk, gv, *rest = dropped_attention_grad(g_out, q, k, v, mask, out[1], delta, key, causal=causal, scale=scale, p=p,
                                                mask_grad=wanted)
@@ -81,7 +81,7 @@ def _vjp(g, out, q, k, v, mask, key, *, causal, scale, p, needs):
 
 
 dropped_attention = op(
-    "dropped_attention", infer=_infer, ref=in_single(_body), vjp=_vjp, saves=(0, 1, 2, 3, 4, 5),
+    "dropped_attention", infer=_infer, ref=in_single(_body, 1), vjp=_vjp, saves=(0, 1, 2, 3, 4, 5),
     lower=Composite(forward_steps), traits=("random", "autocast_low"), numbers=("scale", "p"), given=forward_steps,
     flops=lambda args, outs, params: _flops(*args[:3]),
     doc="dropout(softmax(q k' * scale + mask), p) v with what a key draws, and the logsumexp of each row of scores.")

@@ -24,8 +24,8 @@ def is_low(a) -> bool:
     return a.dtype.itemsize == 2 and a.dtype.kind in "fV"
 
 
-def in_single(fn):
-    """A reference that computes float16 and bfloat16 in float32 and rounds each result once."""
+def in_single(fn, rounded: int | None = None):
+    """A reference that computes float16 and bfloat16 in float32 and rounds each result once, or so many of the first ones."""
 
     @wraps(fn)
     def ref(*args, **params):
@@ -34,7 +34,8 @@ def in_single(fn):
             return fn(*args, **params)
         out = fn(*[numeric.copied(a, np.float32) if hasattr(a, "dtype") and is_low(a) else a for a in args], **params)
         if type(out) is tuple:
-            return tuple([o.astype(kind) if o.dtype == np.float32 else o for o in out])
+            narrow = [o.astype(kind) if o.dtype == np.float32 else o for o in out[:rounded]]
+            return (*narrow, *out[len(narrow):])
         return out.astype(kind) if out.dtype == np.float32 else out
 
     return ref

@@ -27,8 +27,8 @@ _LOW = (dt.float16.np, dt.bfloat16.np)
 _STORED = {dt.float32.np: F32, dt.float64.np: F64, dt.float16.np: F16, dt.bfloat16.np: BF16}
 
 
-def widened(run):
-    """A kernel that computes float16 and bfloat16 in float32 and rounds each result once."""
+def widened(run, rounded: int | None = None):
+    """A kernel that computes float16 and bfloat16 in float32 and rounds each result once, or so many of the first ones."""
 
     def call(*args, **params):
         kind = next(a.dtype for a in args if a is not None) if args[0] is None else args[0].dtype
@@ -36,7 +36,10 @@ def widened(run):
             return run(*args, **params)
         wide = [kernels.converted(a, np.float32) if a is not None and a.dtype == kind else a for a in args]
         found = run(*wide, **params)
-        return tuple([kernels.converted(r, kind) for r in found]) if type(found) is tuple else kernels.converted(found, kind)
+        if type(found) is not tuple:
+            return kernels.converted(found, kind)
+        narrow = [kernels.converted(r, kind) for r in found[:rounded]]
+        return (*narrow, *found[len(narrow):])
 
     return call
 
@@ -50,7 +53,7 @@ def attend(op: Op):
             return op.ref(q, k, v, mask, causal=causal, scale=scale)
         return attention.forward(q, k, v, mask, causal=causal, scale=scale)
 
-    return widened(run)
+    return widened(run, 1)
 
 
 @TABLE.makes(attention_ops.attention_grad)
@@ -74,7 +77,7 @@ def attend_within(op: Op):
             return op.ref(q, k, v, bounds, table, **params)
         return attention.bounded(q, k, v, bounds, table, **params)
 
-    return widened(run)
+    return widened(run, 1)
 
 
 @TABLE.makes(bounds_ops.bounded_attention_grad)

@@ -25,7 +25,7 @@ def attention(q, k, v, mask, *, causal, scale) -> tuple:
     none = ew.eq(total, 0.0)
     p = ew.div(p, expand(ew.where(none, 1.0, total), shape=s.shape))
     lse = ew.where(none, math.inf, ew.add(safe, ew.log(total)))
-    return _rounded(matmul(p, _spread(v, heads)), kind), _rounded(reshape(lse, shape=rows[:-1]), kind)
+    return _rounded(matmul(p, _spread(v, heads)), kind), reshape(lse, shape=rows[:-1])
 
 
 def attention_grad(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad) -> tuple:

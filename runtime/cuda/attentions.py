@@ -60,7 +60,7 @@ class Shapes:
     def result(self, name, shape, into=None) -> DeviceArray:
         """An array for a result: the given one if kernels can write there."""
         fits = into is not None and (into.is_contiguous or _has_rows(into))
-        found = self.arrays[name] = into if fits else empty(self.device, shape, self.kind.dtype.np)
+        found = self.arrays[name] = into if fits else empty(self.device, shape, self.kind.dtype_of(name).np)
         return found
 
     def drop(self, key, p):

@@ -40,6 +40,7 @@ LEAST_SCALE = 2.0 ** -100      # from which a score that is -inf is so when it i
 _MASK_STRIDES = ("m_b", "m_h", "m_q", "m_k")
 LARGEST = 128                  # rows of the largest tile
 HEADS, KEY_HEADS = ("q", "g", "out", "gq"), ("k", "v", "gk", "gv")      # what may have strides, by how many heads it has
+STATISTICS = "lse", "delta"
 CONSTANTS = ("INDEX", "E", "V", "BE", "BV", "BM", "BN", "SCALE")
 PIECE = 16                     # numbers of a vector in a piece
 LEAST_WORK = 1 << 25           # multiplications of queries and keys from which these are turned
@@ -70,7 +71,11 @@ class Kind:
     @property
     def wide(self) -> str:
         """The type of scores and statistics."""
-        return TYPE[dt.float64 if self.dtype is dt.float64 else dt.float32]
+        return TYPE[dt.accumulator(self.dtype)]
+
+    def dtype_of(self, name) -> dt.DType:
+        """The dtype of an operand or a result in memory."""
+        return dt.accumulator(self.dtype) if name in STATISTICS else self.dtype
 
     def name(self, what: str) -> str:
         """A kernel's name."""
@@ -105,12 +110,12 @@ class Kind:
         return (*CONSTANTS, *[strides_of(name)[2] for name in self.strided])
 
     def parameters(self, reads, writes) -> list:
-        """Parameters: pointers by name, then sizes. Row statistics are float32 in low precision, too."""
-        pointers = [Parameter(n, POINTER, self.dtype) for n in reads]
+        """Parameters: pointers by name, then sizes."""
+        pointers = [Parameter(n, POINTER, self.dtype_of(n)) for n in reads]
         if self.mask != NO_MASK:
             pointers.append(Parameter("mask", POINTER, dt.uint8 if self.mask == BOOLS else self.dtype))
         pointers += drops.POINTERS if self.drops else ()
-        pointers += [Parameter(n, POINTER, self.dtype) for n in writes]
+        pointers += [Parameter(n, POINTER, self.dtype_of(n)) for n in writes]
         strides = [*(_MASK_STRIDES if self.mask != NO_MASK else ()),
                    *[x for name in self.strided for x in strides_of(name)[:2]]]
         numbers = drops.NUMBERS if self.drops else ()
@@ -294,7 +299,7 @@ def forward(kind: Kind) -> Source:
              "none = total == 0.0", "total = tl.where(none, 1.0, total)", f"acc = {kind.shared('acc')} / total[:, None]",
              f'sums = tl.where(none, float("inf"), top * {LN2} + tl.log(total))',
              kind.put("out", "group * L", "i", "L", "V", "acc"),
-             f"tl.store(lse + (group * L + i), sums.to({TYPE[kind.dtype]}), i < L)"]
+             "tl.store(lse + (group * L + i), sums, i < L)"]
     return kind.made("attention", kind.parameters(kind.reads(FORWARD), ("out", "lse")), lines)
 
 
@@ -306,8 +311,8 @@ def _slopes(kind, upstream, value) -> list:
 
 def _row_statistics(kind) -> list:
     lse, delta = ("", "") if kind.full else (', i < L, float("inf")', ", i < L, 0.0")
-    return [f"row_lse = tl.load(lse + (group * L + i){lse}).to({kind.wide}) * {LOG2E}",
-            f"row_delta = tl.load(delta + (group * L + i){delta}).to({kind.wide})"]
+    return [f"row_lse = tl.load(lse + (group * L + i){lse}) * {LOG2E}",
+            f"row_delta = tl.load(delta + (group * L + i){delta})"]
 
 
 @functools.lru_cache(64)

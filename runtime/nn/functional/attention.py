@@ -56,7 +56,11 @@ def _redrawn(q, k, v, mask, p, causal, scale):
 
 
 def _stored(q, k, v, mask, p, causal, scale):
-    """The same with probabilities that are kept for the gradients, which is quicker where memory is near."""
+    """The same with probabilities that are kept for the gradients, which is quicker where memory is near. 16-bit floats are
+    computed in float32, as there."""
+    like, (q, k, v) = q, map(ew.widened, (q, k, v))
+    if mask is not None and mask.dtype is not dt.bool_:
+        mask = ew.widened(mask)
     k, v = (t if t.shape[-3] == q.shape[-3] else t.repeat_interleave(q.shape[-3] // t.shape[-3], dim=-3) for t in (k, v))
     scores = masked_scores(q, k, mask, causal, scale)
     if mask is None:
@@ -65,7 +69,7 @@ def _stored(q, k, v, mask, p, causal, scale):
         nothing = expand(ew.isneginf(rd.amax(scores, dim=(scores.ndim - 1,), keepdim=True)), shape=tuple(scores.shape))
         shares = ops_nn.softmax(ew.where(nothing, 0.0, scores), dim=scores.ndim - 1)
         shares = ew.where(nothing, 0.0, shares)
-    return dropout(shares, p) @ v
+    return ew.narrowed(dropout(shares, p) @ v, like)
 
 
 def canonical_mask(mask, dtype):
