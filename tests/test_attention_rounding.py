@@ -27,7 +27,8 @@ def run(call, kind, device, traced):
     rng = np.random.default_rng(0)
     given = [ingot.tensor(rng.standard_normal(shape).astype(np.float32)).half() for _ in range(3)]
     if options.get("attn_mask"):
-        options = {"attn_mask": ingot.tensor(rng.standard_normal((shape[-2], shape[-2]))).half().to(device, getattr(ingot, kind))}
+        mask = ingot.tensor(rng.standard_normal((shape[-2], shape[-2]))).half()
+        options = {"attn_mask": mask.to(device, getattr(ingot, kind))}
     given = [t.bfloat16().to(device, getattr(ingot, kind)) for t in given]
 
     def step(*given):

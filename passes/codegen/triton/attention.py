@@ -303,16 +303,19 @@ def forward(kind: Kind) -> Source:
     return kind.made("attention", kind.parameters(kind.reads(FORWARD), ("out", "lse")), lines)
 
 
-def _slopes(kind, upstream, value) -> list:
-    """Lines: `p` and `ds` of a block from its scores."""
+def _slopes(kind, upstream, value, there=True) -> list:
+    """Lines: `p` and `ds` of a block from its scores; the statistics of its rows are read where they are wanted if they are not
+    there yet."""
+    lse, delta = ([], []) if there else ([x] for x in _row_statistics(kind))
     slope = kind.dropped(kind.dot(upstream, value, f"tl.zeros([BM, BN], {kind.wide})", "V"))
-    return [*kind.drawn, f"p = {kind.powers('row_lse[:, None]')}", f"ds = p * ({slope} - row_delta[:, None])"]
+    return [*kind.drawn, *lse, f"p = {kind.powers('row_lse[:, None]')}", *delta, f"ds = p * ({slope} - row_delta[:, None])"]
 
 
-def _row_statistics(kind) -> list:
+def _row_statistics(kind) -> tuple:
+    """A line for each of the two."""
     lse, delta = ("", "") if kind.full else (', i < L, float("inf")', ", i < L, 0.0")
-    return [f"row_lse = tl.load(lse + (group * L + i){lse}) * {LOG2E}",
-            f"row_delta = tl.load(delta + (group * L + i){delta})"]
+    return (f"row_lse = tl.load(lse + (group * L + i){lse}) * {LOG2E}",
+            f"row_delta = tl.load(delta + (group * L + i){delta})")
 
 
 @functools.lru_cache(64)
@@ -346,13 +349,16 @@ def key_grad(kind: Kind) -> Source:
     """The gradients of keys and values: all query heads of a key head, one after the other."""
     narrow, stays = TYPE[kind.dtype], kind.dropped("p", shared=False)
 
+    before = bool(kind.drops)       # whether rows' statistics are read before scores, beside which draws leave few registers
+
     def body(masked):
         query = "q", "group * L", "i", "L", "BE", "E", False, masked
         up = "g", "group * L", "i", "L", "BV", "V", False, masked
         whole = [f"query = {kind.rows(*query)}", f"up = {kind.rows(*up)}"] if kind.depths else []
         return ["from_i = start", "i = (from_i + tl.arange(0, BM)).to(INDEX)", *whole,
                 *kind.loaded("query", *query), *kind.loaded("up", *up),
-                *_row_statistics(kind), *kind.scores("query", "key", masked), *_slopes(kind, "up", "value"),
+                *(_row_statistics(kind) if before else []), *kind.scores("query", "key", masked),
+                *_slopes(kind, "up", "value", before),
                 f"to_value = {kind.dot(f'tl.trans({stays}.to({narrow}))', 'up', 'to_value')}",
                 f"to_key = {kind.dot(f'tl.trans(ds.to({narrow}))', 'query', 'to_key')}"]
 
