@@ -137,7 +137,10 @@ def calls() -> dict:
         "max pool, bfloat16": gradients(lambda x: F.max_pool2d(x, 3, 2, 1), (64, 64, 112, 112), dtype=ingot.bfloat16),
         "running sums": lambda: zeros(16384, 4096).cumsum(-1), "running sums of one row": lambda: zeros(1 << 20).cumsum(0),
         "GELU": lambda: F.gelu(zeros(16384, 4096)), "softmax": lambda: zeros(16384, 4096).softmax(-1),
-        "channels last": lambda: zeros(64, 64, 56, 56).permute(0, 2, 3, 1).contiguous()}
+        "channels last": lambda: zeros(64, 64, 56, 56).permute(0, 2, 3, 1).contiguous(),
+        "channels last, bfloat16": lambda: zeros(64, 64, 56, 56, dtype=ingot.bfloat16).permute(0, 2, 3, 1).contiguous(),
+        "matrix turned": lambda: zeros(1001, 3001).t().contiguous(),
+        "matrix turned and added": lambda: zeros(4096, 4096).t() + zeros(4096, 4096)}
 
 
 def count_call(name, call, kept, most) -> str:
