@@ -136,6 +136,8 @@ def calls() -> dict:
             lambda x, w: F.conv2d(x, w, padding=3, stride=2), (64, 3, 224, 224), (64, 3, 7, 7), dtype=ingot.bfloat16),
         "max pool, bfloat16": gradients(lambda x: F.max_pool2d(x, 3, 2, 1), (64, 64, 112, 112), dtype=ingot.bfloat16),
         "running sums": lambda: zeros(16384, 4096).cumsum(-1), "running sums of one row": lambda: zeros(1 << 20).cumsum(0),
+        "running extremes": lambda: zeros(16384, 4096).cummax(-1),
+        "running log sums": lambda: zeros(16384, 4096).logcumsumexp(-1),
         "GELU": lambda: F.gelu(zeros(16384, 4096)), "softmax": lambda: zeros(16384, 4096).softmax(-1),
         "channels last": lambda: zeros(64, 64, 56, 56).permute(0, 2, 3, 1).contiguous(),
         "channels last, bfloat16": lambda: zeros(64, 64, 56, 56, dtype=ingot.bfloat16).permute(0, 2, 3, 1).contiguous(),

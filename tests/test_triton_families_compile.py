@@ -23,6 +23,7 @@ from ingot.passes.codegen.triton import (
     fourier,
     pools,
     positions,
+    row_scans,
     scans,
     sorting,
     taps,
@@ -118,6 +119,23 @@ def test_maps_and_scans_of_more_than_32_bits_address(name):
     marked = (("SLOT", 0),) if "SLOT" in ONE_LANE[name].constants else ()
     one = configs.Launch(ONE_LANE[name], (("BLOCK", 128), *marked), 4, (1, 1, 1))
     built(one, {p.name: 1024 for p in ONE_LANE[name].parameters if p.kind == SIZE}, 90, wide=True)
+
+
+ROW_SCANS = {"running_max": row_scans.extreme(dt.bfloat16, ">"), "running_min_of_integers": row_scans.extreme(dt.int64, "<"),
+             "running_max_of_bools": row_scans.extreme(dt.bool_, ">"), "log_sums": row_scans.log_sums(dt.float32),
+             "log_sums_wide": row_scans.log_sums(dt.float64)}
+
+
+@pytest.mark.parametrize("how", [row_scans.WHOLE, row_scans.ENDS, row_scans.PARTS])
+@pytest.mark.parametrize("name", ROW_SCANS)
+def test_scans_along_rows_load_whole_vectors(name, how):
+    source = row_scans.source(ROW_SCANS[name], how)
+    given = {"ROWS": 1, "COLS": 1024, "PART": 4096, "WIDTH": 64}
+    one = configs.Launch(source, tuple([(n, given[n]) for n in source.constants if n in given]), 4, (1, 1, 1))
+    spills = 8 if name == "log_sums_wide" else 0        # (which the chip's functions of doubles put aside)
+    for arch, wide in ((80, False), (90, False), (90, True)):
+        _, ptx = built(one, {p.name: 1 << 16 for p in source.parameters if p.kind == SIZE}, arch, spills, wide=wide)
+        assert {"ld.global.v4.b32", "ld.global.v2.b64", "ld.global.v2.b32"} & set(loads(ptx))
 
 
 @pytest.mark.parametrize("arch", ARCHS)
