@@ -138,6 +138,8 @@ def calls() -> dict:
         "running sums": lambda: zeros(16384, 4096).cumsum(-1), "running sums of one row": lambda: zeros(1 << 20).cumsum(0),
         "running extremes": lambda: zeros(16384, 4096).cummax(-1),
         "running log sums": lambda: zeros(16384, 4096).logcumsumexp(-1),
+        "embedding, bfloat16": gradients(
+            lambda w: F.embedding(ingot.zeros(8192, dtype=ingot.int64, device="cuda"), w), (50257, 768), dtype=ingot.bfloat16),
         "GELU": lambda: F.gelu(zeros(16384, 4096)), "softmax": lambda: zeros(16384, 4096).softmax(-1),
         "channels last": lambda: zeros(64, 64, 56, 56).permute(0, 2, 3, 1).contiguous(),
         "channels last, bfloat16": lambda: zeros(64, 64, 56, 56, dtype=ingot.bfloat16).permute(0, 2, 3, 1).contiguous(),

@@ -227,6 +227,8 @@ PROGRAMS = {
     "where it was": (lambda x: x.cummax(-1)[1], [drawn(5, 1300)], 0.0),
     "largest of a long row so far": (lambda x: x.cummax(-1)[1], [drawn(70001)], 0.0),
     "log of sums so far": (lambda x: x.logcumsumexp(-1), [drawn(5, 300)], 1e-5),
+    "rows joined in order": (lambda x, i: ingot.zeros(50, 3).to(x.device).index_put((i,), x, accumulate=True),
+                             [drawn(2100, 3), ingot.tensor(np.arange(2100) * 7 % 50)], 0.0),
     "sorted": (lambda x: x.sort(-1)[0], [drawn(3, 200)], 0.0),
     "exact product": (lambda x, y: x @ y.T, [drawn(40, 50), drawn(33, 50)], 1e-5),
     "product": (lambda x, y: x @ y, [drawn(70, 72, dtype="bfloat16"), drawn(72, 136, dtype="bfloat16")], 2e-2),

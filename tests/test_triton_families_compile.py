@@ -43,7 +43,7 @@ def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
 
 ROWS = {"numbers": positions.numbers((dt.int64, dt.int32), 2, True), "take": positions.moved(4, False),
         "put": positions.moved(2, True), "add": positions.merged(dt.bfloat16, "add"),
-        "bools": positions.merged(dt.bool_, "add")}
+        "paired": positions.merged(dt.bfloat16, "add", True), "bools": positions.merged(dt.bool_, "add")}
 
 
 @pytest.mark.parametrize("arch", ARCHS)
