@@ -134,6 +134,8 @@ def calls() -> dict:
         "convolution 3x3, TF32": gradients(lambda x, w: F.conv2d(x, w, padding=1), *images),
         "convolution 7x7 of 3 channels, bfloat16": gradients(
             lambda x, w: F.conv2d(x, w, padding=3, stride=2), (64, 3, 224, 224), (64, 3, 7, 7), dtype=ingot.bfloat16),
+        "convolution 3x3 to 3 channels, bfloat16": gradients(
+            lambda x, w: F.conv2d(x, w, padding=1), (64, 64, 128, 128), (3, 64, 3, 3), dtype=ingot.bfloat16),
         "max pool, bfloat16": gradients(lambda x: F.max_pool2d(x, 3, 2, 1), (64, 64, 112, 112), dtype=ingot.bfloat16),
         "running sums": lambda: zeros(16384, 4096).cumsum(-1), "running sums of one row": lambda: zeros(1 << 20).cumsum(0),
         "running extremes": lambda: zeros(16384, 4096).cummax(-1),

@@ -300,6 +300,23 @@ def test_convolutions_over_many_channels_load_whole_vectors(kind, precision, arc
 
 
 @pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("columns", [3, pytest.param(21, marks=pytest.mark.slow), pytest.param(70, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind, precision", [(dt.bfloat16, "ieee"), (dt.float32, "tf32")], ids=str)
+def test_convolutions_that_make_few_channels_load_whole_vectors(kind, precision, columns, arch):
+    """All tiles that a tuner may take: narrow ones of tensor cores, by copies of 16 bytes."""
+    for source in (conv_last.product(kind, precision, False, True), conv_last.product(kind, precision, True),
+                   conv_last.product_last(kind, precision, True, turned=True)):
+        for tile, warps, stages in conv_last.candidates(kind, 12544, columns, SHARED[arch]):
+            given = dict(WINDOW) | dict(zip(conv.TILE, tile)) | {"GROUPS": 1} | dict(PHASES)
+            constants = tuple([(n, given[n]) for n in source.constants if n not in ("INDEX", "LAST")])
+            _, ptx = compiled(source, constants, warps, arch, stages, size=64)
+            copies = re.findall(r"cp.async.c[ag].shared.global \[.*?\], \[.*?\], (?:0x)?(\d+)", ptx)
+            found = {int(n, 16) for n in copies}
+            assert max(found) == 16 and min(found) >= 8, (source.name, tile, found)
+            assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+
+
+@pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("channels", [4, 8])
 @pytest.mark.parametrize("kind, precision", [(dt.bfloat16, "ieee"), pytest.param(dt.float32, "tf32", marks=pytest.mark.slow)],
                          ids=str)
