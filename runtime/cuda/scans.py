@@ -50,18 +50,18 @@ def _along_rows(scan, x, outs, device):
     """Launches a scan along the last dim: rows at once, or in parts where they are few and long."""
     length = x.shape[-1]
     count, columns = x.size // length, power_of_two(min(length, _TILE))
-    constants = ("ROWS", max(1, _TILE // columns)), ("COLS", columns)
-    sizes, x = {"N": count, "L": length}, contiguous(x)
-    programs = -(-count // constants[0][1])
+    rows = max(1, _TILE // columns)
+    constants, sizes, x = (("ROWS", rows), ("COLS", columns)), {"N": count, "L": length}, contiguous(x)
+    programs = -(-count // rows)
     if not (length >= LONG and count < FEW):
         launch(device, row_scans.source(scan, row_scans.WHOLE), (x, *outs), sizes, (constants, 4, (programs, 1, 1)))
         return
     part = max(PART, power_of_two(-(-length // _MOST_PARTS)))
     parts = -(-length // part)
     ends = [empty(device, (count, parts), d.np) for d in row_scans.kept(scan.states)]
-    constants, grid, sizes = (*constants, ("PART", part)), (programs, parts, 1), sizes | {"COUNT": parts}
-    launch(device, row_scans.source(scan, row_scans.ENDS), (x, *ends), sizes, (constants, 4, grid))
-    how = (*constants, ("WIDTH", power_of_two(parts))), 4, grid
+    cut, grid, sizes = (*constants, ("PART", part)), (programs, parts, 1), sizes | {"COUNT": parts}
+    launch(device, row_scans.source(scan, row_scans.ENDS), (x, *ends), sizes, (cut, 4, grid))
+    how = (*cut, ("WIDTH", power_of_two(parts))), 4, grid
     launch(device, row_scans.source(scan, row_scans.PARTS), (x, *ends, *outs), sizes, how)
 
 
