@@ -86,7 +86,7 @@ def test_orders_that_cross_load_and_store_whole_vectors(kind, arch):
     binary, ptx = built(one, sizes, arch)
     wide = [x[:2] for x in loads(ptx) if x.endswith("v2.b64" if kind is dt.float64 else "v4.b32")]
     each = dict(one.constants)["ROWS"] * dict(one.constants)["COLS"] * kind.itemsize // (16 * binary.threads)
-    assert wide.count("ld") == wide.count("st") == each == sum(x[:2] == "st" for x in loads(ptx))
+    assert wide.count("ld") >= wide.count("st") == each == sum(x[:2] == "st" for x in loads(ptx))
     assert one.how == (False, 1) and binary.registers <= 64
 
 
