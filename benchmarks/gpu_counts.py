@@ -6,7 +6,6 @@ of memory, waits for shared memory and tensor operations are counted, for the ke
 """
 
 import argparse
-import ctypes
 from dataclasses import dataclass
 
 import ingot
@@ -14,9 +13,10 @@ from ingot import nn
 from ingot.backends import cudnn
 from ingot.nn import functional as F
 from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import launch, ledger
+from ingot.runtime.cuda import ledger
 from ingot.tools import ptx
 
+from .gpu_launches import Launches
 from .gpu_ledger import noted
 from .gpu_steps import every
 from .harness import Plan
@@ -38,27 +38,6 @@ class Chip:
 
 
 H100 = Chip(issued=132 * 4 * 1.7e9, special=132 * 4 * 1.7e9 / 8, cache=7.5e12, shared=132 * 1.7e9)
-
-
-class Launches(ledger.Ledger):
-    """A ledger whose kernels are called by numbers, of what was launched with which numbers: `kept[name]` is (variant, grid,
-    block of parameters)."""
-
-    def __init__(self, arch):
-        super().__init__(arch)
-        self.kept: dict = {}
-        self._known: dict = {}
-
-    def cuLaunchKernelEx(self, config, function, parameters, extra):
-        """A launch."""
-        code = self.modules[function]
-        variant, binary = next((v, b) for v, b in compiler.made().items() if b.code == code)
-        block = ctypes.string_at(ctypes.c_void_p.from_address(parameters).value, binary.offsets[-1] + 8)
-        grid, pointers = launch.grid_of(config), [k[0] == "*" for k in variant.signature().values() if k != "constexpr"]
-        numbers = tuple([block[o:o + 8] for o, is_pointer in zip(binary.offsets, pointers) if not is_pointer])
-        name = self._known.setdefault((code, grid, numbers), f"{binary.name} {len(self._known)}")
-        self.kept.setdefault(name, (variant, grid, block))
-        return self._noted(name, grid, 0, 0)
 
 
 def times(counts: ptx.Counts, chip: Chip = H100) -> dict:
@@ -143,6 +122,14 @@ def calls() -> dict:
         "embedding, bfloat16": gradients(
             lambda w: F.embedding(ingot.zeros(8192, dtype=ingot.int64, device="cuda"), w), (50257, 768), dtype=ingot.bfloat16),
         "GELU": lambda: F.gelu(zeros(16384, 4096)), "softmax": lambda: zeros(16384, 4096).softmax(-1),
+        "GELU with its gradient, bfloat16": gradients(F.gelu, (16384, 4096), dtype=ingot.bfloat16),
+        "GELU with its gradient, float32": gradients(F.gelu, (16384, 4096)),
+        "SiLU with its gradient, bfloat16": gradients(F.silu, (16384, 4096), dtype=ingot.bfloat16),
+        "tanh": lambda: zeros(16384, 4096).tanh(), "sigmoid": lambda: zeros(16384, 4096).sigmoid(),
+        "log-softmax of 50257 classes, float32": lambda: zeros(2048, 50257).log_softmax(-1),
+        "log-softmax of 50257 classes, bfloat16": lambda: zeros(2048, 50257, dtype=ingot.bfloat16).log_softmax(-1),
+        "cross entropy of 50257 classes, bfloat16": gradients(
+            lambda x: F.cross_entropy(x, zeros(8192, dtype=ingot.int64)), (8192, 50257), dtype=ingot.bfloat16),
         "channels last": lambda: zeros(64, 64, 56, 56).permute(0, 2, 3, 1).contiguous(),
         "channels last, bfloat16": lambda: zeros(64, 64, 56, 56, dtype=ingot.bfloat16).permute(0, 2, 3, 1).contiguous(),
         "matrix turned": lambda: zeros(1001, 3001).t().contiguous(),

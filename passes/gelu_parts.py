@@ -1,11 +1,12 @@
 """gelu becomes what its scalar function does, bit by bit, where its gradient needs the same error function, which is then
-computed once. Those of 16-bit floats, which are rounded once at the end, stay whole.
+computed once; and so does its slope. Those of 16-bit floats, which are rounded once at the end, stay whole.
 """
+
 
 from ..ir import dtype as dt
 from ..ir.graph import Builder, Graph, Node, Value
 from ..ir.ops import elementwise as ew
-from ..ir.ops.nn import gelu
+from ..ir.ops.nn import gelu, gelu_slope, gelu_slope_parts
 from .codegen.scalars.constants import SQRT_HALF
 from .rewrite import rebuild
 
@@ -13,14 +14,19 @@ _KINDS = (dt.float32, dt.float64)
 
 
 def gelu_parts(graph: Graph) -> Graph:
-    """Replaces gelu of values whose error function is there anyway."""
-    known = {_argument(n) for n in graph.nodes if n.op is ew.erf}
+    """Replaces slopes of gelu, and gelu of values whose error function is there anyway."""
+    known = {n.inputs[0] if n.op is gelu_slope else _argument(n) for n in graph.nodes if n.op in (ew.erf, gelu_slope)}
 
     def visit(b: Builder, node: Node, operands):
         x, = operands
+        if node.op is gelu_slope:
+            return gelu_slope_parts(x)
         return ew.mul(ew.mul(x, 0.5), ew.add(ew.erf(ew.mul(x, SQRT_HALF)), 1.0))
 
-    return rebuild(graph, visit, lambda n: n.op is gelu and n.inputs[0] in known and n.output.dtype in _KINDS)
+    def is_split(n):
+        return n.output.dtype in _KINDS and (n.op is gelu_slope or (n.op is gelu and n.inputs[0] in known))
+
+    return rebuild(graph, visit, is_split)
 
 
 def _argument(node):

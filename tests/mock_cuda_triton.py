@@ -13,10 +13,14 @@ import re
 import ml_dtypes
 import numpy as np
 
+import special_units
 from ingot.passes.codegen.scalars.numpy_builder import fma32, fma64
 from mock_cuda_tiles import DTYPES, FLOAT8, INSTALLED, Fault, Memory, Pointer, Tile, as_installed, relabelled
 
 __all__ = ["DTYPES", "Fault", "as_installed", "relabelled", "run"]
+
+
+_UNITS = {"ex2.approx.ftz.f32 $0, $1;": special_units.power, "rcp.approx.ftz.f32 $0, $1;": special_units.reciprocal}
 
 
 class Language:
@@ -100,6 +104,15 @@ class Language:
             return Tile(a.a / b.a)
 
     @staticmethod
+    def inline_asm_elementwise(text, constraints, args, dtype, is_pure, pack):
+        """An instruction of a special unit."""
+        x, = args
+        if (constraints, dtype, is_pure, pack) != ("=f,f", np.float32, True, 1) or x.dtype != np.float32:
+            raise Fault(f"{text} of {x.dtype} as {constraints}")
+        with np.errstate(all="ignore"):
+            return Tile(_UNITS[text](x.a))
+
+    @staticmethod
     def umulhi(a, b):
         a, b = (x.a if isinstance(x, Tile) else np.asarray(x, np.uint32) for x in (a, b))
         if a.dtype != np.uint32 or b.dtype != np.uint32:
@@ -113,13 +126,13 @@ class Language:
     def minimum(a, b, propagate_nan=None):
         if propagate_nan is not None:
             return Language._ordered(a, b, np.minimum, np.bitwise_or)
-        return Tile(np.minimum(*a._other(b, "minimum"))) if isinstance(a, Tile) else Tile(np.minimum(*b._other(a, "minimum")))
+        return Tile(np.fmin(*a._other(b, "minimum"))) if isinstance(a, Tile) else Tile(np.fmin(*b._other(a, "minimum")))
 
     @staticmethod
     def maximum(a, b, propagate_nan=None):
         if propagate_nan is not None:
             return Language._ordered(a, b, np.maximum, np.bitwise_and)
-        return Tile(np.maximum(*a._other(b, "maximum"))) if isinstance(a, Tile) else Tile(np.maximum(*b._other(a, "maximum")))
+        return Tile(np.fmax(*a._other(b, "maximum"))) if isinstance(a, Tile) else Tile(np.fmax(*b._other(a, "maximum")))
 
     @staticmethod
     def _ordered(a, b, pick, of_zeros):

@@ -15,8 +15,10 @@ import test_cuda_hazards as hazards
 import test_cuda_ops as table
 import test_cuda_programs as programs
 import test_float8 as float8
+import test_scalar_units as units
 import test_triton_prologues as prologues
 from ingot import jit
+from ingot.ir.op import OPS
 
 pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not ingot.cuda.is_available(), reason=ingot.cuda.why_not_available() or "-")]
 
@@ -52,6 +54,13 @@ def test_training_gives_the_losses_of_the_cpu(traced):
         return [t.item() for t in found]
 
     np.testing.assert_allclose(losses("cuda"), losses("cpu"), rtol=2e-3)
+
+
+@pytest.mark.parametrize("name, domain, right, far, function, floor", units.BOUNDS, ids=[r[0] for r in units.BOUNDS])
+def test_special_units_are_as_exact_as_they_are_said_to_be(name, domain, right, far, function, floor):
+    x = units.everywhere(*domain)
+    got, = table.results(OPS[name], table.tensors([x], "cuda"), {})
+    units.check(name, x, got, far, function, floor)
 
 
 def test_memory_does_not_grow_over_random_shapes():

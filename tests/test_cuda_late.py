@@ -20,6 +20,7 @@ from ingot.ir import config
 from ingot.ir.errors import DeviceError
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import driver, late, launch
+from ingot.runtime.cuda.driver import OUT_OF_MEMORY
 
 pytestmark = pytest.mark.skipif(not compiler._version(), reason="threads compile where Triton is installed")
 
@@ -146,6 +147,17 @@ def test_a_kernel_that_cannot_be_compiled_is_told_to_all_who_wait(cuda, gate, mo
     for read in (y.cpu, x.tolist, ingot.cuda.synchronize, lambda: y.copy_(x)):
         with pytest.raises(DeviceError, match=r"could not compile it\n.*has not run"):
             read()
+
+
+def test_want_of_memory_is_told_once_and_what_waits_runs_when_there_is_some(cuda, gate):
+    x = ingot.ones(3, device="cuda")
+    x.add_(1)
+    cuda.failing["cuModuleLoadData"] = OUT_OF_MEMORY
+    gate.open_later(0)
+    with pytest.raises(ingot.OutOfMemoryError):
+        x.tolist()
+    del cuda.failing["cuModuleLoadData"]
+    assert x.tolist() == [2.0] * 3
 
 
 def test_without_threads_it_is_told_where_it_is_launched(cuda, monkeypatch):

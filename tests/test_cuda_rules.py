@@ -60,6 +60,30 @@ def test_functions_of_two(name, dtype, cuda):
     check(PAIRS[name], 2, dtype)
 
 
+BY_UNITS = {name: FUNCTIONS[name] for name in ("gelu", "silu", "tanh", "sigmoid", "softplus", "mish", "exp")} | {
+    "gelu by tanh": lambda x: F.gelu(x, approximate="tanh"), "softmax": lambda x: x.softmax(-1),
+    "log-softmax": lambda x: x.log_softmax(-1)}
+
+
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.bfloat16])
+@pytest.mark.parametrize("name", BY_UNITS)
+def test_special_units_give_traced_functions_the_bits_of_eager_ones(name, dtype, cuda):
+    """With their gradients, in one kernel with what follows."""
+    f = BY_UNITS[name]
+
+    def run(x, g):
+        y = f(x)
+        return y, y * g, ingot.autograd.grad(y, x, g)[0]
+
+    step = ingot.jit.trace(run)
+    for seed in range(RUNS):
+        ingot.manual_seed(seed)
+        x, g = [(ingot.randn(6, 40) * 8).to(dtype).cuda() for _ in range(2)]
+        x.requires_grad_()
+        for want, got in zip(run(x, g), step(x, g), strict=True):
+            assert ingot.equal(want, got), f"{name} {dtype} seed {seed}"
+
+
 @pytest.mark.parametrize(("name", "launches"), [("relu", 1), ("gelu", 1), ("silu", 1), ("mish", 1)])
 def test_one_launch_each(name, launches, cuda):
     x, g = ingot.randn(50, device="cuda").requires_grad_(), ingot.randn(50, device="cuda")

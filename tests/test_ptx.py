@@ -3,7 +3,9 @@ compiles them beside the CPU. `pytest --ptx 90` runs all tests of the mock drive
 """
 
 import importlib.util
+import runpy
 import struct
+import sys
 
 import numpy as np
 import pytest
@@ -215,7 +217,8 @@ def drawn(*shape, dtype="float32"):
 
 
 PROGRAMS = {
-    "elementwise": (lambda x: (x * 2.0 - 1.0).tanh(), [drawn(7, 130)], 0.0),
+    "elementwise": (lambda x: (x * 2.0 - 1.0).sin(), [drawn(7, 130)], 0.0),
+    "special units": (lambda x: F.gelu(x * 2.0 - 1.0) + (x * 50.0).exp() + x.sigmoid(), [drawn(7, 130)], 3e-7),
     "in low precision": (lambda x: F.silu(x) + x, [drawn(7, 130, dtype="bfloat16")], 0.0),
     "orders that cross": (lambda x: x.permute(0, 2, 1).contiguous(), [drawn(3, 90, 77)], 0.0),
     "orders that cross, in bytes": (lambda x: (x > 0).t().contiguous().float(), [drawn(64, 160)], 0.0),
@@ -291,3 +294,21 @@ def test_the_benchmark_of_what_kernels_ask_for(capsys, monkeypatch, tmp_path):
     finally:
         mock_cuda.forget()
     assert "LSTM + Adam; " in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_step_is_traced_whoever_runs_the_benchmark(capsys, monkeypatch, tmp_path):
+    """What `python -m` runs is a user's module."""
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("Triton is not installed")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(ptx, "counted", lambda *given: ptx.Counts(1, {"other": 1.0}))
+    monkeypatch.delitem(sys.modules, gpu_counts.__name__)
+    monkeypatch.setattr(sys, "argv", ["gpu_counts", "LSTM + Adam", "--rows", "300"])
+    mock_cuda.forget()
+    try:
+        with pytest.raises(SystemExit):
+            runpy.run_module("ingot.benchmarks.gpu_counts", run_name="__main__")
+    finally:
+        mock_cuda.forget()
+    assert capsys.readouterr().out.count(" x ") < 40

@@ -94,6 +94,11 @@ def erfcx_t(t):
     return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
 
 
+def normal_below(a):
+    """The normal distribution function at -a."""
+    return mp.erfc((a if a > tiny else tiny) / mp.sqrt(2)) / 2
+
+
 def of_pi(f):
     """f(pi x) as a function of z = x*x."""
     return of_square(lambda x: f(mp.pi * x))
@@ -142,6 +147,8 @@ TABLES = {
     "ERF64": (of_square(lambda x: mp.erf(x) / x - 1), 0, 1, 14, False, lambda z: mpf(1)),
     "ERF_LOG32": (lambda a: -mp.log(mp.erfc(a if a > tiny else tiny)) / (a if a > tiny else tiny) - 1, 0, 4, 9, True,
                   lambda a: (a if a > tiny else tiny) * mp.erfc(a) / mp.erf(a if a > tiny else tiny)),
+    "NORMAL_LOG2_32": (lambda a: (mp.log(normal_below(a), 2) + 1) / (a if a > tiny else tiny), 0, mpf("5.7"), 9, True,
+                       lambda a: LN2 * a * mp.sqrt(normal_below(a))),      # between relative error and what 1 less it has
     "ERFCX64": (erfcx_t, (mpf("0.9") - K) / (mpf("0.9") + K), (mpf(28) - K) / (mpf(28) + K), 22, False,
                 lambda t: 1 / erfcx_t(t)),
     "ERF_SHORT": (of_square(lambda x: mp.erf(x) / x - 1), 0, mpf("0.811"), 7, False, lambda z: mpf(1)),

@@ -108,11 +108,32 @@ _TANH_SCALE = math.sqrt(2 / math.pi)
 _TANH_CUBE = 0.044715
 
 
-def _gelu_vjp(g, out, x):
+def _density(x):
+    """The normal density."""
+    return ew.mul(ew.exp(ew.mul(ew.mul(x, x), -0.5)), _DENSITY)
+
+
+def _gelu_slope(x):
+    share = (numeric.erf(x * x.dtype.type(_SQRT_HALF)) + 1) * 0.5
+    return (share + x * (np.exp(x * x * -0.5) * _DENSITY)).astype(x.dtype)
+
+
+def _gelu_slope_vjp(g, out, x):
     v = ew.widened(x)
-    share = ew.mul(ew.add(ew.erf(ew.mul(v, _SQRT_HALF)), 1.0), 0.5)
-    density = ew.mul(ew.exp(ew.mul(ew.mul(v, v), -0.5)), _DENSITY)
-    return ew.narrowed(ew.mul(ew.widened(g), ew.add(share, ew.mul(v, density))), x)
+    return ew.narrowed(ew.mul(ew.widened(g), ew.mul(_density(v), ew.sub(2.0, ew.mul(v, v)))), x)
+
+
+gelu_slope = elementwise("gelu_slope", _gelu_slope, (_gelu_slope_vjp,), takes="real_float", doc="The derivative of gelu.")
+
+
+def gelu_slope_parts(x):
+    """`gelu_slope` by other operators, which do what its scalar function does."""
+    share = ew.mul(ew.add(ew.erf(ew.mul(x, _SQRT_HALF)), 1.0), 0.5)
+    return ew.add(share, ew.mul(x, _density(x)))
+
+
+def _gelu_vjp(g, out, x):
+    return ew.narrowed(ew.mul(ew.widened(g), gelu_slope(ew.widened(x))), x)
 
 
 gelu = elementwise("gelu", lambda x: (0.5 * x * (1 + numeric.erf(x * x.dtype.type(_SQRT_HALF)))).astype(x.dtype), (_gelu_vjp,),
@@ -281,7 +302,8 @@ def shifted(x, dim):
 
 def _softmax_body(x, *, dim):
     e = ew.exp(shifted(x, dim))
-    return ew.div(e, _row_sum(e, dim))
+    total = rd.sum_(e, dim=(dim,), keepdim=True)
+    return ew.mul(e, expand(ew.div(1.0, total), shape=x.shape))
 
 
 def _softmax(x, *, dim):

@@ -1,6 +1,6 @@
 """Exponentials, sigmoids and hyperbolic tangents for the epilogues of contractions, where a few units of the last place are
 below what the rounding of sums makes. For float32 they take two thirds of the instructions of the functions of those names;
-for float64 they are those functions.
+for float64, and where special units compute these, they are those functions.
 """
 
 from ...ir import dtype as dt
@@ -20,7 +20,7 @@ def _reduced(s, x):
 def exp_below(s, x):
     """exp(x) within 1.2 units of the last place above -10, within 5 anywhere below; 0 below -104; nan stays; not for x far
     above 0."""
-    if x.dtype is not dt.float32:
+    if x.dtype is not dt.float32 or s.has_units:
         return apply(s, "exp", x)
     n, i, rest = _reduced(s, s.select(x < -104.0, -104.0, x))
     return s.scale(rest + 1.0, n, i)
@@ -28,7 +28,7 @@ def exp_below(s, x):
 
 def sigmoid(s, x):
     """1 / (1 + exp(-x)), within 3 units of the last place above -40, within 5 below."""
-    if x.dtype is not dt.float32:
+    if x.dtype is not dt.float32 or s.has_units:
         return apply(s, "sigmoid", x)
     e = exp_below(s, -abs(x))
     return s.select(x >= 0.0, s.const(x.dtype, 1.0), e) / (e + 1.0)
@@ -36,7 +36,7 @@ def sigmoid(s, x):
 
 def tanh(s, x):
     """Hyperbolic tangent within 2.5 units of the last place: d / (d + 2) for d = exp(-2 |x|) - 1, exact near 0."""
-    if x.dtype is not dt.float32:
+    if x.dtype is not dt.float32 or s.has_units:
         return apply(s, "tanh", x)
     double = abs(x) * -2.0
     _, i, rest = _reduced(s, s.select(double < -20.0, -20.0, double))

@@ -10,7 +10,7 @@ or streams with other libraries cannot be served so: these do not see what waits
 are launched (`stop`).
 
 A kernel that cannot be compiled stays first in line. Nothing behind it has run, so everybody who waits for something behind it
-gets its error.
+gets its error. One that cannot be loaded for want of memory is tried again when somebody waits again.
 """
 
 import os
@@ -20,7 +20,7 @@ from collections.abc import Callable
 from ctypes import byref, c_void_p
 from typing import Any
 
-from ...ir.errors import DeviceError
+from ...ir.errors import DeviceError, OutOfMemoryError
 from .noting import thread
 
 waiting: deque = deque()        # (context, driver, function, arguments), in order; empty nearly always
@@ -125,9 +125,14 @@ def _append(driver, function, args):
 
 
 def _raise():
-    if _State.error is not None:
-        raise DeviceError(f"{_State.error}\n(This was found beside the program: what was launched after it has not run. With "
-                          "INGOT_CUDA_COMPILERS=0 it is found where it is launched.)") from _State.error
+    """Raises why what is first cannot be. Where it was memory, there may be some when it is asked for again."""
+    error = _State.error
+    if isinstance(error, OutOfMemoryError):
+        _State.error = None
+        raise OutOfMemoryError(str(error)) from error
+    if error is not None:
+        raise DeviceError(f"{error}\n(This was found beside the program: what was launched after it has not run. With "
+                          "INGOT_CUDA_COMPILERS=0 it is found where it is launched.)") from error
 
 
 def _start():

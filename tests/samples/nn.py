@@ -4,7 +4,7 @@ import numpy as np
 
 from . import Sample, samples
 
-PLAIN = ("relu", "softplus", "log_sigmoid", "silu", "mish", "gelu", "gelu_tanh", "hardsigmoid", "hardswish")
+PLAIN = ("relu", "softplus", "log_sigmoid", "silu", "mish", "gelu", "gelu_slope", "gelu_tanh", "hardsigmoid", "hardswish")
 WITH_PARAMS = {
     "leaky_relu": ({"negative_slope": 0.01}, {"negative_slope": -0.5}),
     "elu": ({"alpha": 1.0, "scale": 1.0, "input_scale": 1.0}, {"alpha": 1.6, "scale": 1.05, "input_scale": 0.5}),

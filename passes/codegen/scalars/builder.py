@@ -23,6 +23,11 @@ smallest integer, cut to the narrower type); integer to integer wraps; anything 
 load, store, bitcast, cast to and from f32, and select: arithmetic on them is done in f32 and rounded once. f8 values do as
 well, but their casts are written here (`float8.py`), so that no backend has to spell them. Complex values are pairs, whose
 instructions are those of their parts (`complexes.py`): no `emit` ever sees one.
+
+A backend whose processor has units for them (`has_units`) spells four more, of f32:
+
+    power reciprocal      2**x within 2 units of the last place (1 of 0) and 1 / x within 1; what is subnormal may count as 0
+    smaller larger        of two numbers, or the one of a number and nan; of two zeros either
 """
 
 from abc import ABC, abstractmethod
@@ -130,7 +135,12 @@ class Val:
 
 
 class Builder(ABC):
-    """Base of every backend's scalar builder: `emit` is theirs, the rest is shared."""
+    """Base of every backend's scalar builder: `emit` is theirs, the rest is shared.
+
+    has_units   whether it spells the instructions of special units
+    """
+
+    has_units = False
 
     @abstractmethod
     def emit(self, op: str, dtype, args: tuple, attr=None) -> Val:
@@ -190,6 +200,34 @@ class Builder(ABC):
 
     def sqrt(self, x):
         return self.emit("sqrt", x.dtype, (x,))
+
+    def by_units(self, x) -> bool:
+        """Whether functions of `x` are those of `units`."""
+        return self.has_units and x.dtype is dt.float32
+
+    def power(self, x):
+        """2**x by a special unit."""
+        return self.emit("power", x.dtype, (x,))
+
+    def reciprocal(self, x):
+        """1 / x by a special unit."""
+        return self.emit("reciprocal", x.dtype, (x,))
+
+    def smaller(self, x, limit):
+        """x, or `limit` if that is less or x is nan, where there are special units."""
+        return self.binary("smaller", x, limit)
+
+    def larger(self, x, limit):
+        """x, or `limit` if that is more or x is nan, where there are special units."""
+        return self.binary("larger", x, limit)
+
+    def quotient(self, a, b):
+        """a / b of finite a, for b from 1 to 2**120: rounded correctly, or nearly so by a special unit."""
+        if not self.by_units(b):
+            return a / b
+        r = self.reciprocal(b)
+        q = r * a
+        return self.fma(self.fma(-q, b, a), r, q)
 
     def floor(self, x):
         return self.emit("floor", x.dtype, (x,))

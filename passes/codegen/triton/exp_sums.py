@@ -23,7 +23,7 @@ def gather(sweeps, names, value):
     larger = x > top
     scale = exp_below(s, -abs(x - top))
     summed = s.fma(s.select(larger, total, 1.0), scale, s.select(larger, 1.0, total))
-    sweeps.text.put(f"{top.ref} = {s.select(larger | x.ne(x), x, top).ref}")
+    sweeps.text.put(f"{top.ref} = {sweeps.helper(Fold('max', dtype))}({x.ref}, {top.ref})")
     sweeps.text.put(f"{total.ref} = {summed.ref}")
 
 

@@ -26,7 +26,9 @@ _SIGNS = {"add": "+", "sub": "-", "mul": "*", "eq": "==", "ne": "!=", "lt": "<",
 _IN_MEMORY = {dt.bool_: dt.uint8, dt.complex64: dt.int64, dt.complex128: dt.float64, **dict.fromkeys(dt.FLOAT8, dt.uint8)}
 _SMALLEST = 2.0 ** -126     # below it a literal is no float32 for Triton
 _CALLS = {"sqrt": "tl.sqrt_rn", "floor": "tl.floor", "ceil": "tl.ceil", "abs": "tl.abs", "mulhi": "tl.umulhi", "fma": "tl.fma",
-          "select": "tl.where"}
+          "select": "tl.where", "smaller": "tl.minimum", "larger": "tl.maximum"}
+# Instructions of special units, which Triton has no other word for: its own are of several instructions, for what is subnormal.
+_UNITS = {"power": "ex2.approx.ftz.f32", "reciprocal": "rcp.approx.ftz.f32"}
 
 
 def memory(dtype: dt.DType) -> dt.DType:
@@ -100,6 +102,8 @@ def filled(shape: str, dtype, value) -> str:
 class TritonBuilder(Builder):
     """Appends instructions to a Text; a value's ref is the name (or literal) that stands for it."""
 
+    has_units = True
+
     def __init__(self, text: Text):
         self.text = text
 
@@ -144,6 +148,9 @@ class TritonBuilder(Builder):
         if own is not None:
             return own(dtype, args, attr)
         refs = [a.ref for a in args]
+        if op in _UNITS:
+            given = f"\"{_UNITS[op]} $0, $1;\", \"=f,f\", [{self.stated(args[0])}], tl.float32, True, 1"
+            return self._let(dtype, f"tl.inline_asm_elementwise({given})")
         if op in _SIGNS:
             return self._let(dtype, f"{self.stated(args[0], args[1])} {_SIGNS[op]} {refs[1]}")
         return self._let(dtype, f"{_CALLS[op]}({', '.join([self.stated(*args), *refs[1:]])})")
