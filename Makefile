@@ -14,7 +14,7 @@ help:
 	@echo "make test       install, then lint, types and tests (a few minutes on 2 cores)"
 	@echo "make test-slow  the tests that need more time"
 	@echo "make test-ptx   GPU tests without a GPU, running what Triton compiles (an hour; ARCH=80 or 90)"
-	@echo "make test-gpu   the tests that need an NVIDIA GPU"
+	@echo "make test-gpu   the tests that need an NVIDIA GPU (a few minutes on 16 cores)"
 	@echo "make bench      benchmarks beside the peers (installs them: several GB)"
 	@echo "make stubs      writes the .pyi stubs again"
 
@@ -42,8 +42,13 @@ ARCH ?= 90
 test-ptx: $(READY)
 	$(BIN)/python -m pytest -m "not slow and not gpu" --ptx $(ARCH) tests/test_cuda_*.py tests/test_triton_*.py $(ARGS)
 
-test-gpu: $(READY)
-	$(BIN)/python -m pytest -m gpu $(ARGS)
+# A machine with a GPU may have all that is needed, and no network: then nothing is installed. Each test compiles kernels, which
+# takes longer than they run, so several processes share the device.
+GPU_NEEDS := hypothesis llvmlite ml_dtypes networkx numpy pytest rich safetensors triton xdist
+GPU_TESTS := -m pytest -m gpu -n auto --maxprocesses 8 --dist worksteal tests/test_cuda_device.py tests/test_cuda_footguns.py
+test-gpu:
+	@if $(PYTHON) -c "import sys, importlib.util as u; sys.exit(not all(map(u.find_spec, sys.argv[1:])))" $(GPU_NEEDS); \
+	then $(PYTHON) $(GPU_TESTS) $(ARGS); else $(MAKE) $(READY) && $(BIN)/python $(GPU_TESTS) $(ARGS); fi
 
 demo: $(READY)
 	$(BIN)/python -m ingot demo

@@ -1,4 +1,8 @@
-"""Cases for a GPU: calls that queue, results that are fetched to be compared, and the ceilings of the card."""
+"""Cases for a GPU: calls that queue, results that are fetched to be compared, and the ceilings of the card.
+
+torch runs as those run it who want it quick: its fused Adam, images with their channels last where tensor cores multiply them,
+cuDNN's convolutions chosen by trial.
+"""
 
 import statistics
 from collections.abc import Callable
@@ -12,6 +16,8 @@ from .libraries import Library, libraries
 from .result import Result
 
 LOW = "bfloat16"
+GRAPHS = "torch.compile graphs"
+FUSED = {"torch": {"fused": True}, "torch.compile": {"fused": True}}     # Adam's options; a graph holds one that was compiled
 
 
 def on_device(work: Callable) -> Callable:
@@ -44,20 +50,47 @@ def compiled_twice(found: list[Library]) -> list[Library]:
     """The libraries, torch.compile also with CUDA graphs: its mode for work that launches cost more than computing."""
     for lib in found:
         if "torch.compile" in lib.ways:
-            lib.ways["torch.compile graphs"] = lambda fn, torch=lib.module: torch.compile(fn, mode="reduce-overhead")
+            lib.ways[GRAPHS] = lambda fn, torch=lib.module: torch.compile(fn, mode="reduce-overhead")
     return found
 
 
+def with_attention_of_cudnn(found: list[Library]) -> list[Library]:
+    """The libraries, torch also with cuDNN's attention, which it may not choose by itself."""
+    for lib in found:
+        if lib.name == "torch":
+            lib.ways["torch cuDNN"] = through_cudnn
+    return found
+
+
+def through_cudnn(fn):
+    """A torch function whose attention is cuDNN's."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    def run(*args):
+        with sdpa_kernel(SDPBackend.CUDNN_ATTENTION):
+            return fn(*args)
+
+    return run
+
+
+def last(lib: Library, what):
+    """An image, or a network for images, as torch had better have it: with channels last. ingot puts them there by itself."""
+    is_plain = lib.name != "torch" or getattr(what, "ndim", 4) != 4
+    return what if is_plain else what.to(memory_format=lib.module.channels_last)
+
+
 def case(name, make: Callable, arrays, plan, *, dtype="float32", compiled=True, precision="highest", grads=False, small=False,
-         **facts) -> Case:
+         images=False, more: Callable = list, **facts) -> Case:
     """A case of the function `make(lib)` of tensors on the device; floats are cast to `dtype`. `precision` is that of float32
-    products, `small` work is also compiled with CUDA graphs."""
-    calls, found = {}, libraries(plan, compiled)
+    products, `small` work is also compiled with CUDA graphs, `images` lie as each library likes them best, and `more` gives
+    libraries further ways."""
+    calls, found = {}, more(libraries(plan, compiled))
     for lib in compiled_twice(found) if small else found:
         set_precision(lib, precision)
         kind = getattr(lib.module, dtype)
         for label, way in lib.ways.items():
             given = [lib.tensor(a).cuda() for a in arrays]
+            given = [last(lib, t) for t in given] if images else given
             given = [t.to(kind).requires_grad_(grads) if t.dtype.is_floating_point else t for t in given]
             calls[label] = queued(lib, bound(way(make(lib.module)), given))
     exact = dtype == "float32" and precision == "highest"
@@ -65,14 +98,17 @@ def case(name, make: Callable, arrays, plan, *, dtype="float32", compiled=True, 
 
 
 def set_precision(lib: Library, precision: str):
-    """How float32 is multiplied from now on: "highest" rounds as float32 does, "high" takes TF32 where a chip has it."""
+    """How float32 is multiplied from now on: "highest" rounds as float32 does, "high" takes TF32 where a chip has it. And torch
+    tries which of cuDNN's convolutions are quickest."""
     lib.module.set_float32_matmul_precision(precision)
     lib.module.backends.cudnn.allow_tf32 = precision != "highest"
+    lib.module.backends.cudnn.benchmark = True
 
 
-def training(name, build: Callable, arrays, plan, *, precision="highest", low=False, small=False, **facts) -> Case:
+def training(name, build: Callable, arrays, plan, *, precision="highest", low=False, small=False, images=False,
+             **facts) -> Case:
     """A case of whole training steps of a classifier with Adam; every way has a network of its own, and the losses of three
-    steps are compared. With `low`, the forward pass is under autocast to bfloat16."""
+    steps are compared. With `low`, the forward pass is under autocast to bfloat16; `images` as above."""
     calls, weights, found = {}, None, libraries(plan)
     for lib in compiled_twice(found) if small else found:
         set_precision(lib, precision)
@@ -81,13 +117,16 @@ def training(name, build: Callable, arrays, plan, *, precision="highest", low=Fa
             if weights is None:
                 weights = {k: v.numpy().copy() for k, v in network.state_dict().items()}
             lib.load(network, weights).to("cuda")
-            calls[label] = queued(lib, bound(way(fitting(lib.module, network, low)), [lib.tensor(a).cuda() for a in arrays]))
+            given = [lib.tensor(a).cuda() for a in arrays]
+            if images:
+                network, given = last(lib, network), [last(lib, t) for t in given]
+            calls[label] = queued(lib, bound(way(fitting(lib.module, network, low, FUSED.get(label, {}))), given))
     return Case(name, calls, checks=3, peaks=ceilings(plan), **({"tolerance": 5e-2 if low else 1e-2} | facts))
 
 
-def fitting(lib, network, low) -> Callable:
-    """A training step."""
-    optimizer = lib.optim.Adam(network.parameters(), lr=1e-3)
+def fitting(lib, network, low, how=None) -> Callable:
+    """A training step; `how` are options of Adam."""
+    optimizer = lib.optim.Adam(network.parameters(), lr=1e-3, **(how or {}))
 
     def step(x, y):
         optimizer.zero_grad()

@@ -7,7 +7,7 @@ is the least time of its launches on an H100, found without one (`gpu_ledger.py`
 
 from . import gpu_steps
 from .cases import indices, randoms
-from .device import case, ceilings, inference, on_device
+from .device import case, ceilings, inference, on_device, with_attention_of_cudnn
 from .gpu_tiles import tuned_tiles
 from .result import Result
 from .sequences import gpt, mlp
@@ -96,7 +96,7 @@ def device_attention(plan):
         for backward in (False, True):
             name = f"attention {'causal ' if causal else ''}{batch}x16x{length}x{size}{' + backward' if backward else ''}"
             yield case(name, attend(causal, backward), arrays, plan, dtype="bfloat16", compiled=False, grads=backward,
-                       flops=flops * (3.5 if backward else 1), bars=FLASH)
+                       more=with_attention_of_cudnn, flops=flops * (3.5 if backward else 1), bars=FLASH)
 
 
 def launches(plan):
@@ -145,7 +145,7 @@ def convolutions(plan):
 
             given = [randoms(batch, channels, side, side), randoms(out, channels, kernel, kernel) / (kernel * channels ** 0.5)]
             yield case(f"conv + backward {kernel}x{kernel} {channels}-{out} @{side} batch {batch}", make, given, plan,
-                       dtype="bfloat16", compiled=False, grads=True,
+                       dtype="bfloat16", compiled=False, grads=True, images=True,
                        flops=6 * batch * side ** 2 * channels * out * kernel ** 2)
 
 

@@ -25,13 +25,14 @@ class Step:
     arrays: Callable
     kind: str = "float32"
     small: bool = False
+    images: bool = False
     bars: dict = field(default_factory=dict)
 
     def case(self, plan) -> Case:
         """The step for the libraries of a run, with the least time that its launches take as far as that is known."""
         floor = 0.0 if plan.tiny or plan.quick else floors().get(self.name, {}).get("floor", 0.0)
-        return training(self.name, self.build, self.arrays(), plan, small=self.small, bars=self.bars, floor=floor,
-                        **HOW[self.kind])
+        return training(self.name, self.build, self.arrays(), plan, small=self.small, images=self.images, bars=self.bars,
+                        floor=floor, **HOW[self.kind])
 
 
 def floors() -> dict:
@@ -52,7 +53,8 @@ def images(plan, kind="bfloat16") -> Iterator[Step]:
     batch, side = plan.pick((64, 224), (16, 128), (2, 32))
     options = plan.pick({}, {}, {"width": 4, "classes": 10})
     yield Step(f"ResNet-50 batch {batch}x{side} + Adam, {kind}", lambda lib: resnet50(lib, **options),
-               lambda: [randoms(batch, 3, side, side), indices(plan.pick(1000, 1000, 10), batch)], kind, bars=COMPILED)
+               lambda: [randoms(batch, 3, side, side), indices(plan.pick(1000, 1000, 10), batch)], kind, images=True,
+               bars=COMPILED)
 
 
 def small(plan) -> Iterator[Step]:

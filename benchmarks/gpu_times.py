@@ -20,7 +20,7 @@ from .gpu_steps import HOW, Step, every
 from .harness import Plan
 
 WARM, ROUNDS = 4, 5
-AHEAD, COPIES = 1 << 30, 16             # bytes that are copied while the host gets ahead, and how often
+AHEAD, COPIES = 1 << 30, 64             # bytes that are copied while the host gets ahead, and how often
 
 
 def timed(step: Step, times: Times) -> list:

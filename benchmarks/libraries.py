@@ -81,6 +81,7 @@ def libraries(plan, compiled: bool = True) -> list[Library]:
 
         ways = {"torch": as_it_is}
         if compiled and "torch.compile" in peers:
+            torch.compiler.reset()      # which gives up on functions of one text after a few of them
             ways["torch.compile"] = lambda fn: torch.compile(fn, dynamic=False)
         found.append(Library("torch", torch, ways))
     return found

@@ -60,7 +60,7 @@ def _with_ptx(variant) -> compiler.Binary:
         compiled = compiler._run_triton(variant)
         real, like = compiler._binary(variant, compiled), _stand_in(variant)
         said = json.loads(like.code[4:]) | {"ptx": compiled.asm["ptx"], "threads": real.threads, "shared": real.shared,
-                                           "layout": real.layout}
+                                           "layout": real.layout, "registers": real.registers}
         made = _built[variant] = replace(real, code=b"\x7fELF" + json.dumps(said).encode(), name=like.name)
     return made
 

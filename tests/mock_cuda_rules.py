@@ -4,8 +4,8 @@ import threading
 
 import mock_cuda_triton
 
-OK, INVALID, NO_MEMORY, NO_CONTEXT, BAD_HANDLE, NOT_READY = 0, 1, 2, 201, 400, 600
-CAPTURE_UNSUPPORTED, CAPTURE_INVALIDATED, CAPTURE_UNJOINED, CAPTURED_EVENT = 900, 901, 904, 907
+OK, INVALID, NO_MEMORY, NO_CONTEXT, BAD_HANDLE, NOT_READY, NO_RESOURCES = 0, 1, 2, 201, 400, 600, 701
+CAPTURE_UNSUPPORTED, CAPTURE_INVALIDATED, CAPTURE_UNJOINED, CAPTURED_EVENT, WRONG_THREAD = 900, 901, 904, 907, 908
 RELAXED = 2
 
 
@@ -16,12 +16,13 @@ class Violation(AssertionError):
 class Capture:
     """A capture under way: what it was given, in the order in which it was, by the streams that take part.
 
+    thread  the number of the thread that began it
     open    streams besides the first that were given work which the first does not wait for yet
     broken  whether something was asked for that no capture survives
     """
 
     def __init__(self, stream, mode):
-        self.stream, self.mode, self.work = stream, mode, []
+        self.stream, self.mode, self.work, self.thread = stream, mode, [], threading.get_ident()
         self.streams, self.open, self.broken = [stream], set(), False
 
 
@@ -33,10 +34,11 @@ class Stream:
 
 
 class Event:
-    """How often it was recorded, and up to which recording it was reached; in which capture, if it was in one."""
+    """How often it was recorded, and up to which recording it was reached; in which capture, if it was in one; whether it is
+    there to measure time."""
 
-    def __init__(self, device):
-        self.device, self.recorded, self.reached = device, 0, 0
+    def __init__(self, device, timing):
+        self.device, self.timing, self.recorded, self.reached = device, timing, 0, 0
         self.time, self.captured, self.stream = 0.0, None, None
 
 
@@ -47,7 +49,10 @@ class Thread(threading.local):
     mode = 0
 
 
-MOST_PROGRAMS = (1 << 31) - 1, 65535, 65535
+MOST_PROGRAMS, MOST_THREADS = ((1 << 31) - 1, 65535, 65535), (1024, 1024, 64)
+FREE_SHARED, MOST_SHARED = 49152, {80: 166912, 90: 232448}      # bytes of a block: without asking, and at most
+MOST_IN_A_CLUSTER, REGISTERS = 8, 65536
+TIMELESS = 2
 
 # What needs a context that is current in the thread, and what no thread may ask for while it captures (unless it said that
 # it knows what it does).
@@ -59,7 +64,24 @@ IN_A_CONTEXT = frozenset((
     "cuGraphInstantiateWithFlags", "cuModuleLoadData", "cuModuleGetFunction", "cuLaunchKernelEx"))
 NOT_IN_A_CAPTURE = frozenset((
     "cuCtxSynchronize", "cuMemAlloc_v2", "cuMemFree_v2", "cuMemHostAlloc", "cuMemFreeHost", "cuStreamSynchronize",
-    "cuStreamQuery", "cuEventSynchronize", "cuEventQuery", "cuModuleLoadData", "cuModuleUnload"))
+    "cuStreamQuery", "cuEventSynchronize", "cuEventQuery", "cuModuleLoadData", "cuModuleGetFunction", "cuModuleUnload"))
+# What may be asked while ordinary memory is copied: what waits for that, and what has to do with no device's work.
+BESIDE_A_COPY = frozenset((
+    "cuStreamSynchronize", "cuCtxSynchronize", "cuCtxSetCurrent", "cuCtxGetCurrent", "cuGetErrorName", "cuGetErrorString"))
+
+
+def refused_launch(kernel, config, cluster, asked, arch) -> int:
+    """What a driver answers to a launch, as far as its sizes go. `cluster` are blocks that run together along the first dim,
+    `asked` the bytes of shared memory that the function was allowed."""
+    block, threads = tuple(config.block), config.block[0] * config.block[1] * config.block[2]
+    if not all(1 <= n <= most for n, most in zip((*config.grid, *block), (*MOST_PROGRAMS, *MOST_THREADS))) or threads > 1024:
+        return INVALID
+    if config.shared > max(FREE_SHARED, asked) or kernel.get("threads", threads) != threads:
+        return INVALID
+    if cluster > 1 and (arch < 90 or cluster > MOST_IN_A_CLUSTER or config.grid[0] % cluster):
+        return INVALID
+    per_warp = -(-kernel.get("registers", 0) // 8) * 256         # (registers are given to warps by 256)
+    return NO_RESOURCES if -(-threads // 32) * per_warp > REGISTERS else OK
 
 
 mock_cuda_triton.as_installed(globals())

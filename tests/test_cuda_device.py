@@ -20,7 +20,8 @@ import test_triton_prologues as prologues
 from ingot import jit
 from ingot.ir.op import OPS
 
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not ingot.cuda.is_available(), reason=ingot.cuda.why_not_available() or "-")]
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not ingot.cuda.is_available(), reason=ingot.cuda.why_not_available() or "-"),
+              pytest.mark.timeout(600)]        # (every operator in every dtype is a hundred kernels for some)
 
 
 @pytest.mark.parametrize("name", table.NAMES)

@@ -4,6 +4,7 @@ are interrupted, copies onto themselves, forked processes."""
 import gc
 import os
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -417,13 +418,14 @@ def test_waiting_memory_and_finalisers_do_not_disturb_a_capture(cuda):
     with ingot.cuda.graph(older):
         older_result = x + 5
     older.replay()
-    foreign = [ingot.from_dlpack(ingot.ones(100, device="cuda")) for _ in range(2)]
+    lent = [ingot.ones(100, device="cuda") for _ in range(2)]
+    foreign = [ingot.from_dlpack(SimpleNamespace(__dlpack__=x.__dlpack__, __dlpack_device__=x.__dlpack_device__)) for x in lent]
     used = [f + 1 for f in foreign]
     del y
     g = ingot.cuda.CUDAGraph()
     with ingot.cuda.graph(g):
         a = x * 3
-        del older, foreign
+        del older, foreign, lent
         gc.collect()
         ingot.cuda.empty_cache()
         b = a + 1

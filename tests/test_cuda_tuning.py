@@ -95,7 +95,7 @@ def test_what_spills_or_is_too_large_is_not_tried(monkeypatch):
     def build(variant):
         binary = real(variant)
         limits.append(variant)
-        changed = {"shared": 1 << 20} if len(limits) % 2 else {"spills": 8}
+        changed = {"spills": 8} if len(limits) % 2 else {"shared": 1 << 20}        # (the first is taken where none is fit)
         return compiler.Binary(**{**vars(binary), **changed})
 
     monkeypatch.setattr(compiler, "build", build)

@@ -25,6 +25,7 @@ from . import (
     eager,
     fourier,
     gathers,
+    graphs,
     integers,
     late,
     lists,
@@ -160,7 +161,8 @@ def import_stream(index: int) -> int:
 
 def synchronize(index: int):
     """Waits for everything launched on a device."""
-    contexts.context(index).driver.cuCtxSynchronize()
+    with graphs.between_captures(index):
+        contexts.context(index).driver.cuCtxSynchronize()
     checks.verify(index)
 
 

@@ -25,17 +25,17 @@ def key(generator, device: int) -> DeviceArray | None:
         return None
     seed, call = generator.reserve(1)
     place = device, streams.current(device).handle, seed
-    first, keys, _ = _keys.get(place, _NO_TABLE)
+    first, keys = _keys.get(place, _NO_TABLE)
     if keys is None or not 0 <= call - first < _TOGETHER:
         if len(_keys) >= _MOST_TABLES:
             _keys.clear()
         rows = np.array([(seed, (call + n) % 2 ** 64) for n in range(_TOGETHER)], np.uint64)
-        first, keys, _ = _keys[place] = call, transfer.to_device(rows, device, wait=False), rows
+        first, keys = _keys[place] = call, transfer.to_device(rows, device, wait=False)
     return keys.look((2,), (_WORD,), 2 * _WORD * (call - first))
 
 
-_keys: dict = {}        # (device, stream, seed) -> (the first call of the table, its keys, and as they lie on the host)
-_NO_TABLE = (0, None, None)
+_keys: dict = {}        # (device, stream, seed) -> (the first call of the table, its keys)
+_NO_TABLE = (0, None)
 _TOGETHER, _MOST_TABLES = 256, 64
 
 

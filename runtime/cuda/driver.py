@@ -16,6 +16,8 @@ from .late import waiting
 from .noting import thread as noting
 
 OUT_OF_MEMORY, NOT_READY = 2, 600
+# After these every call of a process fails: they are what a kernel did, and are met by whoever asks next.
+_FATAL = frozenset((226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721))
 _LIBRARIES = {"linux": ("libcuda.so.1", "libcuda.so"), "win32": ("nvcuda.dll",)}
 
 # Parameters of each function of the driver that ingot calls.
@@ -101,6 +103,9 @@ class Driver:
         said = f"{name} failed: {self.words(code)}"
         if code == OUT_OF_MEMORY:
             return OutOfMemoryError(said)
+        if code in _FATAL:
+            said += ("; a kernel that was launched before has failed, and this process can use its devices no more: start it "
+                     "anew (compute-sanitizer names the kernel)")
         return CudaError(said, code)
 
     def words(self, code: int) -> str:

@@ -4,6 +4,7 @@ Memory that is asked for during a capture comes from a pool of the graph's own, 
 lives: its kernels have the addresses built in.
 """
 
+import threading
 from contextlib import contextmanager
 from ctypes import byref, c_void_p
 from os import fsencode
@@ -16,6 +17,9 @@ from . import context as contexts
 from .captured_draws import Draws
 
 _MODES = {"global": 0, "thread_local": 1, "relaxed": 2}
+_PATIENCE = 10.0                            # seconds that a thread waits for the captures of others
+_under_way: dict[int, int] = {}             # captures by device
+_changed = threading.Condition()            # held while these are counted, and while a device is waited for
 
 
 class CUDAGraph:
@@ -55,9 +59,11 @@ class CUDAGraph:
         self.memory = pools.Pool(self.device, pool)
         self.draws = Draws(self.device, self.generators)
         self.memory.enter(self.draws)
+        _count(self.device, 1)
         try:
             self.driver.cuStreamBeginCapture_v2(stream.handle, _MODES[capture_error_mode])
         except DeviceError:
+            _count(self.device, -1)
             self.memory.leave()
             self.reset()
             raise
@@ -68,8 +74,12 @@ class CUDAGraph:
         contexts.context(self.device)
         try:
             graph = c_void_p()
-            self.driver.cuStreamEndCapture(self.stream.handle, byref(graph))
+            try:
+                self.driver.cuStreamEndCapture(self.stream.handle, byref(graph))
+            finally:
+                _count(self.device, -1)
             self.captured = graph.value or 0
+            pools.give_foreign_back()
             self.draws.finish()
             self.words = checks.kept(self.memory.held)
             if not self.keeps:
@@ -85,6 +95,7 @@ class CUDAGraph:
         contexts.context(self.device)
         graph = c_void_p()
         self.driver.raw["cuStreamEndCapture"](self.stream.handle, byref(graph))
+        _count(self.device, -1)
         self.captured = graph.value or 0
         self.reset()
 
@@ -94,7 +105,8 @@ class CUDAGraph:
             raise DeviceError("this graph holds nothing yet; capture it first")
         contexts.context(self.device)
         self._destroy("cuGraphExecDestroy", "executable")
-        self.executable = self.driver.handle("cuGraphInstantiateWithFlags", self.captured, 0)
+        ask = lambda: self.driver.handle("cuGraphInstantiateWithFlags", self.captured, 0)
+        self.executable = pools.with_room(self.device, ask)
         if not self.keeps:
             self._destroy("cuGraphDestroy", "captured")
 
@@ -169,8 +181,24 @@ class CUDAGraph:
     def __del__(self):
         try:
             self.reset()
-        except (DeviceError, TypeError, AttributeError):
+        except Exception:       # which nobody could meet; at the end of a process, names of the module are gone
             return
+
+
+def _count(device, more):
+    with _changed:
+        _under_way[device] = _under_way.get(device, 0) + more
+        _changed.notify_all()
+
+
+@contextmanager
+def between_captures(device: int):
+    """What is done inside waits for the whole device, which no capture of any thread survives: those of other threads end
+    first, and none begins meanwhile."""
+    with _changed:
+        if not pools.is_capturing():
+            _changed.wait_for(lambda: not _under_way.get(device), _PATIENCE)
+        yield
 
 
 @contextmanager

@@ -12,12 +12,13 @@ from . import late
 from .compile import Binary
 from .late import waiting
 from .noting import thread as noting
-from .pools import Memory, beside_captures
+from .pools import Memory, beside_captures, with_room
 
 _FREE_SHARED = 49152                  # bytes of shared memory that every kernel may have without asking
 _MOST_SHARED_ATTRIBUTE = 8
 _CLUSTER, _CLUSTER_POLICY, _SPREAD = 4, 5, 1
 _BULK = "make_tensor_descriptor"
+_REGISTERS = 4                        # of CUfunction_attribute
 
 
 class _Attribute(ctypes.Structure):
@@ -44,9 +45,12 @@ class Function:
     def __init__(self, device: int, binary: Binary):
         self.binary, self.context = binary, contexts.context(device)
         driver = self.driver = self.context.driver
-        with beside_captures(driver):
-            self.module = driver.handle("cuModuleLoadData", binary.code)
-        self.handle = driver.handle("cuModuleGetFunction", self.module, binary.name.encode())
+        if binary.shared > self.context.shared_memory:
+            raise DeviceError(f"kernel {binary.name} asks for {binary.shared} bytes of shared memory, and a block of "
+                              f"cuda:{device} may have {self.context.shared_memory}")
+        with beside_captures(driver):       # (code goes to a device no sooner than its functions are asked for)
+            self.module = with_room(device, lambda: driver.handle("cuModuleLoadData", binary.code))
+            self.handle = with_room(device, lambda: driver.handle("cuModuleGetFunction", self.module, binary.name.encode()))
         if binary.shared > _FREE_SHARED:
             driver.cuFuncSetAttribute(self.handle, _MOST_SHARED_ATTRIBUTE, binary.shared)
         self._pack = struct.Struct(binary.layout)
@@ -98,7 +102,7 @@ class Function:
     def registers(self) -> int:
         """Registers per thread, as the driver says."""
         value = c_int()
-        self.driver.cuFuncGetAttribute(byref(value), 4, self.handle)
+        self.driver.cuFuncGetAttribute(byref(value), _REGISTERS, self.handle)
         return value.value
 
 

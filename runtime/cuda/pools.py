@@ -5,11 +5,13 @@ import itertools
 import threading
 import weakref
 from collections import deque
+from collections.abc import Callable
 from contextlib import contextmanager
 from ctypes import byref, c_int, c_uint8, c_void_p
 
 import numpy as np
 
+from ...ir.errors import OutOfMemoryError
 from ...ir.symbolic import hint
 from . import context as contexts
 from . import late, streams
@@ -46,7 +48,7 @@ class Memory:
         if not thread.pool:
             self.block.used_on(stream)
 
-    def __del__(self):
+    def __del__(self, thread=thread):           # (at the end of a process, names of the module are gone before all memory is)
         block = getattr(self, "block", None)
         if block is not None:
             if thread.notes is not None:
@@ -70,7 +72,8 @@ class NoMemory:
 class ForeignMemory:
     """Device memory that somebody else owns; `owner` is held as long as this is.
 
-    The owner knows nothing of our streams, so the work in those that used the memory is waited for before it goes back.
+    The owner knows nothing of our streams, so the work in those that used the memory is waited for before it goes back. A
+    stream that is being captured cannot be waited for: then the owner is held until somebody asks `give_foreign_back`.
     """
 
     __slots__ = ("__weakref__", "context", "device", "nbytes", "owner", "pointer", "streams")
@@ -79,6 +82,7 @@ class ForeignMemory:
         self.device, self.pointer, self.nbytes, self.owner = device, pointer, nbytes, owner
         self.context, self.streams = contexts.context(device), set()
         late.stop()
+        give_foreign_back()
 
     def used_on(self, stream: int):
         """Notes a stream that works on this memory."""
@@ -86,14 +90,50 @@ class ForeignMemory:
             self.streams.add(stream)
 
     def __del__(self):
-        # (Whatever this interrupts goes on with the context that it had, and with its capture.)
-        raw, before = self.context.driver.raw, c_void_p()
-        raw["cuCtxGetCurrent"](byref(before))
-        raw["cuCtxSetCurrent"](self.context.handle)
-        with beside_captures(self.context.driver):
-            for stream in self.streams:
-                raw["cuStreamSynchronize"](stream)
-        raw["cuCtxSetCurrent"](before.value)
+        if _foreign is not None and not _waited_for(self.context, self.streams):       # (None: the process ends)
+            _foreign.append((self.context, self.streams, self.owner))
+
+
+_foreign: deque = deque()       # (context, streams, owner) of foreign memory that was last used in streams that are captured
+
+
+def _waited_for(context, handles) -> bool:
+    """Waits for streams; False where one of them is being captured. Whatever this interrupts goes on with the context that it
+    had, and with its capture."""
+    raw, before, status = context.driver.raw, c_void_p(), c_int()
+    raw["cuCtxGetCurrent"](byref(before))
+    raw["cuCtxSetCurrent"](context.handle)
+    free = True
+    with beside_captures(context.driver):
+        for stream in handles:
+            raw["cuStreamIsCapturing"](stream, byref(status))
+            free = free and not status.value
+        for stream in handles if free else ():
+            raw["cuStreamSynchronize"](stream)
+    raw["cuCtxSetCurrent"](before.value)
+    return free
+
+
+def give_foreign_back():
+    """Gives foreign memory back that waited for the end of a capture."""
+    for _ in range(len(_foreign)):
+        context, handles, owner = _foreign.popleft()
+        if not _waited_for(context, handles):
+            _foreign.append((context, handles, owner))
+
+
+def with_room(device: int, ask: Callable):
+    """What a call of the driver gives that takes memory of a device: made again if there was none, without what is cached.
+    Whoever runs what waited in line (`late.py`) takes nothing away: what is free may be what something behind it works on."""
+    try:
+        return ask()
+    except OutOfMemoryError:
+        if thread.runs:
+            raise
+        found = allocator(device)
+        found.settle_all()
+        found.empty()
+        return ask()
 
 
 def keep(memory):
@@ -360,4 +400,5 @@ PINNED = PinnedMemory()
 def forget():
     """Forgets all memory, for a driver that was replaced."""
     _allocators.clear()
+    _foreign.clear()
     PINNED.forget()

@@ -146,7 +146,7 @@ def _bytes(dtype, shape):
 
 
 def _is_grid(grid) -> bool:
-    return len(grid) == 3 and all(type(n) is int and 1 <= n < 1 << 31 for n in grid)
+    return len(grid) == 3 and all(type(n) is int and 1 <= n < most for n, most in zip(grid, (1 << 31, 1 << 16, 1 << 16)))
 
 
 def _plain(a: DeviceArray) -> DeviceArray:

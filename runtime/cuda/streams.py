@@ -253,15 +253,14 @@ def get_sync_debug_mode() -> int:
     return _Waiting.mode
 
 
-def wait_for_copy(stream: Stream):
-    """Waits until a copy is done that was put into a stream."""
+def say_that_a_copy_waits(device: int):
+    """To be called before a copy that is waited for: if it raises, none may be under way."""
     if _Waiting.mode:
-        said = f"a copy between the host and cuda:{stream.device_index} waits for the device (set_sync_debug_mode)"
+        said = f"a copy between the host and cuda:{device} waits for the device (set_sync_debug_mode)"
         if _Waiting.mode == 2:
             raise DeviceError(said)
         file, line = user_line(2)
         warnings.warn_explicit(said, UserWarning, file, line)
-    stream.synchronize()
 
 
 def forget():

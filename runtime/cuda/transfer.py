@@ -1,8 +1,9 @@
 """Moving elements: between host and device, between devices, and into memory that is there already.
 
 Copies run in the current stream of the device. Reading waits until the elements are there. Writing waits as well, unless
-`wait=False`: from ordinary host memory the driver takes a copy, page-locked memory is kept until it was read. A graph that is
-captured copies at every replay, so it only takes page-locked memory, which it keeps.
+`wait=False`: then page-locked memory is kept until it was read, and the driver is given no other, since it promises nothing of
+when it reads that: what is not too large is copied into page-locked memory first. A graph that is captured copies at every
+replay, so it only takes page-locked memory of its caller's, which it keeps.
 """
 
 import functools
@@ -15,11 +16,13 @@ from ...ir.kernel_builder import KernelBuilder
 from ...ir.ops.complexes import complex_
 from ...ir.symbolic import hint
 from ..device_array import DeviceArray
-from . import checks, late, pools, streams
+from . import checks, pools, streams
 from .arrays import empty, used
 from .kernels import Prepared, as_number
 from .noting import thread as noting
 from .pools import PINNED
+
+_STAGED = 64 << 20        # bytes of ordinary memory that are copied rather than waited for
 
 
 def to_device(a: np.ndarray, device: int, wait: bool = True) -> DeviceArray:
@@ -29,7 +32,7 @@ def to_device(a: np.ndarray, device: int, wait: bool = True) -> DeviceArray:
     plain = a if a.flags.c_contiguous else np.ascontiguousarray(a).reshape(a.shape)
     made = empty(device, a.shape, a.dtype)
     if plain.size:
-        upload(made, plain, wait or plain is not a)
+        upload(made, plain, wait)
     return made
 
 
@@ -50,16 +53,21 @@ def frozen(a: np.ndarray, device: int) -> DeviceArray:
 
 def upload(made: DeviceArray, plain: np.ndarray, wait: bool = True):
     """Copies a contiguous host array into a contiguous device array."""
-    stream, piece = streams.current(made.device), PINNED.piece_of(plain)
+    piece = PINNED.piece_of(plain)
     if pools.is_capturing() and (wait or piece is None):
         raise DeviceError("a graph that is captured copies from the host at every replay: from page-locked memory only "
                           "(pin_memory()), and without waiting (non_blocking=True); or make the tensor before the capture")
-    if piece is None:
-        late.run_all()          # (of ordinary memory the driver takes a copy: what it holds now is meant)
+    if piece is None and not wait and plain.nbytes <= _STAGED:
+        staged = PINNED.array(plain.shape, plain.dtype)
+        np.copyto(staged, plain)
+        plain, piece = staged, PINNED.piece_of(staged)
+    wait, stream = wait or piece is None, streams.current(made.device)      # (asked last: the memory's device is current now)
+    if wait:
+        streams.say_that_a_copy_waits(made.device)
     stream.context.driver.cuMemcpyHtoDAsync_v2(used(made, stream.handle), plain.ctypes.data, plain.nbytes, stream.handle)
     if wait:
-        streams.wait_for_copy(stream)
-    elif piece is not None:
+        stream.synchronize()
+    else:
         piece.used_in(stream)
 
 
@@ -72,9 +80,11 @@ def to_host(x: DeviceArray, wait: bool = True) -> np.ndarray:
     if not out.size:
         return out
     stream = streams.current(x.device)
+    if wait:
+        streams.say_that_a_copy_waits(x.device)
     stream.context.driver.cuMemcpyDtoHAsync_v2(out.ctypes.data, used(plain, stream.handle), out.nbytes, stream.handle)
     if wait:
-        streams.wait_for_copy(stream)
+        stream.synchronize()
         checks.verify(x.device, stream.handle)
     else:
         PINNED.piece_of(out).used_in(stream)
