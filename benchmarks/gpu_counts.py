@@ -113,8 +113,14 @@ def calls() -> dict:
         "convolution 3x3, TF32": gradients(lambda x, w: F.conv2d(x, w, padding=1), *images),
         "convolution 7x7 of 3 channels, bfloat16": gradients(
             lambda x, w: F.conv2d(x, w, padding=3, stride=2), (64, 3, 224, 224), (64, 3, 7, 7), dtype=ingot.bfloat16),
+        "convolution 3x3 to 3 channels, bfloat16": gradients(
+            lambda x, w: F.conv2d(x, w, padding=1), (64, 64, 128, 128), (3, 64, 3, 3), dtype=ingot.bfloat16),
         "max pool, bfloat16": gradients(lambda x: F.max_pool2d(x, 3, 2, 1), (64, 64, 112, 112), dtype=ingot.bfloat16),
         "running sums": lambda: zeros(16384, 4096).cumsum(-1), "running sums of one row": lambda: zeros(1 << 20).cumsum(0),
+        "running extremes": lambda: zeros(16384, 4096).cummax(-1),
+        "running log sums": lambda: zeros(16384, 4096).logcumsumexp(-1),
+        "embedding, bfloat16": gradients(
+            lambda w: F.embedding(ingot.zeros(8192, dtype=ingot.int64, device="cuda"), w), (50257, 768), dtype=ingot.bfloat16),
         "GELU": lambda: F.gelu(zeros(16384, 4096)), "softmax": lambda: zeros(16384, 4096).softmax(-1),
         "GELU with its gradient, bfloat16": gradients(F.gelu, (16384, 4096), dtype=ingot.bfloat16),
         "GELU with its gradient, float32": gradients(F.gelu, (16384, 4096)),
@@ -124,7 +130,10 @@ def calls() -> dict:
         "log-softmax of 50257 classes, bfloat16": lambda: zeros(2048, 50257, dtype=ingot.bfloat16).log_softmax(-1),
         "cross entropy of 50257 classes, bfloat16": gradients(
             lambda x: F.cross_entropy(x, zeros(8192, dtype=ingot.int64)), (8192, 50257), dtype=ingot.bfloat16),
-        "channels last": lambda: zeros(64, 64, 56, 56).permute(0, 2, 3, 1).contiguous()}
+        "channels last": lambda: zeros(64, 64, 56, 56).permute(0, 2, 3, 1).contiguous(),
+        "channels last, bfloat16": lambda: zeros(64, 64, 56, 56, dtype=ingot.bfloat16).permute(0, 2, 3, 1).contiguous(),
+        "matrix turned": lambda: zeros(1001, 3001).t().contiguous(),
+        "matrix turned and added": lambda: zeros(4096, 4096).t() + zeros(4096, 4096)}
 
 
 def count_call(name, call, kept, most) -> str:

@@ -1,7 +1,7 @@
 """From a group of operations to a Kernel: stages, buffers, loops.
 
 Kernels are generic in their sizes: extents and strides are symbols, so that other shapes of the same program find the same
-code. Only what decides how memory is read is written into it: strides of 0, and of 1 along the lanes.
+code. Only what decides how memory is read is written into it: strides of 0, and of 1 along what may be the lanes.
 """
 
 import hashlib
@@ -41,8 +41,8 @@ class Lowered:
 
 def lower(body: Body, placed: dict | None = None, launches: bool = False) -> Lowered:
     """The kernel of a body. `placed` has the patterns, over its shape, of results that are not written in row-major order;
-    `launches` says that each sweep over long rows reads memory."""
-    loops = Loops(body, placed)
+    `launches` says that it is for GPUs: each sweep over long rows reads memory, and lanes may go along any dim."""
+    loops = Loops(body, placed, launches)
     far = launches and bool(body.reduced) and judged(prod([body.shape[d] for d in body.reduced])) > HELD
     stages = Writer(body, loops, far).stages()
     kernel = _shared(body, Kernel("kernel", loops.dims, loops.buffers, tuple(stages)))
@@ -76,7 +76,7 @@ def _name(body, digest):
 class Loops:
     """The dims of a kernel and the strides of its buffers."""
 
-    def __init__(self, body: Body, placed: dict | None = None):
+    def __init__(self, body: Body, placed: dict | None = None, launches: bool = False):
         self.body = body
         self.stored = list(body.results)
         patterns = [p for _, p in body.loads]
@@ -92,6 +92,8 @@ class Loops:
         self.steps = [[s[b] for _, s in (*parallel, *reduce)] for b in range(len(strides))]
         self.counted = {p: self._dims_counted(i) for p, i in zip(body.counted, range(len(patterns), len(strides)))}
         self.lanes = {len(parallel) - 1, len(self.sizes) - 1}
+        if launches and not reduce:
+            self.lanes.update(range(len(parallel)))
         loads, count = list(body.loads), len(body.loads)
         self.buffers = (*[self._buffer(i, v.dtype, "in") for i, (v, _) in enumerate(loads)],
                         *[self._buffer(count + i, v.dtype, "out") for i, v in enumerate(self.stored)])

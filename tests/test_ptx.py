@@ -220,9 +220,18 @@ PROGRAMS = {
     "elementwise": (lambda x: (x * 2.0 - 1.0).sin(), [drawn(7, 130)], 0.0),
     "special units": (lambda x: F.gelu(x * 2.0 - 1.0) + (x * 50.0).exp() + x.sigmoid(), [drawn(7, 130)], 3e-7),
     "in low precision": (lambda x: F.silu(x) + x, [drawn(7, 130, dtype="bfloat16")], 0.0),
+    "orders that cross": (lambda x: x.permute(0, 2, 1).contiguous(), [drawn(3, 90, 77)], 0.0),
+    "orders that cross, in bytes": (lambda x: (x > 0).t().contiguous().float(), [drawn(64, 160)], 0.0),
+    "orders that cross, fused": (lambda x, y: (x.t() + y).tanh(), [drawn(64, 96, dtype="float16"), drawn(96, 64)], 1e-6),
     "rows": (lambda x: x.softmax(-1), [drawn(9, 70)], 1e-6),
     "columns": (lambda x: x.sum(0), [drawn(300, 40)], 1e-5),
     "sums so far": (lambda x: x.cumsum(-1), [drawn(5, 300)], 1e-5),
+    "largest so far": (lambda x: x.cummax(-1)[0], [drawn(5, 1300)], 0.0),
+    "where it was": (lambda x: x.cummax(-1)[1], [drawn(5, 1300)], 0.0),
+    "largest of a long row so far": (lambda x: x.cummax(-1)[1], [drawn(70001)], 0.0),
+    "log of sums so far": (lambda x: x.logcumsumexp(-1), [drawn(5, 300)], 1e-5),
+    "rows joined in order": (lambda x, i: ingot.zeros(50, 3).to(x.device).index_put((i,), x, accumulate=True),
+                             [drawn(2100, 3), ingot.tensor(np.arange(2100) * 7 % 50)], 0.0),
     "sorted": (lambda x: x.sort(-1)[0], [drawn(3, 200)], 0.0),
     "exact product": (lambda x, y: x @ y.T, [drawn(40, 50), drawn(33, 50)], 1e-5),
     "product": (lambda x, y: x @ y, [drawn(70, 72, dtype="bfloat16"), drawn(72, 136, dtype="bfloat16")], 2e-2),
@@ -249,6 +258,24 @@ def test_the_smaller_zero_is_the_negative_one(compiled):
     for dtype in (ingot.float32, ingot.float64):
         y = x.to(dtype).cuda()
         assert (1.0 / y.amin(-1)).cpu().tolist() == [-np.inf] * 3 and (1.0 / y.amax(-1)).cpu().tolist() == [np.inf] * 3
+
+
+@pytest.mark.parametrize("call, least", [("channels last", 0.99), ("channels last, bfloat16", 0.99), ("matrix turned", 0.8)])
+def test_sectors_needed_of_those_touched(call, least, tmp_path, monkeypatch):
+    """What is read in one order and written in another."""
+    if importlib.util.find_spec("triton") is None:
+        pytest.skip("Triton is not installed")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
+    mock_cuda.forget()
+    try:
+        with gpu_counts.Launches(90) as launches:
+            made = gpu_counts.calls()[call]
+            launches.kept.clear()
+            made()
+            counts = [gpu_counts.counted(*launched) for name, launched in launches.kept.items() if "fill" not in name]
+        assert sum(c.needed for c in counts) > least * sum(c.sectors for c in counts) > 0
+    finally:
+        mock_cuda.forget()
 
 
 def test_the_benchmark_of_what_kernels_ask_for(capsys, monkeypatch, tmp_path):

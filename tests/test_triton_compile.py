@@ -21,7 +21,7 @@ from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import kernels, lists, many
 from ingot.runtime.cuda.together import UNITS, Together
 from ingot.runtime.optim import fused
-from test_triton_kernels import ARITY, FLOATING, function_kernel, reduction
+from test_triton_kernels import ARITY, FLOATING, crossing, function_kernel, reduction
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
 ARCHS = (80, 90)
@@ -80,6 +80,19 @@ def test_elementwise_loads_whole_vectors(kind, arch):
         one, = configs.launches(double(kind, rank), sizes)
         _, ptx = built(one, sizes, arch)
         assert set(loads(ptx)) == {"ld.global.v4.b32", "st.global.v4.b32"}, f"{rank} {kind}"
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind", [dt.uint8, dt.bfloat16, dt.float32, dt.float64], ids=str)
+def test_orders_that_cross_load_and_store_whole_vectors(kind, arch):
+    kernel, *_ = crossing(kind, (2, 3, 4), 1)
+    sizes = {"n0": 64, "n1": 256, "n2": 3136, "x0": 256 * 3136, "x2": 256, "y0": 256 * 3136, "y1": 3136}
+    one, = configs.launches(kernel, sizes)
+    binary, ptx = built(one, sizes, arch)
+    wide = [x[:2] for x in loads(ptx) if x.endswith("v2.b64" if kind is dt.float64 else "v4.b32")]
+    each = dict(one.constants)["ROWS"] * dict(one.constants)["COLS"] * kind.itemsize // (16 * binary.threads)
+    assert wide.count("ld") >= wide.count("st") == each == sum(x[:2] == "st" for x in loads(ptx))
+    assert one.how == (False, 1) and binary.registers <= 64
 
 
 def test_odd_sizes_compile_with_narrow_loads():

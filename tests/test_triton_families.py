@@ -18,7 +18,7 @@ from ingot.passes.codegen.triton import attention as attention_text
 from ingot.passes.codegen.triton import conv as conv_text
 from ingot.passes.codegen.triton import conv_last as last_text
 from ingot.runtime.backends import cudnn
-from ingot.runtime.cuda import attentions, conv_last, convolutions, eager, running, sorts
+from ingot.runtime.cuda import attentions, conv_last, convolutions, eager, gathers, running, sorts
 from ingot.runtime.cuda import context as contexts
 from mock_cuda_driver import MockDriver
 
@@ -178,6 +178,33 @@ def test_recurrent_layers_over_packed_sequences(on_device):
 def test_embeddings_add_repeated_rows(dtype, on_device):
     index = ingot.tensor(np.random.default_rng(SEED).integers(0, 5, (4, 60)))
     both(lambda w, i: F.embedding(i, w), draw(9, 33, dtype=dtype), index, tolerance=2e-5 if dtype == "float32" else 2e-2)
+
+
+@pytest.mark.parametrize("most, sorted_by", [(1 << 16, "paired"), (500, "f32")], ids=["merged", "by digits"])
+@pytest.mark.parametrize("count", [700, 1100, 4100])
+def test_rows_of_long_lists_join_in_their_order(count, most, sorted_by, on_device, monkeypatch):
+    """Numbers that round otherwise in another order; runs are merged, or digits are sorted where there are too many."""
+    monkeypatch.setattr(gathers, "_MERGED", most)
+    index = ingot.tensor(np.random.default_rng(count).integers(0, 700, count))
+    values = draw(count, 3) * 10.0 ** ingot.tensor(np.random.default_rng(count).integers(0, 5, (count, 1)))
+    with mock_cuda.installed() as cuda:
+        got = ingot.zeros(900, 3).cuda().index_put((index.cuda(),), values.cuda(), accumulate=True).cpu()
+        names = [one["name"] for one in cuda.launches]
+    want = np.zeros((900, 3), np.float32)
+    np.add.at(want, index.numpy(), values.numpy())
+    np.testing.assert_array_equal(got.numpy(), want)
+    assert [n.rpartition("_")[2] for n in names if n.startswith("merge_rows")] == [sorted_by], names
+    assert sum(n.startswith(("sort", "merge", "count", "add_counts", "spread")) for n in names) == \
+        {"paired": 2 + (count > 1024) + 2 * (count > 2048), "f32": 10}[sorted_by], names
+
+
+def test_one_hot_compares(on_device):
+    for shape in ((7,), (2, 3), ()):
+        x = ingot.tensor(np.random.default_rng(3).integers(0, 5, shape))
+        with mock_cuda.installed() as cuda:
+            got = F.one_hot(x.cuda(), 6).cpu()
+            np.testing.assert_array_equal(got.numpy(), F.one_hot(x, 6).numpy())
+            assert got.dtype is ingot.int64 and 1 < len(cuda.launches) <= 5
 
 
 @pytest.mark.parametrize("dim", [0, 1, 2])
@@ -348,7 +375,7 @@ def test_attention_over_turned_keys(case, causal, on_device, monkeypatch):
     tensors, f = attention_case(case, causal)
     both(f, *tensors)
     with mock_cuda.installed() as cuda:
-        f(*[t.cuda() for t in tensors])
+        f(*[t.cuda() for t in tensors]).cpu()
     assert any("x16" in launch["name"] for launch in cuda.launches)
 
 

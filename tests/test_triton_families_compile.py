@@ -23,6 +23,7 @@ from ingot.passes.codegen.triton import (
     fourier,
     pools,
     positions,
+    row_scans,
     scans,
     sorting,
     taps,
@@ -42,7 +43,7 @@ def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
 
 ROWS = {"numbers": positions.numbers((dt.int64, dt.int32), 2, True), "take": positions.moved(4, False),
         "put": positions.moved(2, True), "add": positions.merged(dt.bfloat16, "add"),
-        "bools": positions.merged(dt.bool_, "add")}
+        "paired": positions.merged(dt.bfloat16, "add", True), "bools": positions.merged(dt.bool_, "add")}
 
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -118,6 +119,23 @@ def test_maps_and_scans_of_more_than_32_bits_address(name):
     marked = (("SLOT", 0),) if "SLOT" in ONE_LANE[name].constants else ()
     one = configs.Launch(ONE_LANE[name], (("BLOCK", 128), *marked), 4, (1, 1, 1))
     built(one, {p.name: 1024 for p in ONE_LANE[name].parameters if p.kind == SIZE}, 90, wide=True)
+
+
+ROW_SCANS = {"running_max": row_scans.extreme(dt.bfloat16, ">"), "running_min_of_integers": row_scans.extreme(dt.int64, "<"),
+             "running_max_of_bools": row_scans.extreme(dt.bool_, ">"), "log_sums": row_scans.log_sums(dt.float32),
+             "log_sums_wide": row_scans.log_sums(dt.float64)}
+
+
+@pytest.mark.parametrize("how", [row_scans.WHOLE, row_scans.ENDS, row_scans.PARTS])
+@pytest.mark.parametrize("name", ROW_SCANS)
+def test_scans_along_rows_load_whole_vectors(name, how):
+    source = row_scans.source(ROW_SCANS[name], how)
+    given = {"ROWS": 1, "COLS": 1024, "PART": 4096, "WIDTH": 64}
+    one = configs.Launch(source, tuple([(n, given[n]) for n in source.constants if n in given]), 4, (1, 1, 1))
+    spills = 8 if name == "log_sums_wide" else 0        # (which the chip's functions of doubles put aside)
+    for arch, wide in ((80, False), (90, False), (90, True)):
+        _, ptx = built(one, {p.name: 1 << 16 for p in source.parameters if p.kind == SIZE}, arch, spills, wide=wide)
+        assert {"ld.global.v4.b32", "ld.global.v2.b64", "ld.global.v2.b32"} & set(loads(ptx))
 
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -279,6 +297,23 @@ def test_convolutions_over_many_channels_load_whole_vectors(kind, precision, arc
         assert "ld.global.b16" not in ptx and "cp.async.c" in ptx
         assert (kind.itemsize == 4 and ("weight" in source.name or arch == 80)) or "cp.async.ca" not in ptx, source.name
         assert ("wgmma" if arch == 90 and not crossed else "mma.sync") in ptx
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("columns", [3, pytest.param(21, marks=pytest.mark.slow), pytest.param(70, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind, precision", [(dt.bfloat16, "ieee"), (dt.float32, "tf32")], ids=str)
+def test_convolutions_that_make_few_channels_load_whole_vectors(kind, precision, columns, arch):
+    """All tiles that a tuner may take: narrow ones of tensor cores, by copies of 16 bytes."""
+    for source in (conv_last.product(kind, precision, False, True), conv_last.product(kind, precision, True),
+                   conv_last.product_last(kind, precision, True, turned=True)):
+        for tile, warps, stages in conv_last.candidates(kind, 12544, columns, SHARED[arch]):
+            given = dict(WINDOW) | dict(zip(conv.TILE, tile)) | {"GROUPS": 1} | dict(PHASES)
+            constants = tuple([(n, given[n]) for n in source.constants if n not in ("INDEX", "LAST")])
+            _, ptx = compiled(source, constants, warps, arch, stages, size=64)
+            copies = re.findall(r"cp.async.c[ag].shared.global \[.*?\], \[.*?\], (?:0x)?(\d+)", ptx)
+            found = {int(n, 16) for n in copies}
+            assert max(found) == 16 and min(found) >= 8, (source.name, tile, found)
+            assert ("wgmma" if arch == 90 else "mma.sync") in ptx
 
 
 @pytest.mark.parametrize("arch", ARCHS)

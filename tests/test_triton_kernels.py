@@ -195,6 +195,45 @@ def test_elementwise_of_any_strides(shape, how, wide):
     np.testing.assert_array_equal(y, seen * 2 + b, f"{shape} {how} seed 3")
 
 
+def crossing_kernel(kind, rank, far):
+    """Elements of `x`, which lie along the dim `far`, beside those of `w`, which lie along the last as what is written does."""
+    k = KernelBuilder("crossing")
+    for d in range(rank):
+        k.parallel(f"d{d}", f"n{d}")
+    x = k.input("x", kind, [1 if d == far else f"x{d}" for d in range(rank)])
+    w = k.input("w", kind, [*(0,) * (rank - 1), 1])
+    y = k.output("y", kind, [*[f"y{d}" for d in range(rank - 1)], 1])
+    with k.point():
+        k.store(k.load(x) - k.load(w), y)
+    return k.build()
+
+
+def crossing(kind, shape, far):
+    """(the kernel, arrays as they lie, sizes, what comes out) of a random case."""
+    rng, rank = np.random.default_rng(31), len(shape)
+    order = [*[d for d in range(rank) if d != far], far]
+    x = rng.integers(-9, 9, [shape[d] for d in order]).astype(kind.np).transpose(np.argsort(order))
+    w, y = rng.integers(-9, 9, shape[-1]).astype(kind.np), np.zeros(shape, kind.np)
+    sizes = {f"n{d}": n for d, n in enumerate(shape)}
+    sizes |= {f"{name}{d}": s // kind.itemsize for name, a in (("x", x), ("y", y)) for d, s in enumerate(a.strides)}
+    kernel = crossing_kernel(kind, rank, far)
+    return kernel, [x.transpose(order), w, y], {s: sizes[s] for s in kernel.symbols}, x - w
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("kind", [dt.int8, dt.float16, dt.float32, dt.float64], ids=str)
+@pytest.mark.parametrize("shape, far, squares", [((150, 70), 0, True), ((3, 90), 0, True), ((2, 65, 3, 40), 1, True),
+                                                 ((3, 2, 49, 130), 2, True), ((5, 37, 3), 1, True), ((5, 20, 3), 1, False),
+                                                 ((5, 7, 9), 0, False)])
+def test_orders_that_cross(shape, far, squares, kind, wide):
+    """Tiles of the two dims along which elements lie side by side, where these are long enough."""
+    kernel, arrays, sizes, want = crossing(kind, shape, far)
+    one, = configs.launches(kernel, sizes)
+    assert (one.how == (False, far)) == squares
+    run(kernel, arrays, wide=wide, **sizes)
+    np.testing.assert_array_equal(arrays[2], want, f"{shape} {far} {kind} seed 31")
+
+
 def test_a_number_comes_by_value():
     k = KernelBuilder("scale")
     k.parallel("i", "n")

@@ -27,6 +27,18 @@ def takes(kind, w, groups, pixels) -> bool:
     return is_fast(kind) and text.pays(w, groups, pixels)
 
 
+def takes_few(kind, w, groups, pixels, back=False) -> bool:
+    """The same of a convolution that makes few channels, or a number that is no whole tiles, of many; with `back` of the
+    gradient of a convolution's input."""
+    outputs, channels, *kernel = w
+    return is_fast(kind) and text.pays_for_few((channels, outputs, *kernel) if back else w, groups, pixels)
+
+
+def multiplies(kind, w, groups, pixels, back=False) -> bool:
+    """Whether `multiply` is for that."""
+    return takes(kind, w, groups, pixels) or takes_few(kind, w, groups, pixels, back)
+
+
 def turned(a):
     """An image (N, C, *space) as (N, *space, C)."""
     return a.backend.contiguous(a.transpose(0, *range(2, a.ndim), 1))
@@ -50,7 +62,7 @@ def multiply(device, images, w, more, out, sizes, window, back, fused):
     def how(chosen):
         tile, warps, stages = chosen
         constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1))
-        return (constants, warps, (-(-rows // tile[0]) * (sizes["O"] // tile[1]), 1, 1)), stages
+        return (constants, warps, (-(-rows // tile[0]) * -(-sizes["O"] // tile[1]), 1, 1)), stages
 
     launched(device, source, arrays, sizes, how, window, (rows, sizes["O"]))
 

@@ -57,7 +57,7 @@ def transpose(inputs, params, out, device, beside: Beside | None = None, operand
     found = gathers.phases(three(kernel, 1), stride, three(low, 0), dilation, three(size, 1)) or ()
     if sum(prod(pixels) for _, pixels in found) < prod(size):
         fill(out, 0)
-    turned = conv_last.are_crossed(device, dt.from_numpy(w.dtype))
+    turned = conv_last.are_crossed(device, dt.from_numpy(w.dtype)) or w.shape[-1] % text.WIDE != 0
     if turned:
         w = w.transpose(w.ndim - 1, *range(1, w.ndim - 1), 0)
     source, arrays = _source(g, True, False, beside, turned), (*_in_order(g, w), out, *operands)
@@ -100,6 +100,6 @@ def _launched(device, source, arrays, sizes, beside, window, rows):
     def how(chosen):
         tile, warps, stages = chosen
         constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1))
-        return (constants, warps, (-(-rows // tile[0]) * (sizes["O"] // tile[1]), 1, 1)), stages
+        return (constants, warps, (-(-rows // tile[0]) * -(-sizes["O"] // tile[1]), 1, 1)), stages
 
     conv_last.launched(device, source, arrays, sizes, how, window, (rows, sizes["O"]))

@@ -19,6 +19,7 @@ from . import conv_last, conv_packed, conv_rows, precision
 from .eager import composed, contiguous, run
 from .program import empty
 from .templates import launch
+from .transfer import write
 from .windows import (
     RANK,
     blocks,
@@ -56,9 +57,25 @@ def conv_input_grad(inputs, params, device):
     if not fits(*inputs):
         return NotImplemented
     out = empty(device, (g.shape[0], w.shape[1] * params["groups"], *params["size"]), g.dtype)
-    if out.size:
+    if out.size and not _to_few_channels(inputs, params, out, device):
         transpose(inputs, params, out, device)
     return out
+
+
+def _to_few_channels(inputs, params, out, device) -> bool:
+    """Writes the transposed convolution of a stride that makes few of many channels, by images that are turned; whether it is
+    one."""
+    g, w = inputs
+    stride, channels, kind = params["stride"], w.shape[1], dt.from_numpy(g.dtype)
+    pixels = out.size // (out.shape[1] * prod(stride))
+    if all(s == 1 for s in stride) or not conv_last.takes_few(kind, w.shape, params["groups"], pixels, True):
+        return False
+    if any(low < 0 or (step != 1 and far != 1) for step, (low, _), far in zip(stride, params["padding"], params["dilation"])):
+        return False
+    made = empty(device, (out.shape[0], *out.shape[2:], channels), out.dtype)
+    conv_rows.transpose((conv_last.turned(g), w.transpose(0, *range(2, w.ndim), 1)), params, made, device)
+    write(out, _channels_first(made))
+    return True
 
 
 def conv_weight_grad(inputs, params, device):

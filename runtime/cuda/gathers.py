@@ -15,13 +15,16 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import pool
 from ...ir.symbolic import power_of_two
 from ...passes.codegen.triton import positions as text
+from ...passes.codegen.triton import sorting
 from ..device_array import DeviceArray
 from . import checks
 from .arrays import as_reals
 from .eager import contiguous
 from .program import empty, fill
-from .sorts import flat_blocks, sorted_keys
+from .sorts import flat_blocks, merges, sorted_keys, sorted_pairs
 from .templates import launch
+
+_MERGED = 1 << 16       # row numbers up to which merging runs takes no longer than sorting by digits
 
 
 def row_numbers(name, device, indices, coordinates=(), wrap=False) -> DeviceArray:
@@ -73,13 +76,14 @@ def merge_rows(x, rows, out, groups, height, columns, mode):
     if out.dtype.kind == "c" and mode != "mul":
         x, out, columns = as_reals(x), as_reals(out), 2 * columns
     keys = rows.look((1, rows.size), (rows.nbytes, 8), 0, np.dtype(np.uint64))
-    keys, order = sorted_keys(keys, max(1, power_of_two(height).bit_length() - 1))
+    bits = max(1, power_of_two(height).bit_length() - 1)
+    paired = bits <= 32 and rows.size <= _MERGED and merges(rows.size) <= 3 * -(-bits // sorting.DIGIT)
+    order = (sorted_pairs(keys),) if paired else sorted_keys(keys, bits)[::-1]
     sizes = {"P": rows.size, "R": height, "C": columns}
     kind = dt.from_numpy(out.dtype)
     if kind.is_complex:
         x, out = as_reals(x), as_reals(out)
-    launch(out.device, text.merged(kind, mode), (x, order, keys, out), sizes,
-           text.tile(rows.size, columns, groups))
+    launch(out.device, text.merged(kind, mode, paired), (x, *order, out), sizes, text.tile(rows.size, columns, groups))
 
 
 def embedding(inputs, params, device):

@@ -1,4 +1,8 @@
-"""Scans along a dim on a device, and positions that follow from running counts."""
+"""Scans along a dim on a device, and positions that follow from running counts.
+
+Along the last dim lanes share a row (`row_scans.py`), where the order in which elements are joined does not matter; elsewhere,
+and in the linear recurrence, each lane goes along a sequence of its own, beside those of its neighbours.
+"""
 
 from math import prod
 
@@ -11,6 +15,8 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import scan as sc
 from ...ir.ops.shape import iota
 from ...ir.ops.sort import searchsorted
+from ...ir.symbolic import power_of_two
+from ...passes.codegen.triton import row_scans
 from ...passes.codegen.triton import scans as text
 from ...passes.codegen.triton import taps as checks_text
 from ..device_array import DeviceArray
@@ -22,6 +28,12 @@ from .sorts import flat_blocks
 from .templates import launch
 
 _BLOCK = 128        # lanes of a program, each with a sequence of its own
+_TILE = 1024        # elements of a tile of rows
+_MOST_PARTS = 512   # of a row
+PART = 1 << 12      # elements of the smallest part of a row
+LONG = 1 << 16      # elements of a row from which it is cut
+FEW = 128           # rows that leave multiprocessors without work
+NEIGHBOURS = 32     # rows from which it pays to turn them, so that lanes beside each other read elements beside each other
 _FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)
 
 
@@ -34,12 +46,40 @@ def _scanned(source, arrays, outs, dim):
         launch(x.device, source, (*[contiguous(a) for a in arrays], *outs), sizes, flat_blocks(sizes["ROWS"] * inner, _BLOCK))
 
 
+def _along_rows(scan, x, outs, device):
+    """Launches a scan along the last dim: rows at once, or in parts where they are few and long."""
+    length = x.shape[-1]
+    count, columns = x.size // length, power_of_two(min(length, _TILE))
+    rows = max(1, _TILE // columns)
+    constants, sizes, x = (("ROWS", rows), ("COLS", columns)), {"N": count, "L": length}, contiguous(x)
+    programs = -(-count // rows)
+    if not (length >= LONG and count < FEW):
+        launch(device, row_scans.source(scan, row_scans.WHOLE), (x, *outs), sizes, (constants, 4, (programs, 1, 1)))
+        return
+    part = max(PART, power_of_two(-(-length // _MOST_PARTS)))
+    parts = -(-length // part)
+    ends = [empty(device, (count, parts), d.np) for d in row_scans.kept(scan.states)]
+    cut, grid, sizes = (*constants, ("PART", part)), (programs, parts, 1), sizes | {"COUNT": parts}
+    launch(device, row_scans.source(scan, row_scans.ENDS), (x, *ends), sizes, (cut, 4, grid))
+    how = (*cut, ("WIDTH", power_of_two(parts))), 4, grid
+    launch(device, row_scans.source(scan, row_scans.PARTS), (x, *ends, *outs), sizes, how)
+
+
+def _turned(x):
+    """The rows of an array along its last dim as columns."""
+    return contiguous(x.reshape(x.size // x.shape[-1], x.shape[-1]).transpose(1, 0))
+
+
 def linear_scan(inputs, params, device):
     """h[t] = a[t] * h[t-1] + b[t]."""
     a, b = inputs
     kind = dt.from_numpy(b.dtype)
     if kind not in _FLOATS or not (isinstance(a, DeviceArray) and isinstance(b, DeviceArray)):
         return NotImplemented
+    if params["dim"] == b.ndim - 1 and b.size >= NEIGHBOURS * b.shape[-1] > NEIGHBOURS:
+        out = empty(device, (b.shape[-1], b.size // b.shape[-1]), b.dtype)
+        _scanned(text.recurrence(kind), (_turned(contiguous(a)), _turned(contiguous(b))), (out,), 0)
+        return contiguous(out.transpose(1, 0)).reshape(*b.shape)
     out = empty(device, b.shape, b.dtype)
     _scanned(text.recurrence(kind), (a, b), (out,), params["dim"])
     return out
@@ -52,7 +92,12 @@ def logcumsumexp(inputs, params, device):
     if kind not in _FLOATS:
         return NotImplemented
     out = empty(device, x.shape, x.dtype)
-    _scanned(text.log_sums(kind), (x,), (out,), params["dim"])
+    if not x.size:
+        return out
+    if params["dim"] == x.ndim - 1:
+        _along_rows(row_scans.log_sums(kind), x, (out,), device)
+    else:
+        _scanned(text.log_sums(kind), (x,), (out,), params["dim"])
     return out
 
 
@@ -63,7 +108,10 @@ def _extreme(sign):
             return NotImplemented
         kind = dt.from_numpy(x.dtype)
         out, places = empty(device, x.shape, x.dtype), empty(device, x.shape, np.int64)
-        _scanned(text.extreme(kind, sign), (x,), (out, places), params["dim"])
+        if x.size and params["dim"] == x.ndim - 1:
+            _along_rows(row_scans.extreme(kind, sign), x, (out, places), device)
+        else:
+            _scanned(text.extreme(kind, sign), (x,), (out, places), params["dim"])
         return out, places
 
     return running_extreme

@@ -57,17 +57,28 @@ def merged_order(keys: DeviceArray) -> DeviceArray:
     return _half_sorted(keys, text.HIGH, _half_sorted(keys, text.LOW, None))
 
 
-def _half_sorted(keys, half, order):
+def sorted_pairs(keys: DeviceArray) -> DeviceArray:
+    """Rows of keys below 2**32 in order, each above the place that it came from."""
+    return _half_sorted(keys, text.LOW, None, pairs=True)
+
+
+def merges(n) -> int:
+    """How many launches sort so many keys by merging."""
+    return power_of_two(-(-n // text.RUN)).bit_length()
+
+
+def _half_sorted(keys, half, order, pairs=False):
+    """Places in the order of one half of the keys, or the pairs of both."""
     device, (rows, n) = keys.device, keys.shape
     length = power_of_two(min(text.RUN, n))
     before = () if order is None else (order,)
-    last = length >= n
+    last = length >= n and not pairs
     found = empty(device, (rows, n), np.int64 if last else np.uint64)
     team = max(1, length // 256), (-(-n // length), rows, 1)
     source = text.blocks(dt.from_numpy(keys.dtype), half, last)
     launch(device, source, (keys, *before, found), {"N": n}, ((("LENGTH", length),), *team))
     while length < n:
-        last = 2 * length >= n
+        last = 2 * length >= n and not pairs
         made = empty(device, (rows, n), np.int64 if last else np.uint64)
         more = before if last else ()
         constants = (("BLOCK", text.BLOCK), ("LENGTH", length), ("STEPS", length.bit_length()))

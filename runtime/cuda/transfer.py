@@ -189,8 +189,7 @@ def _copier(dst, kind, steps, number) -> Prepared:
             dims.append((n, a, b))
     dims = dims or [(1, 1, 1)]
     dims.append(dims.pop(max(range(len(dims)), key=lambda d: (dims[d][2] == 1, dims[d][1] == 1, dims[d][0]))))
-    last = len(dims) - 1
-    named = tuple([tuple([0 if s == 0 else 1 if d == last and s == 1 else f"s{b}_{d}"
+    named = tuple([tuple([int(s) if s in (0, 1) else f"s{b}_{d}"
                           for d, (_, *both) in enumerate(dims) for s in (both[b],)]) for b in (0, 1)])
     sizes = {f"n{d}": n for d, (n, _, _) in enumerate(dims)}
     for b in (0, 1):

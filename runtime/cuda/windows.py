@@ -100,11 +100,12 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
         planes = images[0].reshape(*flat) if computed is None else (computed, images, flat)
         _multiplied(arrays[len(images)].reshape(*w.shape[:2]), planes, out, device, beside, operands)
         return
-    if computed is None and conv_last.takes(kind, w.shape, groups, shape[0] * prod(counts)):
+    pixels = shape[0] * prod(counts)
+    if computed is None and conv_last.multiplies(kind, w.shape, groups, pixels):
         conv_last.multiply(device, images[0], w, (b if b is None else b.backend.contiguous(b), operands), out, sizes,
                            geometry(params, kernel), False, more)
         return
-    if computed is None and conv_packed.takes(kind, w.shape, groups, shape[0] * prod(counts), params["padding"]):
+    if computed is None and conv_packed.takes(kind, w.shape, groups, pixels, params["padding"]):
         image, filters = conv_packed.plain(images[0], w, params["padding"])
         conv_packed.multiply(device, (image, filters), (b if b is None else b.backend.contiguous(b), operands), out,
                              sizes | spaces(image.shape[1:-1], counts), geometry(without_padding(params), kernel), False, more)
@@ -113,7 +114,7 @@ def convolve(inputs, params, out, device, beside: Beside | None = None, operands
     source = text.forward(kind, how, b is not None, *(more or (None, ())), computed and computed.how)
     if computed is not None:
         sizes |= computed.sizes("x")
-    product = shape[0] * prod(counts), sizes["O"], sizes["C"] * prod(kernel)
+    product = pixels, sizes["O"], sizes["C"] * prod(kernel)
     gathered(device, source, arrays, sizes, geometry(params, kernel), groups, product, kind=kind)
 
 
@@ -147,7 +148,7 @@ def transpose(inputs, params, out, device, beside: Beside | None = None, operand
     elif is_point(kernel, params, size, g.shape[2:]) and groups == 1:
         planes, turned = arrays[0].reshape(*g.shape[:2], prod(size)), arrays[1].reshape(*w.shape[:2]).transpose(1, 0)
         _multiplied(turned, planes, out, device, beside, operands)
-    elif all(s == 1 for s in params["stride"]) and conv_last.takes(kind, w.shape, groups, g.shape[0] * prod(size)):
+    elif all(s == 1 for s in params["stride"]) and conv_last.multiplies(kind, w.shape, groups, g.shape[0] * prod(size), True):
         turned = {"N": g.shape[0], "C": w.shape[0], "O": w.shape[1]} | spaces(g.shape[2:], size)
         turned |= {} if beside is None else beside.sizes
         conv_last.multiply(device, g, w, (None, operands), out, turned, geometry(params, kernel), True, more)

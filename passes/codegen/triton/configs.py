@@ -29,6 +29,9 @@ ROWS_ACROSS = 32      # rows of a tile whose memory is read along the rows
 WHOLE_ACROSS = 64     # longest row that is held at once there
 WALK_ACROSS = 32      # elements of a longer one read at a time
 SUMMED_ACROSS = 128   # the same where nothing but sums in 32 bits is held of them: loads of several vectors are under way
+SIDES = {1: 128, 2: 64, 4: 64, 8: 32}      # of tiles that are read in one order and written in another, by bytes of an element
+SIDE = 32             # the same of those of which registers hold few elements
+LEAST_SQUARE = 256    # elements of the smallest of such tiles
 WARP = 32
 
 
@@ -100,6 +103,9 @@ def _simple(kernel, numbers, apart) -> tuple[Source, int, int, int]:
 
 def _elementwise(kernel, extents, numbers, apart, among):
     source, tile, each, wanted = _simple(kernel, numbers, apart)
+    square = _square(kernel, extents, numbers, apart, tile) if len(extents) > 1 else None
+    if square is not None:
+        return square
     if len(extents) < 2:
         n = extents[0] if extents else 1
         columns = WARP if n <= WARP and not among else tile
@@ -109,6 +115,30 @@ def _elementwise(kernel, extents, numbers, apart, among):
     rows = max(1, tile // columns)
     grid = (-(-outer // rows) * -(-last // columns), 1, 1)
     return Launch(source, (("ROWS", rows), ("COLS", columns)), _warps(rows * columns, each), grid, how=(apart,))
+
+
+def _square(kernel, extents, numbers, apart, tile):
+    """The launch by tiles of two dims of a kernel that reads in one order and writes in another; None for others, and where
+    these dims are so short that a tile would hold little."""
+    down, size = _crossed(kernel)
+    if down is None:
+        return None
+    side = SIDES[size] if tile == TILE else SIDE
+    wide = power_of_two(min(side, extents[-1]))
+    rows = power_of_two(min(side * side // wide, extents[down]))
+    columns = power_of_two(min(side * side // rows, extents[-1]))
+    if rows * columns < LEAST_SQUARE:
+        return None
+    tiles = -(-extents[down] // rows) * -(-extents[-1] // columns)
+    grid = (tiles * _product([n for d, n in enumerate(extents[:-1]) if d != down]), 1, 1)
+    how, warps = (apart, down), _warps(rows * columns, 16 if tile == TILE else 4)
+    return Launch(_written(kernel, numbers, *how), (("ROWS", rows), ("COLS", columns)), warps, grid, how=how)
+
+
+@functools.lru_cache(4096)
+def _crossed(kernel):
+    """(the dim that is crossed with the last one, bytes of the largest elements that are read or written)"""
+    return elementwise.crossed(kernel), max(memory(b.dtype).itemsize for b in kernel.buffers)
 
 
 def _columns_wanted(kernel, tile):

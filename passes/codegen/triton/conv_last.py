@@ -21,6 +21,7 @@ from .positions import made
 CONSTANTS = ("INDEX", *WINDOW, *TILE, "GROUPS")
 DEEP = {2: 64, 4: 32}      # channels of a step: a line of 128 bytes, by the bytes of an element
 WIDE = 64                  # what outputs are multiples of
+FEW = 16                   # outputs of the narrowest tile
 LEAST = 1 << 29            # multiplications from which images are turned
 _PIXELS, OUTPUTS = "(m < N * outer)", "(o < O)"
 SITE = Site(("n", _PIXELS), ("o", OUTPUTS), ("pixel", _PIXELS))
@@ -173,6 +174,13 @@ def pays(w: tuple, groups: int, pixels: int) -> bool:
     return suits(w, groups) and pixels * prod(w) >= LEAST
 
 
+def pays_for_few(w: tuple, groups: int, pixels: int) -> bool:
+    """The same of filters (outputs, channels, *kernel) whose outputs are no whole tiles; there are many channels."""
+    outputs, channels, *kernel = w
+    return (groups == 1 and prod(kernel) > 1 and outputs % WIDE != 0 and channels % WIDE == 0
+            and pixels * max(FEW, outputs) * channels * prod(kernel) >= LEAST)
+
+
 # Two warps are no group of four, whose own products on Hopper take numbers of 32 bits along the depth alone: factors that lie
 # across it would be gathered four bytes at a time, four sectors for one.
 CROSSED = (64, 128, 16, 2, 4), (64, 64, 32, 2, 3), (64, 64, 16, 2, 4)
@@ -180,7 +188,12 @@ CROSSED = (64, 128, 16, 2, 4), (64, 64, 32, 2, 3), (64, 64, 16, 2, 4)
 
 def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int, crossed=False) -> list:
     """((BM, BN, BK), warps, stages) for so many rows and columns, the one to take without trying first. Tiles divide the
-    columns. `crossed`: both factors lie across the depth, are numbers of 32 bits, and the chip is Hopper's."""
+    columns, unless these are no whole tiles of any. `crossed`: both factors lie across the depth, are numbers of 32 bits, and
+    the chip is Hopper's."""
+    if columns % WIDE:
+        bn, deep = max(FEW, min(WIDE, power_of_two(columns))), DEEP[kind.itemsize]
+        return [((bm, bn, deep), warps, stages) for bm, warps, stages in ((128, 4, 4), (64, 4, 4), (256, 8, 3))
+                if stages * (bm + bn) * deep * kind.itemsize <= shared_memory]
     if crossed:
         return [((bm, bn, bk), warps, stages) for bm, bn, bk, warps, stages in CROSSED if columns % bn == 0]
     deep = DEEP[kind.itemsize]

@@ -1,20 +1,34 @@
-"""Kernels without reduce dims: tiles over the last dim, and over all others as one."""
+"""Kernels without reduce dims: tiles over the last dim, and over all others as one; where memory is read in one order and
+written in another, over the last dims of both.
+"""
 
-from ....ir.kernel import Kernel
+from ....ir.kernel import Kernel, buffer_of
 from .nest import COLUMN_AXIS, ROW_AXIS, Nest, Place, Source
+
+
+def crossed(kernel: Kernel) -> int | None:
+    """The dim along which most of the buffers lie that do not lie along the last one; None where there is none."""
+    found: dict = {}
+    for i in kernel.instructions():
+        if i.op in ("load", "store"):
+            strides = kernel.buffer(buffer_of(i)).strides
+            for d in [d for d, s in enumerate(strides[:-1]) if s == 1 and strides[-1] != 1]:
+                found[d] = found.get(d, 0) + 1
+    return max(found, key=lambda d: (found[d], d), default=None)
 
 
 class Elementwise(Nest):
     """Writes an elementwise kernel: one axis for one dim, two for more. With `apart`, all threads of a program have loaded
-    before any of them stores, so that results may lie where operands do, whatever threads load which elements."""
+    before any of them stores, so that results may lie where operands do, whatever threads load which elements. Rows of a tile
+    are those of one dim if `down` says of which, so that a compiler sees what lies side by side along it."""
 
-    def __init__(self, kernel: Kernel, numbers=frozenset(), apart=False):
+    def __init__(self, kernel: Kernel, numbers=frozenset(), apart=False, down: int | None = None):
         super().__init__(kernel, numbers)
-        self.apart = apart
+        self.apart, self.down = apart, down
         self.constants = ("INDEX", "COLS") if len(kernel.dims) < 2 else ("INDEX", "ROWS", "COLS")
 
     def write(self):
-        place = self.flat() if len(self.kernel.dims) < 2 else self.tile()
+        place = self.flat() if len(self.kernel.dims) < 2 else self.tile() if self.down is None else self.square(self.down)
         for stage in self.kernel.stages:
             env: dict = {}
             stores = [i for i in stage.body if i.op == "store"] if self.apart else []
@@ -46,11 +60,31 @@ class Elementwise(Nest):
         axes = dict.fromkeys(found, frozenset({ROW_AXIS})) | {last.name: frozenset({COLUMN_AXIS})}
         return Place(found | {last.name: f"at_{last.name}"}, axes, {ROW_AXIS: "in_row", COLUMN_AXIS: f"in_{last.name}"})
 
+    def square(self, down: int) -> Place:
+        """Where a program of a kernel works that goes along two dims: a tile of both, at one place of all others."""
+        *outer, last = self.kernel.dims
+        rows = outer.pop(down)
+        put = self.text.put
+        put(f"n_across = tl.cdiv({last.extent}, COLS)")
+        put(f"n_down = tl.cdiv({rows.extent}, ROWS)")
+        put(f"at_program = {self.programs[0]}.to(INDEX)")
+        put(f"at_{last.name} = ((at_program % n_across) * COLS + tl.arange(0, COLS))[None, :]")
+        put("at_tile = at_program // n_across")
+        put(f"at_{rows.name} = ((at_tile % n_down) * ROWS + tl.arange(0, ROWS))[:, None]")
+        put("at_others = at_tile // n_down")
+        masks = {}
+        for axis, dim in ((ROW_AXIS, rows), (COLUMN_AXIS, last)):
+            put(f"in_{dim.name} = at_{dim.name} < {dim.extent}")
+            masks[axis] = f"in_{dim.name}"
+        found = self.indices("at_others", outer)
+        axes = dict.fromkeys(found, frozenset()) | {rows.name: frozenset({ROW_AXIS}), last.name: frozenset({COLUMN_AXIS})}
+        return Place(found | {d.name: f"at_{d.name}" for d in (rows, last)}, axes, masks)
+
     def store_axes(self, axes, place):
         """Where a buffer stands still along an axis all lanes of it write the same; the mask of both keeps bounds."""
         return frozenset(place.masks)
 
 
-def write(kernel: Kernel, numbers=frozenset(), apart=False) -> Source:
+def write(kernel: Kernel, numbers=frozenset(), apart=False, down: int | None = None) -> Source:
     """The kernel's file."""
-    return Elementwise(kernel, numbers, apart).source()
+    return Elementwise(kernel, numbers, apart, down).source()

@@ -233,6 +233,7 @@ def _has_prologue(node, position) -> bool:
         pixels = hint(node.output.shape[0]) * prod(map(hint, node.output.shape[2:]))
         # (These kernels take images from memory.)
         turns = w.dtype.itemsize == 2 and (conv_last.suits(w.shape, groups)
+                                           or conv_last.pays_for_few(w.shape, groups, pixels)
                                            or conv_packed.pays(w.shape, groups, pixels, node.params["padding"]))
         fits = position == 0 and x.ndim <= MOST_DIMS[conv] and not (w.shape[1] == 1 and groups > 1) and not turns
     else:

@@ -77,13 +77,16 @@ def moved(itemsize: int, put: bool) -> Source:
 
 
 @functools.lru_cache(64)
-def merged(dtype: dt.DType, mode: str) -> Source:
-    """out[o, keys[p], c] joined by x[o, order[p], c] for all p in turn; `keys` are sorted, `order` says from where. Complex
-    numbers are pairs in memory, and come here to be multiplied: what else is done to them is done to real numbers."""
+def merged(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
+    """out[o, keys[p], c] joined by x[o, order[p], c] for all p in turn; `keys` are sorted, `order` says from where; `paired` if
+    both come as one number, the key above. Complex numbers are pairs in memory, and come here to be multiplied: what else is
+    done to them is done to real numbers."""
     stored = dt.PARTS.get(dtype) or memory(dtype)
     wide = dt.float32 if dtype in (dt.float16, dt.bfloat16) else stored
-    parameters = [Parameter("x", POINTER, stored), Parameter("order", POINTER, dt.int64), Parameter("keys", POINTER, dt.uint64),
+    order = [] if paired else [Parameter("order", POINTER, dt.int64)]
+    parameters = [Parameter("x", POINTER, stored), *order, Parameter("keys", POINTER, dt.uint64),
                   Parameter("out", POINTER, stored), *[Parameter(n, SIZE) for n in ("P", "R", "C")]]
+    key, came = (" >> 32", "tl.load(keys + q, on, 0) & 0xFFFFFFFF") if paired else ("", "tl.load(order + q, on, 0)")
     join = (_JOIN_BOOLS if dtype is dt.bool_ else _JOIN)[mode]
     parts = {"": "{}"}
     joined = {"": join}
@@ -91,20 +94,20 @@ def merged(dtype: dt.DType, mode: str) -> Source:
         parts = {"_re": "2 * ({})", "_im": "2 * ({}) + 1"}
         joined = {"_re": "total_re * value_re - total_im * value_im", "_im": "total_re * value_im + total_im * value_re"}
     from_x = "(o * P + at[:, None]) * C + c[None, :]"
-    lines = [*_PLACE, "key = tl.load(keys + p, in_p, 0)", "before = tl.load(keys + (p - 1), in_p & (p > 0), 0)",
+    lines = [*_PLACE, f"key = tl.load(keys + p, in_p, 0){key}", f"before = tl.load(keys + (p - 1), in_p & (p > 0), 0){key}",
              "on = in_p & ((p == 0) | (key != before))", "inside = on[:, None] & in_c",
              "place = (o * R + key.to(INDEX)[:, None]) * C + c[None, :]",
              *[f"total{n} = tl.load(out + ({at.format('place')}), inside, 0).to({TYPE[wide]})" for n, at in parts.items()],
              "q = p", "while tl.max(on.to(tl.int32)) > 0:",
-             "    at = tl.load(order + q, on, 0).to(INDEX)",
+             f"    at = ({came}).to(INDEX)",
              *[f"    value{n} = tl.load(x + ({at.format(from_x)}), on[:, None] & in_c, 0).to({TYPE[wide]})"
                for n, at in parts.items()],
              *[f"    next{n} = ({text}).to({TYPE[wide]})" for n, text in joined.items()],
              *[f"    total{n} = tl.where(on[:, None], next{n}, total{n})" for n in parts],
-             "    q = q + 1", "    on = on & (q < P)", "    following = tl.load(keys + q, on, 0)",
+             "    q = q + 1", "    on = on & (q < P)", f"    following = tl.load(keys + q, on, 0){key}",
              "    on = on & (following == key)",
              *[f"tl.store(out + ({at.format('place')}), total{n}.to({TYPE[stored]}), inside)" for n, at in parts.items()]]
-    return made(f"merge_rows_{mode}_{dtype.short}", parameters, ("INDEX", "BP", "BC"), lines)
+    return made(f"merge_rows_{mode}_{dtype.short}{'_paired' if paired else ''}", parameters, ("INDEX", "BP", "BC"), lines)
 
 
 @functools.lru_cache(64)
