@@ -114,6 +114,8 @@ def composite(op: Op):
                 size = a.size
         if size >= LARGE or small >= _OFTEN:
             made = made or eager_composites.composites_of(op)
+            if size >= LARGE:
+                args = eager_composites.in_order(args)
             graph = made.find(args, params, 1 if size >= LARGE else _OFTEN)
             if graph is not None:
                 return graph(args)

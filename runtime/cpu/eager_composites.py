@@ -188,6 +188,13 @@ class RulesOfOne(Rules):
         return super()._written(b, [expand(operands[0], shape=self.shape), *operands[1:]], params)
 
 
+def in_order(args):
+    """The arguments with arrays whose elements lie in another order (images with channels last) as copies in this one, which
+    costs little beside many operators; what is spread over dims stays so."""
+    return tuple([alloc.dense(a) if a.__class__ is np.ndarray and not a.flags.c_contiguous and 0 not in a.strides else a
+                  for a in args])
+
+
 def one_of(g):
     """An array of all the dims of another one, with its first element."""
     return g[(slice(0, 1),) * g.ndim]
