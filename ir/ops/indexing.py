@@ -14,7 +14,7 @@ from ..errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Host, Template, op
 from . import elementwise as ew
 from .batched import all_lifted, all_repeated, numbered
-from .shape import full, pad, permute, slice_, wide
+from .shape import expand, full, pad, permute, slice_, wide
 
 # What all of them check.
 
@@ -267,7 +267,7 @@ def _gather(x, index, *, dim):
 
 
 def _gather_vjp(g, out, x, index, *, dim):
-    return scatter(full(g, shape=x.shape, value=0, dtype=dt.of(g)), index, g, dim=dim, mode="add")
+    return scatter(expand(full(g, shape=(), value=0, dtype=dt.of(g)), shape=x.shape), index, g, dim=dim, mode="add")
 
 
 gather = op("gather", infer=_infer_gather, ref=_gather, vjp=(_gather_vjp, None), lower=Template("gather"), batch=ALONG,

@@ -301,7 +301,7 @@ def draws(op: Op):
 # What only moves elements.
 
 
-@TABLE.makes(shape.full, shape.cat, shape.flip, complexes.pairs)
+@TABLE.makes(shape.contiguous, shape.full, shape.cat, shape.flip, shape.pad, complexes.pairs, complexes.complex_)
 def moves(op: Op):
     """The copies of `eager_moves.py`."""
     return eager_moves.TABLE.make(op)

@@ -21,7 +21,7 @@ from ...ir.kernel_builder import BOOL_RESULTS, KernelBuilder
 from ...passes.codegen import library, scalars
 from ...passes.codegen.llvm import streaming
 from ...passes.codegen.llvm.kernels import suited
-from . import native_kernels
+from . import copies, native_kernels
 from .alloc import SMALL_BYTES, empty
 from .kernel_entry import entries, planned_entry
 from .row_calls import Draw, Reduction, RowOp
@@ -157,6 +157,11 @@ class Elementwise:
                 arrays = [np.asarray(a) for a in arrays]  # numpy scalars
                 break
         outs = None if out is None else out if isinstance(out, tuple) else (out,)
+        if outs is None:
+            for a in arrays:
+                if a.size >= copies.LEAST and not a.flags.c_contiguous:
+                    arrays = [copies.in_rows(a) if copies.is_turned(a) else a for a in arrays]
+                    break
         key = tuple([(a.shape, a.strides) for a in (*arrays, *(outs or ()))])
         shape, entry, plan = self._plans.get(key) or self._plan(key, arrays, outs)
         if outs is None:
