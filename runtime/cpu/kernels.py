@@ -175,12 +175,12 @@ class Elementwise:
         for a in (*outs, *arrays):
             if not a.flags.c_contiguous:
                 return self.general((*outs, *arrays, *numbers), outs)
-        shape = outs[0].shape
-        found = self._sweeps.get(shape)
+        key = outs[0].shape, len(arrays)
+        found = self._sweeps.get(key)
         if found is None:
             operands = (*outs, *arrays, *numbers)
             _, *found = self._plan(tuple([(a.shape, a.strides) for a in (*operands, *outs)]), operands, outs)
-            self._sweeps[shape] = found
+            self._sweeps[key] = found
         entry, plan = found
         if entry is not None:
             entry(*outs, *arrays, *numbers, *outs, plan)
