@@ -86,7 +86,7 @@ def _lie_apart(rows, numbers) -> bool:
     if kind not in KINDS:
         return False
     for row in rows:
-        arrays = [t._a if isinstance(t, Tensor) else None for t in row]
+        arrays: list = [t._a if isinstance(t, Tensor) else None for t in row]
         first = arrays[0]
         for a in arrays:
             if a.__class__ is not np.ndarray or a.dtype is not kind or a.shape != first.shape or not a.flags.c_contiguous:
