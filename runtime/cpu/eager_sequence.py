@@ -19,7 +19,7 @@ from ...ir.ops import recurrent_packed as packed_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import attention, call, gathers, gemm, kernels, lookup, recurrent, recurrent_projected
+from . import attention, call, copies, gathers, gemm, kernels, lookup, recurrent, recurrent_projected
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -356,7 +356,7 @@ def _added_along(x, value, index, dim):
         index = _from_the_front(index, len(x))
         if index is None:
             return None
-        table = np.array(x, order="C")
+        table = copies.in_rows(x)
         lookup.add_into(table.reshape(len(x), -1), value.reshape(index.size, -1), index)
         return table
     index = _from_the_front(index, x.shape[dim])
