@@ -120,6 +120,14 @@ def scatter_into(out, index, src, *, dim, how: str) -> bool:
     return not wrong[0]
 
 
+def from_the_front(index, size):
+    """Indices that may count from the end, counted from the front; None if one is out of range."""
+    low = index.min()
+    if low < -size or index.max() >= size:
+        return None
+    return np.where(index < 0, index + size, index) if low < 0 else index.astype(_INDEX, copy=False)
+
+
 def _first(index, steps):
     """What is handed to native code for its address."""
     return index if steps is None else np.lib.stride_tricks.as_strided(index, (1,), (_INDEX.itemsize,))
