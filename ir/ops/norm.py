@@ -296,21 +296,18 @@ def _group_statistics(x, eps):
 
 
 def _group_norm_body(x, w, b, *, groups, eps):
-    """A factor and a summand for each channel of each image, then one sweep over all; rows, where channels have nothing of
-    their own."""
+    """A factor for each channel of each image, then one sweep over all; rows, where channels have nothing of their own."""
     if w is None and b is None:
         rows = reshape(_widened(x), shape=(x.shape[0], groups, prod(x.shape[1:]) // groups))
         return _in(reshape(layer_norm(rows, None, None, dims=1, eps=eps), shape=x.shape), dt.of(x))
     rows = _in_groups(_widened(x), groups)
     mean, scale = _group_statistics(rows, eps)
-    each = (*rows.shape[:3], 1)
-    mean, scale = expand(mean, shape=each), expand(scale, shape=each)
     if w is not None:
-        scale = ew.mul(scale, expand(_channels(_in(w, dt.of(rows)), groups), shape=each))
-    shift = ew.neg(ew.mul(mean, scale))
+        scale = ew.mul(expand(scale, shape=(*rows.shape[:3], 1)),
+                       expand(_channels(_in(w, dt.of(rows)), groups), shape=(*rows.shape[:3], 1)))
+    y = ew.mul(ew.sub(rows, _over(mean, rows)), _over(scale, rows))
     if b is not None:
-        shift = ew.add(shift, expand(_channels(_in(b, dt.of(rows)), groups), shape=each))
-    y = ew.add(ew.mul(rows, _over(scale, rows)), _over(shift, rows))
+        y = ew.add(y, _over(_channels(_in(b, dt.of(rows)), groups), rows))
     return _in(reshape(y, shape=x.shape), dt.of(x))
 
 
