@@ -152,11 +152,40 @@ class Fuser:
         producer, reader = self.group.get(source.node), self.group[node]
         if producer is None or producer is reader or not producer.is_kernel:
             return
+        if producer.reduced and self._is_for_others(node, producer):
+            reader.refused.append(f"{source.node.op.name}: sums over other dims compute it")
+            return
         move = self.order.move_for(producer, reader)
         if move is None:
             reader.refused.append(f"{source.node.op.name}: other work lies between")
             return
         self._try(producer, reader, move)
+
+    def _is_for_others(self, node, rows):
+        """Whether a node makes as many values as there are points in a kernel with reductions, out of memory and what there is
+        of each row, that sums over other dims alone want: they read the memory in its stead, and nothing is stored."""
+        def is_full(v):
+            return is_same(math.prod(v.shape), math.prod(rows.shape))
+
+        if self.group[node].reduced or not is_full(node.output):
+            return False
+        if any(is_full(v) and self.group.get(v.node) is rows for v in self._sources(node)):
+            return False
+        wanting, seen = [node], {node}
+        while wanting:
+            n = wanting.pop()
+            if n.output in self.escaping or len(seen) > MOST_NODES:
+                return False
+            for r in self.readers.get(n.output, ()):
+                if type(r.op.lower) is Reduce:
+                    if is_same(r.inputs[0].shape, rows.shape) and tuple(r.params["dim"]) == rows.reduced:
+                        return False
+                elif type(r.op.lower) is not Scalar or not is_full(r.output):
+                    return False
+                elif r not in seen:
+                    seen.add(r)
+                    wanting.append(r)
+        return True
 
     def _join_siblings(self):
         """Groups over the same points that read the same large value, and do not depend on each other."""

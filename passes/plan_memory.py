@@ -17,10 +17,12 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..ir.graph import Graph, Node, Value
-from .fuse import fuse, own_results
+from .fuse import Group, fuse, own_results
 from .fuse_epilogue import Epilogue, fuse_epilogues
+from .join_sums import join_sums
 from .kernel_body import is_free, source_of
 from .lower import Lowered, lower
+from .read_less import ON_CPU, read_less
 from .strided import row_major
 
 LINE = 64               # bytes on which values of the arena start; the first ones hold the status of a run
@@ -120,13 +122,21 @@ def arrange(graph: Graph, owned=frozenset(), targets=None) -> Plan:
     graph, targets = own_results(graph, owned), targets or {}
     steps: list[Any] = []
     replacing = frozenset([graph.outputs[i] for i in targets])
-    for g in fuse_epilogues(fuse(graph, replacing), {source_of(v) for v in graph.outputs}, replacing):
+    for g in _lighter(fuse_epilogues(fuse(graph, replacing), {source_of(v) for v in graph.outputs}, replacing), graph):
         if type(g) is Epilogue:
             steps.append(Product(g))
         else:
             steps.append(Fused(g, lower(g.body)) if g.is_kernel else Call(g.nodes[0], g.refused))
     steps = _late(graph, steps)
     return Plan(graph, tuple(steps), _in_place(graph, steps, targets))
+
+
+def _lighter(groups, graph) -> list:
+    """The groups with kernels that read less; those that products have taken in stay there."""
+    products = {Group(list(g.nodes)): g for g in groups if type(g) is Epilogue}
+    stands_for = {g: alone for alone, g in products.items()}
+    found = read_less([stands_for.get(g, g) for g in groups], {*graph.outputs, *map(source_of, graph.outputs)}, worth=ON_CPU)
+    return [products.get(g, g) for g in join_sums(found)]
 
 
 def _late(graph, steps):

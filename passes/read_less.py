@@ -21,19 +21,32 @@ from .kernel_body import Body, Unfit, node_cost, source_of
 from .lower import HELD, Loops
 from .one_sweep import one_sweep
 
-DEAREST = 64         # cost of an element up to which it is made again; more where many bytes are saved:
-A_BYTE = 20          # instructions that a byte is worth: large chips do 10 in its time, half of them beside other bytes
-FACTOR = 4           # the same where products compute the result in their tiles, again for each tile
+FACTOR = 4           # cost of an element up to which it is made again for each tile, where products compute it in their tiles
 SMALL = 8            # how many times fewer bytes a value has that counts as one for each row
 LEAST = 1 << 16      # bytes from which a value is worth it
 MOST_NODES = 192     # of a kernel
 MOST_BUFFERS = 56
 
 
-def read_less(groups: list, escaping, products=frozenset()) -> list:
+class Worth(NamedTuple):
+    """What memory costs beside instructions.
+
+    least       cost of an element up to which it is made again, whatever that saves
+    a_byte      instructions that a byte is worth
+    """
+
+    least: int
+    a_byte: int
+
+
+ON_GPU = Worth(64, 20)      # large chips do 10 instructions in a byte's time, half of them beside other bytes
+ON_CPU = Worth(4, 1)        # what was written may still lie in a cache
+
+
+def read_less(groups: list, escaping, products=frozenset(), worth: Worth = ON_GPU) -> list:
     """`groups` in an order in which they can run, with kernels that read less. Values `escaping` are stored whatever happens;
     `products` are operators that take in the kernels around them."""
-    return _Search(groups, escaping, products).groups()
+    return _Search(groups, escaping, products, worth).groups()
 
 
 class _Way(NamedTuple):
@@ -52,8 +65,8 @@ class _Search:
     added     {group: values that it has to store for others}
     """
 
-    def __init__(self, groups, escaping, products):
-        self.order, self.escaping, self.products = groups, escaping, products
+    def __init__(self, groups, escaping, products, worth):
+        self.order, self.escaping, self.products, self.worth = groups, escaping, products, worth
         self.place = {n: i for i, n in enumerate(n for g in groups for n in g.nodes)}
         self.maker = {v: g for g in groups for n in g.nodes for v in n.outputs}
         self.readers: dict = {}
@@ -131,7 +144,8 @@ class _Search:
         sweeps = _sweeps(current)
         saved = sum(bytes_of(v) * (sweeps + self._share(v)) for v in wanted) + self._spared(f, leaves, wanted)
         spent = sum(bytes_of(v) * (sweeps * (v not in there) + (v.node in inside and v not in f.body.results)) for v in leaves)
-        dearest = FACTOR if self._is_factor(g) else max(DEAREST, A_BYTE * (saved - spent) / size_of(wanted[0].shape))
+        dearest = FACTOR if self._is_factor(g) else max(self.worth.least,
+                                                        self.worth.a_byte * (saved - spent) / size_of(wanted[0].shape))
         if cost > dearest or any(not self._is_there(v, f) for v in leaves):
             return None
         return _Way(tuple(nodes), tuple(leaves), saved - spent)
@@ -164,7 +178,7 @@ class _Search:
         if f.body.reduced or not any(s.node is not None and s.node.op in self.products and set(self.readers[s]) == {f}
                                      for s in _sources(v.node)):
             return False
-        return self._rest(f, frozenset(wanted)) <= A_BYTE * v.dtype.itemsize
+        return self._rest(f, frozenset(wanted)) <= self.worth.a_byte * v.dtype.itemsize
 
     def _spared(self, f, leaves, wanted) -> int:
         """Bytes of products that get no memory once `f` has so little to do that they take it in."""

@@ -1,10 +1,13 @@
-"""Lists of tensors on a device at once: what one kernel computes of many small ones, without a launch or a call for each.
+"""Lists of tensors at once: what one kernel computes of many small ones, without a launch or a call for each.
 
-Each function says None (or False), and does nothing, where tensors are not of that kind: they lie on the host, have histories
-that would have to be continued, or somebody listens. The caller then goes through them one by one.
+Each function says None (or False), and does nothing, where tensors are not of that kind: they lie on the host (where only
+writes in place are such kernels), have histories that would have to be continued, or somebody listens. The caller then goes
+through them one by one.
 """
 
 import functools
+
+import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.ops import lists as records
@@ -52,7 +55,9 @@ def made(build, rows, numbers=()) -> list | None:
 def replaced(build, rows, numbers=(), name="step") -> bool:
     """Has the first tensor of each row replaced by build(k, *row, *numbers)."""
     m = tls.m
-    if not _are_alike(rows, numbers) or not all([is_quiet(row[0], m) for row in rows]) or (          # noqa: C419
+    if not (_lie_apart(rows, numbers) or _are_alike(rows, numbers)):
+        return False
+    if not all([is_quiet(row[0], m) for row in rows]) or (          # noqa: C419
             m.grad and any([t._node is not None for row in rows for t in row])):        # noqa: C419
         return False
     sweep_each(build, [(row[:1], row[1:]) for row in rows], _given(numbers), name)
@@ -70,6 +75,25 @@ def _are_alike(rows, numbers) -> bool:
     wide = tensors[0]._a.dtype in KINDS
     return all([_is_number(n, wide) for n in numbers]) and all(       # noqa: C419
         [t._a.shape == row[0]._a.shape for row in rows for t in row[1:]])     # noqa: C419
+
+
+def _lie_apart(rows, numbers) -> bool:
+    """Whether there are several rows of contiguous float32 or float64 tensors on the host, each of one shape, of which the
+    first shares no memory with the others; and numbers are Python's."""
+    if len(rows) < 2 or not all([n.__class__ in _NUMBERS for n in numbers]) or tls.m.batched is not None:        # noqa: C419
+        return False
+    kind = rows[0][0]._a.dtype if isinstance(rows[0][0], Tensor) else None
+    if kind not in KINDS:
+        return False
+    for row in rows:
+        arrays: list = [t._a if isinstance(t, Tensor) else None for t in row]
+        first = arrays[0]
+        for a in arrays:
+            if a.__class__ is not np.ndarray or a.dtype is not kind or a.shape != first.shape or not a.flags.c_contiguous:
+                return False
+        if any([np.may_share_memory(first, a) for a in arrays[1:]]):        # noqa: C419
+            return False
+    return True
 
 
 _NUMBERS = frozenset((int, float, bool))

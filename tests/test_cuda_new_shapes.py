@@ -349,6 +349,24 @@ def test_parts_of_a_size_are_known_to_make_it_up(groups, cuda):
             ingot.testing.assert_close(got.cpu(), F.group_norm(x, groups), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("kind", ["float32", "bfloat16"])
+def test_a_group_norm_with_weights_and_its_gradients(kind, cuda):
+    """Sums of each channel, then of groups; two launches forward."""
+    def results(where, n):
+        x, w, b = (draw(*s).to(getattr(ingot, kind)).to(where).requires_grad_() for s in ((2, 8, n), (8,), (8,)))
+        before = len(cuda.launches)
+        y = F.group_norm(x, 4, w, b)
+        ingot.cuda.synchronize()
+        assert len(cuda.launches) - before <= 2
+        y.backward(y.detach() * 0.3 + 1)
+        return [t.float().cpu() for t in (y, x.grad, w.grad, b.grad)]
+
+    close = 5e-2 if kind == "bfloat16" else 5e-5
+    for n in (20, 33, 64):
+        for got, want in zip(results("cuda", n), results("cpu", n)):
+            ingot.testing.assert_close(got, want, rtol=close, atol=close)
+
+
 def test_strides_that_are_no_whole_elements(cuda):
     """Arrays whose strides cannot be said in elements are none of those whose elements follow each other."""
     for n in ALIKE:

@@ -9,6 +9,14 @@ from ingot import jit
 from ingot.ir.ops import moments, norm, resample
 from ingot.runtime.cpu import eager, eager_composites
 
+
+def gradients_of_group_norm(x):
+    """Of the input, the weight and the bias, in one tensor."""
+    given = [x.detach().requires_grad_(), x[0, :, 0].detach().requires_grad_(), x[0, :, 1].detach().requires_grad_()]
+    found = ingot.autograd.grad(F.group_norm(given[0], 5, *given[1:]), given, x * 0.3)
+    return ingot.cat([g.flatten() for g in found])
+
+
 X = np.random.default_rng(0).standard_normal((260, 300))
 CASES = {
     "var": lambda x: x.var(1), "var over rows": lambda x: x.var(0), "std of all": lambda x: x.std(),
@@ -17,6 +25,8 @@ CASES = {
     "norm of order 3": lambda x: ingot.linalg.vector_norm(x, 3, 1),
     "largest": lambda x: ingot.linalg.vector_norm(x, float("inf"), 0),
     "group norm": lambda x: F.group_norm(x.reshape(26, 10, 300), 5),
+    "group norm with weights": lambda x: F.group_norm(x.reshape(26, 10, 300), 5, x[0, :10], x[1, :10]),
+    "gradients of group norm": lambda x: gradients_of_group_norm(x.reshape(26, 10, 300)),
     "leaky_relu": lambda x: F.leaky_relu(x, 0.3), "hardswish": F.hardswish, "softshrink": F.softshrink, "elu": F.elu,
     "glu": F.glu,
     "clamp": lambda x: x.clamp(-0.3, 0.7),
@@ -31,6 +41,20 @@ def test_bits_are_those_of_the_body_and_of_traced_code(name, dtype):
     traced = jit.trace(f)
     traced(x)
     assert set(seen) == {traced(x).double().numpy().tobytes()}, f"{name} of {dtype}, seed 0"
+
+
+@pytest.mark.parametrize("name", ["var", "group norm with weights", "gradients of group norm", "glu"])
+def test_elements_in_another_order_are_laid_out(name, monkeypatch):
+    """The bits are those of the same elements in order, and the call is compiled like theirs."""
+    x, f = ingot.tensor(X.astype(np.float32)), CASES[name]
+    turned = ingot.tensor(np.ascontiguousarray(X.T.astype(np.float32))).T
+    assert not turned.is_contiguous()
+    assert {f(turned).numpy().tobytes() for _ in range(3)} == {f(x).numpy().tobytes()}
+    images = turned.reshape(26, 10, 30, 10).to(memory_format=ingot.channels_last)
+    want = F.group_norm(images.contiguous(), 5)
+    assert all((F.group_norm(images, 5) == want).all() for _ in range(3))
+    made = eager_composites.composites_of(norm.group_norm)
+    assert made.known((images.contiguous().numpy(), None, None), {"groups": 5, "eps": 1e-5}) is not None
 
 
 def composites(op):

@@ -1,9 +1,11 @@
 """Functions of lists of tensors: what the function of one tensor gives for each, out of place and in place."""
 
+import numpy as np
 import pytest
 
 import ingot
 from ingot import jit
+from ingot.ir.errors import AutogradError
 from ingot.runtime.api.foreach import UNARY
 from side_by_side import plain
 
@@ -87,3 +89,37 @@ def test_an_optimizer_of_lists_is_traced():
     for i in range(4):
         assert plain(traced(ingot.tensor(1.0 + i))) == plain(eager(ingot.tensor(1.0 + i)))
     assert traced.stats()["compiles"] <= 2
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("name, operands", [("mul", (0.3,)), ("add", (1,)), ("div", (3,)), ("sub", ("list",)),
+                                            ("add", ("list",)), ("lerp", ("list", 0.01)), ("lerp", ("list", 0.7))])
+def test_lists_on_the_host_have_the_bits_of_their_tensors(name, operands, dtype):
+    """Also where tensors share memory, lie in another order, are single numbers, or stand in a list twice."""
+    def lists():
+        rng = np.random.default_rng(3)
+        base = ingot.tensor(rng.standard_normal((40, 50))).to(getattr(ingot, dtype))
+        once = [base[:10], base[10:20].clone(), base[20:].t(), base[5, 5], ingot.zeros(0, 3, dtype=base.dtype), base[0]]
+        other = [t.clone() * 2 + 1 for t in once]
+        other[0] = base[2:12]
+        return [*once, once[1]], [*other, other[1]]
+
+    many, ends = lists()
+    given = [ends if v == "list" else v for v in operands]
+    getattr(ingot, f"_foreach_{name}_")(many, *given)
+    one_by_one, ends = lists()
+    for t, end in zip(one_by_one, ends):
+        getattr(t, name + "_")(*[end if v == "list" else v for v in operands])
+    for got, want in zip(many, one_by_one):
+        assert got.double().numpy().tobytes() == want.double().numpy().tobytes(), f"{name} of {dtype}, seed 3"
+
+
+def test_writes_of_lists_are_counted():
+    w = [ingot.ones(3, requires_grad=True), ingot.ones(3)]
+    with pytest.raises(AutogradError):
+        ingot._foreach_mul_(w, 2.0)
+    w, x = [ingot.ones(3), ingot.ones(3)], ingot.ones(3, requires_grad=True)
+    y = (x * w[1]).sum()
+    ingot._foreach_mul_(w, 2.0)
+    with pytest.raises(AutogradError, match="_foreach_mul_"):
+        y.backward()

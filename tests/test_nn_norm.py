@@ -106,6 +106,33 @@ def test_a_large_mean_does_not_spoil_the_variance():
     np.testing.assert_allclose(shifted, standard((x + np.float32(1000)).astype(np.float64), (0, 2)), atol=1e-2)
     np.testing.assert_allclose(F.layer_norm(ingot.tensor(x + 1000), (32,)).numpy(),
                                standard((x + np.float32(1000)).astype(np.float64), (2,)), atol=1e-2)
+    ones = ingot.ones(2)
+    np.testing.assert_allclose(F.group_norm(ingot.tensor(x + 1000), 1, ones, ones * 0).numpy(),
+                               standard((x + np.float32(1000)).astype(np.float64), (1, 2)), atol=1e-2)
+
+
+@pytest.mark.parametrize("shape", [(4, 6, 5, 3), (4, 6, 1), (4, 6), (2, 6, 70)])
+@pytest.mark.parametrize("groups", [1, 3, 6])
+def test_gradients_of_group_norm_are_those_of_its_definition(shape, groups):
+    """In float64 to rounding; of images with a mean far from 0, float32 keeps four digits."""
+    def gradients(norm, dtype, offset):
+        rng = np.random.default_rng(1)
+        x = ingot.tensor(rng.standard_normal(shape) + offset, dtype=dtype, requires_grad=True)
+        w, b = (ingot.tensor(rng.standard_normal(6), dtype=dtype, requires_grad=True) for _ in range(2))
+        out = norm(x, groups, w, b)
+        return ingot.autograd.grad(out, [x, w, b], ingot.tensor(rng.standard_normal(shape), dtype=dtype))
+
+    def defined(x, groups, w, b):
+        rows = x.reshape(shape[0], groups, -1)
+        y = (rows - rows.mean(2, True)) / (rows.var(2, keepdim=True, correction=0) + 1e-5).sqrt()
+        each = (6, *[1] * (len(shape) - 2))
+        return y.reshape(shape) * w.reshape(each) + b.reshape(each)
+
+    for offset, dtype, close in ((0, ingot.float64, 1e-11), (30, ingot.float32, 1e-4)):
+        wanted = gradients(defined, ingot.float64, np.float32(offset))
+        for got, want in zip(gradients(F.group_norm, dtype, np.float32(offset)), wanted):
+            if shape[1:] != (groups,) and shape[1:] != (groups, 1):
+                np.testing.assert_allclose(got.numpy(), want.numpy(), atol=close * float(want.abs().max() + 1))
 
 
 def test_normalize_to_unit_length():

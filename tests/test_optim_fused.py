@@ -14,7 +14,9 @@ ADAM = [dict(zip(("weight_decay", "amsgrad", "decoupled_weight_decay"), values))
 MOVES = ((0, 0, False), (0.9, 0, False), (0.9, 0.3, False), (0.9, 0, True))
 SGD = [{"lr": 0.1, "weight_decay": decay, "momentum": momentum, "dampening": dampening, "nesterov": nesterov}
        for decay in (0, 0.01) for momentum, dampening, nesterov in MOVES]
-CASES = [("Adam", o) for o in ADAM] + [("AdamW", {"weight_decay": 0.05, "lr": 0.02})] + [("SGD", o) for o in SGD]
+OTHERS = [(name, {"lr": 0.02, "weight_decay": decay}) for name in ("RMSprop", "Adagrad") for decay in (0, 0.1)]
+OTHERS += [("RMSprop", {"alpha": 0.7, "eps": 1e-3}), ("Adagrad", {"lr_decay": 0.3, "initial_accumulator_value": 0.2})]
+CASES = OTHERS + [("Adam", o) for o in ADAM] + [("AdamW", {"weight_decay": 0.05, "lr": 0.02})] + [("SGD", o) for o in SGD]
 SHAPES = [(3, 5), (70,), (), (40, 33), (0, 4)]
 
 
@@ -53,7 +55,8 @@ def test_a_sweep_has_the_bits_of_operators(name, options, dtype, monkeypatch):
         assert a.dtype == b.dtype and np.array_equal(a, b), f"{name} {options} array {number}"
 
 
-@pytest.mark.parametrize("name, options", [("Adam", {"weight_decay": 0.1}), ("SGD", {"lr": 0.1, "momentum": 0.9})])
+@pytest.mark.parametrize("name, options", [("Adam", {"weight_decay": 0.1}), ("SGD", {"lr": 0.1, "momentum": 0.9}),
+                                           OTHERS[1], OTHERS[3]])
 def test_traced_steps_agree(name, options):
     def train(trace):
         ingot.manual_seed(0)

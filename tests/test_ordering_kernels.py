@@ -6,7 +6,9 @@ import pytest
 
 import ingot  # noqa: F401  (fills the table of operators)
 from graphs import same_bits
+from ingot.ir.errors import IngotError
 from ingot.ir.op import OPS
+from ingot.ir.ops import indexing
 from ingot.runtime.cpu import eager, gathers, ordering, pool, scans
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
@@ -108,6 +110,19 @@ def test_other_scans_have_the_bits_of_their_definitions(name, kind):
         for seen, one in zip(found, want) if type(want) is tuple else ((found, want),):
             told = same_bits(seen, one) or (real and np.array_equal(seen, one, equal_nan=True))
             assert told, f"{shape} along {dim}, seed 7"
+
+
+@pytest.mark.parametrize("kind", [np.int8, np.float16, np.float32, np.complex64], ids=str)
+def test_lookups_in_the_last_dim(kind):
+    rng = np.random.default_rng(6)
+    for shape, n in (((40, 300), 150), ((5, 20, 60), 60), ((300, 4), 5), ((2, 3), 2)):
+        x = rng.integers(0, 100, shape).astype(kind)
+        some = rng.integers(-shape[-1], shape[-1], n)
+        for at in (some % shape[-1], some, some.astype(np.int32)):
+            found = eager.kernel_for(indexing.index)(x, *(None,) * (len(shape) - 1), at)
+            assert found.tobytes() == x[..., at].tobytes(), f"{shape} by {n}, seed 6"
+        with pytest.raises(IngotError, match="index"):
+            eager.kernel_for(indexing.index)(x, *(None,) * (len(shape) - 1), np.full(n, shape[-1]))
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.float16, np.float32, np.complex64], ids=str)

@@ -102,6 +102,16 @@ APART = {
           %2: f32[] = sum(%1, dim=(0, 1), keepdim=False)
           return %2
         }""", ["mul", "sum"]),
+    "sums over other dims compute what rows would store": ("""
+        graph g(%x: bf16[4,5], %y: f32[4,5]) {
+          %0: f32[4,5] = cast(%x, dtype=f32)
+          %1: f32[4,1] = sum(%y, dim=(1,), keepdim=True)
+          %2: f32[4,5] = expand(%1, shape=(4, 5))
+          %3: f32[4,5] = sub(%y, %2)
+          %4: f32[4,5] = mul(%0, %3)
+          %5: f32[5] = sum(%4, dim=(0,), keepdim=False)
+          return %1, %5
+        }""", ["sum", "cast sub mul sum"]),
     "long rows are swept several times": ("""
         graph g(%x: f32[100000]) {
           %0: f32[1] = sum(%x, dim=(0,), keepdim=True)

@@ -8,7 +8,7 @@ import pytest
 from graphs import graph_of
 from ingot.ir.interp import interpret
 from ingot.passes import plan_memory
-from ingot.passes.plan_memory import LINE, Call, Run, arrange, place, plan
+from ingot.passes.plan_memory import LINE, Call, Fused, Run, arrange, place, plan
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
 
@@ -47,6 +47,26 @@ def test_values_for_calls_have_memory_of_their_own():
     assert [s.node.op.name if type(s) is Call else "run" for s in steps] == ["run", "permute", "matmul", "run"]
     assert steps[0].writes == [g.nodes[0].output]
     assert g.nodes[0].output in steps[2].dead
+
+
+def test_kernels_make_again_what_takes_fewer_bytes_than_to_fetch():
+    """Behind the product the narrow operand is read once more, and the sum of each row."""
+    made = arrange(graph_of("""
+        graph g(%x: bf16[256,256], %w: f32[256,256]) {
+          %0: f32[256,256] = cast(%x, dtype=f32)
+          %1: f32[256,1] = sum(%0, dim=(1,), keepdim=True)
+          %2: f32[256,256] = expand(%1, shape=(256, 256))
+          %3: f32[256,256] = sub(%0, %2)
+          %4: f32[256,1] = amax(%3, dim=(1,), keepdim=True)
+          %5: f32[256,256] = expand(%4, shape=(256, 256))
+          %6: f32[256,256] = matmul(%5, %w)
+          %7: f32[256,256] = mul(%6, %3)
+          %8: f32[256,1] = sum(%7, dim=(1,), keepdim=True)
+          return %4, %8
+        }"""))
+    first, last = (s for s in made.steps if type(s) is Fused)
+    assert [v.shape for v, _, written in first.lowered.operands if written] == [(256, 1)] * 2
+    assert {v.dtype.short for v, _, written in last.lowered.operands if v.shape == (256, 256)} == {"bf16", "f32"}
 
 
 def in_place(text, targets):

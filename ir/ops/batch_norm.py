@@ -14,8 +14,10 @@ from ..errors import ShapeError
 from ..op import NO_GRAD, Composite, op
 from ..substitute import as_float
 from . import elementwise as ew
+from . import reduce as rd
 from .batched import channel_values, from_channels, into_channels, parted
-from .norm import _channel, _channel_sum, _check_affine, _check_float, _in, _widened
+from .norm import _check_affine, _check_float, _in, _over, _widened
+from .shape import reshape
 from .windows import wide
 
 
@@ -38,6 +40,15 @@ def _beside(v, x):
 
 def _others(x):
     return (0, *range(2, x.ndim))
+
+
+def _channel(v, x):
+    """A value for each channel, laid out over (N, C, ...)."""
+    return _over(reshape(v, shape=(1, x.shape[1]) + (1,) * (x.ndim - 2)), x)
+
+
+def _channel_sum(x):
+    return rd.sum_(x, dim=_others(x), keepdim=False)
 
 
 def _count(x):

@@ -14,7 +14,7 @@ from ..errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Host, Template, op
 from . import elementwise as ew
 from .batched import all_lifted, all_repeated, numbered
-from .shape import full, pad, permute, slice_, wide
+from .shape import expand, full, pad, permute, slice_, wide
 
 # What all of them check.
 
@@ -87,9 +87,13 @@ def _index(x, *indices):
         raise
 
 
+def _zeros(g, x):
+    """Zeros of g's dtype in the shape of x; in memory a single one, as whoever adds to them makes a copy."""
+    return expand(full(g, shape=(), value=0, dtype=dt.of(g)), shape=x.shape)
+
+
 def _index_vjp(g, out, x, *indices, needs):
-    zeros = full(g, shape=x.shape, value=0, dtype=dt.of(g))
-    return (index_put(zeros, g, *indices, accumulate=True), *(None,) * len(indices))
+    return (index_put(_zeros(g, x), g, *indices, accumulate=True), *(None,) * len(indices))
 
 
 def _place_of_indexed(indices):
@@ -163,11 +167,18 @@ def _rows(x, indices):
     return order, sizes, np.ravel_multi_index([np.where(p < 0, p + n, p) for p, n in zip(positions, sizes)], sizes)
 
 
+def _wide_copy(x):
+    """A copy in the type that sums are carried in; one element everywhere is converted once."""
+    if x.size > 1 and not any(x.strides):
+        return np.full(x.shape, wide(x[(slice(0, 1),) * x.ndim]))
+    return np.array(wide(x), order="C")
+
+
 def accumulated(x, value, indices, add=None):
     """x with the value added at index arrays; `add` is what adds rows to those of a table, called like `add_rows`."""
     add = add or add_rows
     if x.ndim == 1 and indices[0].ndim == 1:
-        out, rows = np.array(wide(x), order="C"), _rows(x, indices)[2]
+        out, rows = _wide_copy(x), _rows(x, indices)[2]
         add(out.reshape(-1, 1), rows, wide(value).reshape(-1, 1))
         return out.astype(x.dtype, copy=False)
     given = [d for d, i in enumerate(indices) if i is not None]
@@ -177,7 +188,7 @@ def accumulated(x, value, indices, add=None):
         lead = given[0]
         value = np.moveaxis(value, range(lead), range(rows.ndim, rows.ndim + lead))
     columns = int(np.prod([x.shape[d] for d in order[len(sizes):]], dtype=np.int64))
-    table = np.array(wide(x.transpose(order)), order="C").reshape(int(np.prod(sizes)), columns)
+    table = _wide_copy(x.transpose(order)).reshape(int(np.prod(sizes)), columns)
     add(table, rows.ravel(), wide(value).reshape(rows.size, columns))
     back = np.argsort(order)
     return np.ascontiguousarray(table.reshape([x.shape[d] for d in order]).transpose(back)).astype(x.dtype, copy=False)
@@ -267,7 +278,7 @@ def _gather(x, index, *, dim):
 
 
 def _gather_vjp(g, out, x, index, *, dim):
-    return scatter(full(g, shape=x.shape, value=0, dtype=dt.of(g)), index, g, dim=dim, mode="add")
+    return scatter(_zeros(g, x), index, g, dim=dim, mode="add")
 
 
 gather = op("gather", infer=_infer_gather, ref=_gather, vjp=(_gather_vjp, None), lower=Template("gather"), batch=ALONG,

@@ -264,22 +264,14 @@ def _infer_group_norm(x, w, b, *, groups, eps):
     return x
 
 
-def _grouped(x, groups):
-    """(N, C, ...) as (N, groups, elements normalised together)."""
-    return reshape(x, shape=(x.shape[0], groups, prod(x.shape[1:]) // groups))
+def _in_groups(x, groups):
+    """(N, C, ...) as (N, groups, channels of a group, elements of a channel)."""
+    return reshape(x, shape=(x.shape[0], groups, x.shape[1] // groups, prod(x.shape[2:])))
 
 
-def _channel(v, x):
-    """A value for each channel, laid out over (N, C, ...)."""
-    return _over(reshape(v, shape=(1, x.shape[1]) + (1,) * (x.ndim - 2)), x)
-
-
-def _not_channels(x):
-    return (0, *range(2, x.ndim))
-
-
-def _channel_sum(x):
-    return rd.sum_(x, dim=_not_channels(x), keepdim=False)
+def _channels(v, groups):
+    """A value for each channel, beside `_in_groups`."""
+    return reshape(v, shape=(1, groups, v.shape[0] // groups, 1))
 
 
 def _group_norm(x, w, b, *, groups, eps):
@@ -293,32 +285,61 @@ def _group_norm(x, w, b, *, groups, eps):
     return y.astype(x.dtype, copy=False)
 
 
-def _group_rows(x, groups, eps):
-    """The normalised value before weight and bias, in the accumulator's type."""
-    return reshape(layer_norm(_grouped(_widened(x), groups), None, None, dims=1, eps=eps), shape=x.shape)
+def _group_statistics(x, eps):
+    """The mean of each group, and its deviation, inverted: one number for all (N, groups, channels, elements) of a group."""
+    n, groups, channels, elements = x.shape
+    rows = reshape(x, shape=(n, groups, channels * elements))
+    mean = _mean(rows, (2,))
+    centred = ew.sub(rows, _over(mean, rows))
+    inverse = ew.rsqrt(ew.add(_mean(ew.mul(centred, centred), (2,)), eps))
+    return reshape(mean, shape=(n, groups, 1, 1)), reshape(inverse, shape=(n, groups, 1, 1))
 
 
 def _group_norm_body(x, w, b, *, groups, eps):
-    y = _group_rows(x, groups, eps)
+    """A factor for each channel of each image, then one sweep over all; rows, where channels have nothing of their own."""
+    if w is None and b is None:
+        rows = reshape(_widened(x), shape=(x.shape[0], groups, prod(x.shape[1:]) // groups))
+        return _in(reshape(layer_norm(rows, None, None, dims=1, eps=eps), shape=x.shape), dt.of(x))
+    rows = _in_groups(_widened(x), groups)
+    mean, scale = _group_statistics(rows, eps)
     if w is not None:
-        y = ew.mul(y, _channel(_in(w, dt.of(y)), y))
+        scale = ew.mul(expand(scale, shape=(*rows.shape[:3], 1)),
+                       expand(_channels(_in(w, dt.of(rows)), groups), shape=(*rows.shape[:3], 1)))
+    y = ew.mul(ew.sub(rows, _over(mean, rows)), _over(scale, rows))
     if b is not None:
-        y = ew.add(y, _channel(_in(b, dt.of(y)), y))
-    return _in(y, dt.of(x))
+        y = ew.add(y, _over(_channels(_in(b, dt.of(rows)), groups), rows))
+    return _in(reshape(y, shape=x.shape), dt.of(x))
 
 
 def _group_norm_vjp(g, out, x, w, b, *, groups, eps, needs):
-    gr = _widened(g)
-    gw = gr if w is None else ew.mul(gr, _channel(_in(w, dt.of(gr)), gr))
+    gr = _in_groups(_widened(g), groups)
+    summed = _sum(gr, (3,))
     dx = dw = db = None
+    if needs[0] or needs[1]:
+        rows = _in_groups(_widened(x), groups)
+        mean, inverse = _group_statistics(rows, eps)
+        along = ew.mul(_sum(ew.mul(gr, ew.sub(rows, _over(mean, rows))), (3,)), _over(inverse, summed))
     if needs[0]:
-        dx = layer_norm_grad(_grouped(gw, groups), _grouped(_widened(x), groups), None, dims=1, eps=eps)
+        scale = None if w is None else _over(_channels(_in(w, dt.of(gr)), groups), summed)
+        dx = _group_norm_input_grad(gr, rows, scale, summed, along, mean, inverse)
         dx = _in(reshape(dx, shape=x.shape), dt.of(x))
     if needs[1]:
-        dw = _in(_channel_sum(ew.mul(gr, _group_rows(x, groups, eps))), dt.of(w))
+        dw = _in(reshape(_sum(along, (0,)), shape=w.shape), dt.of(w))
     if needs[2]:
-        db = _in(_channel_sum(gr), dt.of(b))
+        db = _in(reshape(_sum(summed, (0,)), shape=b.shape), dt.of(b))
     return dx, dw, db
+
+
+def _group_norm_input_grad(g, x, w, summed, along, mean, inverse):
+    """From the sums over each channel of g, and of g times what is normalised: a factor of g for each channel of each image,
+    a factor of x and a summand for each group."""
+    count = as_float(prod(x.shape[2:]))
+    if w is not None:
+        summed, along = ew.mul(summed, w), ew.mul(along, w)
+    along_x = ew.mul(ew.div(_sum(along, (2,)), count), ew.mul(inverse, inverse))
+    rest = ew.sub(ew.mul(along_x, mean), ew.mul(ew.div(_sum(summed, (2,)), count), inverse))
+    scale = inverse if w is None else ew.mul(w, _over(inverse, w))
+    return ew.add(ew.sub(ew.mul(g, _over(scale, g)), ew.mul(x, _over(along_x, x))), _over(rest, x))
 
 
 group_norm = op("group_norm", infer=_infer_group_norm, ref=_group_norm, vjp=_group_norm_vjp, saves=(1, 2),

@@ -1,6 +1,6 @@
 """Functions of lists of tensors, as optimizers of libraries are written with them: `_foreach_mul_(params, 0.9)` is
-`p.mul_(0.9)` for each. Under `jit.trace` the calls fuse; eagerly one follows the other, or, on a device, one launch does for
-many (`runtime/lists.py`)."""
+`p.mul_(0.9)` for each. Under `jit.trace` the calls fuse; eagerly one follows the other, or, on a device and in place, one
+launch or one loop over native calls does for many (`runtime/lists.py`)."""
 
 from collections.abc import Callable, Iterable
 from typing import Any

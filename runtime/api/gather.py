@@ -213,7 +213,9 @@ def index_fill(input, dim, index, value):
         if value.ndim:
             raise ArgumentError(f"index_fill takes a number or a 0-d tensor as value, got shape {tuple(value.shape)}")
     else:
-        value = filled(x, (), value, x.dtype)
+        shape = shape_of(x)
+        spread = sh.expand(filled(x, (), value, x.dtype), shape=shape[:d] + shape_of(at[-1]) + shape[d + 1:])
+        return _unvector(ix.index_put(x, spread, *at, accumulate=False), input)
     none, some = filled(x, (shape_of(x)[d],), 0, dt.bool_), filled(x, shape_of(at[-1]), 1, dt.bool_)
     hit = ix.index_put(none, some, at[-1], accumulate=False)
     hit = sh.reshape(hit, shape=shape_of(hit) + (1,) * (x.ndim - d - 1))

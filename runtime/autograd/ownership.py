@@ -5,12 +5,13 @@ import sys
 
 import numpy as np
 
-from ...ir.dtype import BY_NP, FLOAT_CHARS
+from ...ir.dtype import BY_NP, FLOAT8, FLOAT_CHARS
 from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
 from ..tensor import Tensor, wrap
 from .node import LARGE
 
+copies = lazy(__package__, "..cpu.copies")
 kernels = lazy(__package__, "..cpu.kernels")
 
 
@@ -18,9 +19,9 @@ def add_to(total, g):
     """Adds an array to another one of its shape, in place; gives that one. Both lie on one device."""
     if total.__class__ is not np.ndarray:
         return total if total.backend.overwrite(ew.add, total, (total, g), {}) else np.add(total, g, total)
-    if total.size < LARGE or total.dtype.char not in FLOAT_CHARS or total.dtype != g.dtype:
+    kind = BY_NP.get(total.dtype)
+    if total.size < LARGE or kind is None or not kind.is_floating_point or kind in FLOAT8 or total.dtype != g.dtype:
         return np.add(total, g, total)
-    kind = BY_NP[total.dtype]
     return kernels.binary("add", kind)(total, g, out=total)
 
 
@@ -42,7 +43,7 @@ def own(g: Tensor) -> Tensor:
         arrays, owners = _references(g)
         if arrays <= _ALONE and (g._a.base is None or owners <= _ALONE_OWNER):
             return g
-    return wrap(g._a.copy())
+    return wrap(copies.in_rows(g._a) if g._a.__class__ is np.ndarray and g._a.size >= LARGE else g._a.copy())
 
 
 def _is_plain_memory(a) -> bool:

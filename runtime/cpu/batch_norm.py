@@ -14,7 +14,7 @@ import numpy as np
 
 from ...ir.target import host
 from ...passes.codegen.llvm import batch_norm as codegen
-from . import call, conv_steps, pool
+from . import call, conv_steps, copies, pool
 from .alloc import empty
 from .compile import compile_module
 from .conv_steps import EXTRA, OPERANDS, W, X, Y, plain
@@ -76,14 +76,14 @@ _Block = ctypes.c_int64 * len(codegen.OPERANDS)
 
 def _gather(x):
     """(N, C, ...) as (1, C, N * ...)."""
-    return np.ascontiguousarray(np.moveaxis(x, 1, 0)).reshape(1, x.shape[1], x.size // x.shape[1])
+    return copies.dense(np.moveaxis(x, 1, 0)).reshape(1, x.shape[1], x.size // x.shape[1])
 
 
 def _restored(out, shape):
     """What `_gather` did undone."""
     if out.shape == shape:
         return out
-    return np.ascontiguousarray(np.moveaxis(out.reshape(shape[1], shape[0], *shape[2:]), 0, 1))
+    return copies.dense(np.moveaxis(out.reshape(shape[1], shape[0], *shape[2:]), 0, 1))
 
 
 def relu_train(x, w, b, *, eps):

@@ -17,7 +17,7 @@ import numpy as np
 from ...ir.target import host
 from ...passes.codegen.llvm import conv_steps as codegen
 from ...passes.codegen.llvm.fork_join import at_most
-from . import alloc, call, pool
+from . import alloc, call, copies, pool
 from .compile import compile_module
 from .step_list import NativeCall, NativeStep, Own, Scratch, Table
 
@@ -31,7 +31,7 @@ _STAGGER = 320
 def plain(array):
     """The array, or a copy, in C order and aligned."""
     flags = array.flags
-    return array if flags.c_contiguous and flags.aligned else np.array(array, order="C", subok=False)
+    return array if flags.c_contiguous and flags.aligned else copies.in_rows(array)
 
 
 class Steps:

@@ -114,6 +114,8 @@ def composite(op: Op):
                 size = a.size
         if size >= LARGE or small >= _OFTEN:
             made = made or eager_composites.composites_of(op)
+            if size >= LARGE:
+                args = eager_composites.in_order(args)
             graph = made.find(args, params, 1 if size >= LARGE else _OFTEN)
             if graph is not None:
                 return graph(args)
@@ -299,7 +301,7 @@ def draws(op: Op):
 # What only moves elements.
 
 
-@TABLE.makes(shape.full, shape.cat, shape.flip, complexes.pairs)
+@TABLE.makes(shape.contiguous, shape.full, shape.cat, shape.flip, shape.pad, complexes.pairs, complexes.complex_)
 def moves(op: Op):
     """The copies of `eager_moves.py`."""
     return eager_moves.TABLE.make(op)
@@ -309,7 +311,7 @@ def moves(op: Op):
 
 
 @TABLE.makes(sort.argsort, sort.arg_topk, scan.cumsum, scan.cumprod, scan.cummax, scan.cummin, scan.linear_scan,
-              indexing.gather, indexing.scatter, indexing.scatter_reduce)
+              indexing.gather, indexing.index, indexing.scatter, indexing.scatter_reduce)
 def order(op: Op):
     """The kernels of `eager_orders.py`."""
     return eager_orders.TABLE.make(op)

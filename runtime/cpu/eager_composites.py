@@ -25,7 +25,7 @@ from ...passes.decompose import decompose
 from ...passes.plan_memory import Fused
 from ...passes.row_bodies import row_bodies
 from ..gradient_rules import write_joint_rule, write_rules
-from . import alloc, eager, program
+from . import copies, eager, program
 
 _KINDS = {d.np for d in dt.ALL if not d.is_complex and d not in dt.FLOAT8}
 _MOST = 512             # kinds of calls that are remembered for each operator
@@ -164,7 +164,7 @@ class JointRule(Composites):
 
     def find(self, args, params, calls=1):
         """As of composites; views are laid out first, which costs little beside such a rule."""
-        dense = tuple([alloc.dense(a) if a.__class__ is np.ndarray else a for a in args])
+        dense = tuple([copies.dense(a) if a.__class__ is np.ndarray else a for a in args])
         run = super().find(dense, params, calls)
         return None if run is None else lambda args: run(dense)
 
@@ -186,6 +186,12 @@ class RulesOfOne(Rules):
 
     def _written(self, b, operands, params):
         return super()._written(b, [expand(operands[0], shape=self.shape), *operands[1:]], params)
+
+
+def in_order(args):
+    """The arguments with arrays whose elements lie in another order (images with channels last) as copies in this one, which
+    costs little beside many operators; what is spread over dims stays so."""
+    return tuple([copies.dense(a) if a.__class__ is np.ndarray and 0 not in a.strides else a for a in args])
 
 
 def one_of(g):

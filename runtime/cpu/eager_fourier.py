@@ -7,7 +7,7 @@ import numpy as np
 
 from ...ir.op import Op
 from ...ir.ops import fourier as ops
-from . import alloc, fourier, pool
+from . import copies, fourier, pool
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -27,7 +27,7 @@ def fft(op: Op):
             shape = x.shape
             task = "rows" if d == len(shape) - 1 else "columns"
             made = fourier.transform(task, x.dtype, shape, d, _scale(norm, shape[d], inverse), inverse, pool.get_num_threads())
-            x = op.ref(x, dim=(d,), inverse=inverse, norm=norm) if made is None else made(alloc.dense(x))
+            x = op.ref(x, dim=(d,), inverse=inverse, norm=norm) if made is None else made(copies.dense(x))
         return x
 
     return run
@@ -39,8 +39,8 @@ def _along(task, x, dim, scale):
     made = fourier.transform(task, x.dtype, whole.shape, -1, scale, task == "wholes", pool.get_num_threads())
     if made is None:
         return None
-    out = made(alloc.dense(whole))
-    return out if whole is x else alloc.dense(np.moveaxis(out, -1, dim))
+    out = made(copies.dense(whole))
+    return out if whole is x else copies.dense(np.moveaxis(out, -1, dim))
 
 
 @TABLE.makes(ops.rfft)

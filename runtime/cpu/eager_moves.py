@@ -8,7 +8,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.ops import complexes, shape
-from . import alloc, kernels
+from . import alloc, copies, eager_scalars, kernels
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -29,8 +29,60 @@ def full(op: Op):
         if (small and dtype.np.isbuiltin != 1) or (size > _LEFT_ZEROS and value == 0):
             return op.ref(like, shape=shape, value=value, dtype=dtype)
         out = np.empty(shape, dtype.np) if small else alloc.empty(shape, dtype.np)
-        out.fill(value)
+        copies.fill(out, value)
         return out
+
+    return run
+
+
+@TABLE.makes(shape.contiguous)
+def contiguous(op: Op):
+    """Copies of `copies.py` where elements lie in another order."""
+    plain = eager_scalars.exact(op)
+
+    def run(x):
+        if x.__class__ is np.ndarray and x.size >= copies.LEAST and not x.flags.c_contiguous:
+            return copies.in_rows(x)
+        return plain(x)
+
+    return run
+
+
+@TABLE.makes(shape.pad)
+def pad(op: Op):
+    """Borders alone are filled around large arrays; what cuts, or spreads elements, is the reference's."""
+
+    def run(x, *, low, high, interior, value=0):
+        if x.size < copies.LEAST or x.itemsize not in copies.WORDS or any(interior) or min((*low, *high, 0)) < 0:
+            return op.ref(x, low=low, high=high, interior=interior, value=value)
+        kind, word = x.dtype, copies.WORDS[x.itemsize]
+        out = alloc.empty(tuple([n + lo + hi for n, lo, hi in zip(x.shape, low, high)]), kind)
+        rest, number = out.view(word), np.full(1, value, kind).view(word)[0]
+        for d, (lo, n, hi) in enumerate(zip(low, x.shape, high)):
+            before = (slice(None),) * d
+            if lo:
+                rest[(*before, slice(0, lo))] = number
+            if hi:
+                rest[(*before, slice(lo + n, None))] = number
+            rest = rest[(*before, slice(lo, lo + n))]
+        np.copyto(rest, x.view(word))
+        return out
+
+    return run
+
+
+@TABLE.makes(complexes.complex_)
+def complex_of_parts(op: Op):
+    """One copy where real and imaginary parts lie as complex numbers have them."""
+
+    def run(re, im):
+        item = re.itemsize
+        if (re.size >= copies.LEAST and re.shape == im.shape and re.dtype == im.dtype and re.strides == im.strides
+                and im.ctypes.data - re.ctypes.data == item and re.strides[-1] == 2 * item
+                and all(s % (2 * item) == 0 for s in re.strides)):
+            together = np.lib.stride_tricks.as_strided(re, (*re.shape, 2), (*re.strides, item))
+            return copies.in_rows(together).view(np.result_type(re.dtype, np.complex64))[..., 0]
+        return op.ref(re, im)
 
     return run
 
@@ -40,9 +92,7 @@ def pairs(op: Op):
     """One copy: that is how complex numbers lie in memory."""
 
     def run(x):
-        out = alloc.empty((*x.shape, 2), complexes.PARTS[dt.BY_NP[x.dtype]].np)
-        np.copyto(out.view(x.dtype)[..., 0], x)
-        return out
+        return copies.in_rows(x).reshape(*x.shape, 1).view(complexes.PARTS[dt.BY_NP[x.dtype]].np)
 
     return run
 

@@ -15,6 +15,7 @@ from .kernel_table import KernelTable
 
 TABLE = KernelTable()
 _LOW = (dt.float16.np, dt.bfloat16.np)
+_MANY = 1 << 12         # elements from which a lookup in the last dim leaves numpy
 
 
 @TABLE.makes(sort.argsort, sort.arg_topk)
@@ -63,6 +64,25 @@ def gather(op: Op):
     def run(x, index, *, dim):
         found = gathers.gather(x, index, dim=dim)
         return op.ref(x, index, dim=dim) if found is None else found
+
+    return run
+
+
+@TABLE.makes(indexing.index)
+def index(op: Op):
+    """One vector of the last dim is a gather whose index repeats itself; everything else is the reference's."""
+    ref = op.ref
+
+    def run(x, *indices):
+        last = indices[-1]
+        if len(indices) == x.ndim > 1 and last is not None and last.ndim == 1 and (
+                x.size // max(1, x.shape[-1]) * last.size >= _MANY and all([i is None for i in indices[:-1]])):  # noqa: C419
+            at = gathers.from_the_front(last, x.shape[-1])
+            if at is not None:
+                found = gathers.gather(x, np.broadcast_to(at, (*x.shape[:-1], at.size)), dim=x.ndim - 1)
+                if found is not None:
+                    return found
+        return ref(x, *indices)
 
     return run
 

@@ -19,7 +19,7 @@ from ...ir.ops import recurrent_packed as packed_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import attention, call, gathers, gemm, kernels, lookup, recurrent, recurrent_projected
+from . import attention, call, copies, gathers, gemm, kernels, lookup, recurrent, recurrent_projected
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -356,25 +356,17 @@ _FEW_ADDED = 64     # elements below which the reference is quicker
 def _added_along(x, value, index, dim):
     """Slices along a dim added by a vector of indices; None if one is out of range."""
     if lookup.can_add(x) and not dim and x.ndim > 1:
-        index = _from_the_front(index, len(x))
+        index = gathers.from_the_front(index, len(x))
         if index is None:
             return None
-        table = np.array(x, order="C")
+        table = copies.in_rows(x)
         lookup.add_into(table.reshape(len(x), -1), value.reshape(index.size, -1), index)
         return table
-    index = _from_the_front(index, x.shape[dim])
+    index = gathers.from_the_front(index, x.shape[dim])
     if index is None:
         return None
     spread = np.broadcast_to(index.reshape(-1, *(1,) * (x.ndim - 1 - dim)), value.shape)
     return gathers.scatter(x, spread, value, dim=dim, how="add") if x.size else None
-
-
-def _from_the_front(index, size):
-    """Indices that may count from the end, counted from the front; None if one is out of range."""
-    low = index.min()
-    if low < -size or index.max() >= size:
-        return None
-    return np.where(index < 0, index + size, index) if low < 0 else index.astype(np.int64, copy=False)
 
 
 def _add_rows(table, rows, values):

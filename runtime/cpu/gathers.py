@@ -9,7 +9,7 @@ import numpy as np
 from ...ir.target import host
 from ...passes.codegen.llvm import gathers as codegen
 from ...passes.codegen.llvm.types import F32, F64, I32, I64
-from . import alloc, jobs, pool
+from . import alloc, copies, jobs, pool
 from .compile import task_of
 
 SIZES = (1, 2, 4, 8)
@@ -108,17 +108,24 @@ def _index(index, dim):
 
 def scatter(x, index, src, *, dim, how: str):
     """x with elements of `src` put, or combined with what is there, where `index` says."""
-    out = alloc.empty(x.shape, x.dtype)
-    np.copyto(out, x)
+    out = copies.in_rows(x)
     return out if scatter_into(out, index, src, dim=dim, how=how) else None
 
 
 def scatter_into(out, index, src, *, dim, how: str) -> bool:
     """The same on a contiguous array that is there; tells whether all indices were in range."""
-    (index, steps), src, wrong = _index(index, dim), alloc.dense(src), np.zeros(1, _INDEX)
+    (index, steps), src, wrong = _index(index, dim), copies.dense(src), np.zeros(1, _INDEX)
     made = scatter_plan(out.dtype, how, out.shape, index.shape, dim, pool.get_num_threads(), steps)
     made(out, _first(index, steps), src, wrong)
     return not wrong[0]
+
+
+def from_the_front(index, size):
+    """Indices that may count from the end, counted from the front; None if one is out of range."""
+    low = index.min()
+    if low < -size or index.max() >= size:
+        return None
+    return np.where(index < 0, index + size, index) if low < 0 else index.astype(_INDEX, copy=False)
 
 
 def _first(index, steps):
@@ -136,5 +143,5 @@ def gather(x, index, *, dim):
         return None
     out, wrong = alloc.empty(index.shape, x.dtype), np.zeros(1, _INDEX)
     index = alloc.dense(index, _INDEX) if steps is None else _first(index, steps)
-    made.__call__(alloc.dense(x), index, out, wrong)       # a method: quicker to call than an object
+    made.__call__(copies.dense(x), index, out, wrong)       # a method: quicker to call than an object
     return None if wrong[0] else out

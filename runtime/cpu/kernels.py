@@ -21,7 +21,7 @@ from ...ir.kernel_builder import BOOL_RESULTS, KernelBuilder
 from ...passes.codegen import library, scalars
 from ...passes.codegen.llvm import streaming
 from ...passes.codegen.llvm.kernels import suited
-from . import native_kernels
+from . import copies, native_kernels
 from .alloc import SMALL_BYTES, empty
 from .kernel_entry import entries, planned_entry
 from .row_calls import Draw, Reduction, RowOp
@@ -157,6 +157,11 @@ class Elementwise:
                 arrays = [np.asarray(a) for a in arrays]  # numpy scalars
                 break
         outs = None if out is None else out if isinstance(out, tuple) else (out,)
+        if outs is None:
+            for a in arrays:
+                if a.size >= copies.LEAST and not a.flags.c_contiguous:
+                    arrays = [copies.in_rows(a) if copies.is_turned(a) else a for a in arrays]
+                    break
         key = tuple([(a.shape, a.strides) for a in (*arrays, *(outs or ()))])
         shape, entry, plan = self._plans.get(key) or self._plan(key, arrays, outs)
         if outs is None:
@@ -170,12 +175,12 @@ class Elementwise:
         for a in (*outs, *arrays):
             if not a.flags.c_contiguous:
                 return self.general((*outs, *arrays, *numbers), outs)
-        shape = outs[0].shape
-        found = self._sweeps.get(shape)
+        key = outs[0].shape, len(arrays)
+        found = self._sweeps.get(key)
         if found is None:
             operands = (*outs, *arrays, *numbers)
             _, *found = self._plan(tuple([(a.shape, a.strides) for a in (*operands, *outs)]), operands, outs)
-            self._sweeps[shape] = found
+            self._sweeps[key] = found
         entry, plan = found
         if entry is not None:
             entry(*outs, *arrays, *numbers, *outs, plan)

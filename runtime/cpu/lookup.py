@@ -16,7 +16,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import bags as bags_codegen
 from ...passes.codegen.llvm import lookup as codegen
 from ...passes.codegen.llvm.types import F32, F64, I16
-from . import alloc, jobs, pool
+from . import alloc, copies, jobs, pool
 from .compile import task_of
 
 ADDABLE = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
@@ -71,13 +71,13 @@ def take(table, index):
 def add_rows(values, index, rows):
     """The sums of the rows of `values` by index, (rows, width)."""
     table = alloc.empty((rows, values.shape[-1]), values.dtype)
-    _run("add", table, _indices(index), np.ascontiguousarray(values), True)
+    _run("add", table, _indices(index), copies.dense(values), True)
     return table
 
 
 def add_into(table, values, index):
     """Adds rows of `values` to those of a C-contiguous table."""
-    _run("add", table, _indices(index), np.ascontiguousarray(values), False)
+    _run("add", table, _indices(index), copies.dense(values), False)
 
 
 @functools.lru_cache(_KEPT)

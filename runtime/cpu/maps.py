@@ -9,7 +9,7 @@ from ...ir.ops import taps
 from ...ir.target import host
 from ...passes.codegen.llvm import maps as codegen
 from ...passes.codegen.llvm.types import F32, F64
-from . import alloc, jobs, pool
+from . import alloc, copies, jobs, pool
 from .compile import task_of
 
 _WEIGHTED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64}
@@ -40,7 +40,7 @@ def apply(x, axis: int, table: tuple):
         return taps.apply_table(x, axis, table)
     out = alloc.empty((*x.shape[:axis], count, *x.shape[axis + 1:]), kind)
     made = plan(kind, weights is not None, x.shape, axis, count, len(places), pool.get_num_threads())
-    x = alloc.dense(x)
+    x = copies.dense(x)
     places, together, factors = _prepared(places, weights, kind)
     made(x, places, together, x if factors is None else factors, out)
     return out

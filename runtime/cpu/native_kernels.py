@@ -49,13 +49,13 @@ def move(shape, item: int, source, source_strides, target, target_strides) -> Na
     if item == 16:
         shape, item = (*shape, 2), 8
         source_strides, target_strides = (*source_strides, 8), (*target_strides, 8)
-    sizes, a, b = _joined(shape, [s // item for s in source_strides], [s // item for s in target_strides])
+    sizes, a, b = joined(shape, [s // item for s in source_strides], [s // item for s in target_strides])
     inner = tuple([s if s in (0, 1) else None for s in (a[-1], b[-1])])
     named = {f"{name}{d}": s for name, found in (("n", sizes), ("x", a), ("y", b)) for d, s in enumerate(found)}
     return step(_move(item, len(sizes), inner), (source, target), **named)
 
 
-def _joined(shape, a, b):
+def joined(shape, a, b):
     """Sizes and both strides with dims of size 1 left out and dims that follow each other evenly joined."""
     sizes, x, y = [], [], []
     for n, s, t in zip(shape, a, b):

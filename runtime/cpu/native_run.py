@@ -11,7 +11,7 @@ from ...ir.printer import format_line
 from ...ir.target import host
 from ...passes.codegen.llvm import programs, streaming
 from ...passes.plan_memory import Fused, Run
-from . import alloc, call, compile, kernel_entry
+from . import alloc, call, compile, copies, kernel_entry
 from .arenas import Arenas
 from .step_list import ARENA, ARGUMENTS, WORD, At, Base, NativeCall, NativeStep, Status, StepList, in_arena
 from .texts import Text
@@ -115,7 +115,7 @@ class NativeRun:
 
     def _run_on_copies(self, arena, args):
         """Arrays that are not in C order, or not writable, are copied before and after."""
-        plain = [a if type(a) is np.ndarray and a.flags.carray else np.array(a, order="C", subok=False) for a in args]
+        plain = [a if type(a) is np.ndarray and a.flags.carray else copies.in_rows(np.asarray(a)) for a in args]
         self.entry(self.address, arena, *plain)
         for a, b in zip(args[len(self.reads):], plain[len(self.reads):]):
             if a is not b:

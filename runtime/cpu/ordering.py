@@ -13,7 +13,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.target import host
 from ...passes.codegen.llvm import ordering as codegen
-from . import alloc, jobs, pool
+from . import alloc, copies, jobs, pool
 from .compile import compile_module
 
 KINDS = {np.dtype(np.float16): "f16", dt.bfloat16.np: "bf16", np.dtype(np.float32): "f32",
@@ -52,12 +52,12 @@ def plan(dtype, rows: int, size: int, keep: int, descending: bool, threads: int)
 
 def _ordered(x, keep, dim, descending):
     last = dim in (-1, x.ndim - 1)
-    rows = alloc.dense(x if last else np.moveaxis(x, dim, -1))
+    rows = copies.dense(x if last else np.moveaxis(x, dim, -1))
     out = alloc.empty((*rows.shape[:-1], keep), _INDEX)
     if out.size:
         made = plan(x.dtype, rows.size // rows.shape[-1], rows.shape[-1], keep, descending, pool.get_num_threads())
         made(rows, out)
-    return out if last else np.ascontiguousarray(np.moveaxis(out, -1, dim))
+    return out if last else copies.dense(np.moveaxis(out, -1, dim))
 
 
 def argsort(x, *, dim, descending):

@@ -11,7 +11,7 @@ from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...passes.codegen import library, reductions
 from ...passes.codegen.llvm.kernels import suited
-from . import draws, native_kernels, pool
+from . import copies, draws, native_kernels, pool
 from .alloc import SMALL_BYTES, empty
 from .kernel_entry import entries, planned_entry
 
@@ -72,7 +72,7 @@ class Reduction:
         """An array of any strides, or into one that is there."""
         pattern, merged, kept, shape, ready = self._plan(x.shape, dims, keepdim)
         if not x.flags.c_contiguous and not (x.flags.f_contiguous and x.shape == merged):
-            x = np.ascontiguousarray(x)
+            x = copies.dense(x)
         if out is None:
             out = empty(shape, self.result)
         if out.size:
@@ -179,7 +179,7 @@ class RowOp:
         given = [*arrays, *outs]
         for i, v in enumerate(given):
             if not v.flags.c_contiguous:
-                given[i] = np.ascontiguousarray(v)
+                given[i] = copies.dense(v)
         if forms is not None:
             given = [v if v.shape == form else v.reshape(form) for v, form in zip(given, forms)]
         entry(*given)

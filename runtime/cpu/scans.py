@@ -8,7 +8,7 @@ import numpy as np
 from ...ir.target import host
 from ...passes.codegen.llvm import scans as codegen
 from ...passes.codegen.llvm.types import F32, F64, I32, I64
-from . import alloc, jobs, pool
+from . import alloc, copies, jobs, pool
 from .compile import task_of
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
@@ -41,7 +41,7 @@ def sizes(shape, dim: int) -> tuple:
 
 def scan(how: str, x, *, dim):
     """The sums (products) of everything up to and including each element."""
-    x, out = alloc.dense(x), alloc.empty(x.shape, x.dtype)
+    x, out = copies.dense(x), alloc.empty(x.shape, x.dtype)
     plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(x, x, out)
     return out
 
@@ -49,12 +49,12 @@ def scan(how: str, x, *, dim):
 def linear(a, b, *, dim):
     """h[t] = a[t] * h[t - 1] + b[t]"""
     out = alloc.empty(a.shape, a.dtype)
-    plan(codegen.LINEAR, a.dtype, a.shape, dim, pool.get_num_threads())(alloc.dense(a), alloc.dense(b), out)
+    plan(codegen.LINEAR, a.dtype, a.shape, dim, pool.get_num_threads())(copies.dense(a), copies.dense(b), out)
     return out
 
 
 def extreme(how: str, x, *, dim):
     """(the largest or smallest so far, where it was seen last)"""
     out, places = alloc.empty(x.shape, x.dtype), alloc.empty(x.shape, np.dtype(np.int64))
-    plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(alloc.dense(x), places, out)
+    plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(copies.dense(x), places, out)
     return out, places

@@ -4,6 +4,7 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, AutogradError
 from ..api.register import FUNCTIONS
+from . import fused
 from .adam import decayed, moment, second_moment
 from .optimizer import Optimizer, check, count, counts_there, put, zeros_like
 from .powers import fitted, power
@@ -53,12 +54,16 @@ class Adagrad(Optimizer):
             state["sum"].share_memory_()
 
     def _update(self, p, g, state, group):
-        t = count(state, p, group)
-        g = decayed(p, g, group, False)
+        t, decay = count(state, p, group), group["weight_decay"]
         if "sum" not in state:
             state["sum"] = zeros_like(p) + group["initial_accumulator_value"]
-        total = put(state["sum"], state["sum"] + g * g)
         lr = group["lr"] / (1 + (t - 1) * group["lr_decay"])
+        if type(lr) is float and fused.takes(group, p, g, state["sum"]):
+            numbers = [lr, group["eps"], *((decay,) if decay else ())]
+            fused.sweep(fused.adagrad_step(bool(decay)), (p, state["sum"]), (g,), numbers)
+            return
+        g = decayed(p, g, group, False)
+        total = put(state["sum"], state["sum"] + g * g)
         put(p, p - g / (FUNCTIONS["sqrt"](total) + group["eps"]) * lr)
 
     def _update_rows(self, p, g, state, group):
@@ -86,6 +91,9 @@ class RMSprop(Optimizer):
 
     def _update(self, p, g, state, group):
         count(state, p, group)
+        if not group["centered"] and not group["momentum"] and fused.takes(group, p, g):
+            self._sweep(p, g, state, group)
+            return
         g = decayed(p, g, group, False)
         square = second_moment(state, "square_avg", p, g, group["alpha"])
         if group["centered"]:
@@ -97,6 +105,14 @@ class RMSprop(Optimizer):
                 state["momentum_buffer"] = zeros_like(p)
             step = put(state["momentum_buffer"], state["momentum_buffer"] * group["momentum"] + step)
         put(p, p - step * group["lr"])
+
+    @staticmethod
+    def _sweep(p, g, state, group):
+        if "square_avg" not in state:
+            state["square_avg"] = zeros_like(p)
+        decay, alpha = group["weight_decay"], group["alpha"]
+        fused.sweep(fused.rmsprop_step(bool(decay)), (p, state["square_avg"]), (g,),
+                    [group["lr"], alpha, 1 - alpha, group["eps"], *((decay,) if decay else ())])
 
 
 class Rprop(Optimizer):

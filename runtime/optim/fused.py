@@ -1,7 +1,7 @@
 """Optimizer updates in one sweep over memory: parameter, gradient and running averages are read once and written once.
 
-The sweeps compute what the operators in `sgd.py` and `adam.py` compute, operation for operation, each rounded once, so a step
-gives the same bits whether it is fused here, run operator by operator, or traced.
+The sweeps compute what the operators in `sgd.py`, `adam.py` and `adaptive.py` compute, operation for operation, each rounded
+once, so a step gives the same bits whether it is fused here, run operator by operator, or traced.
 """
 
 import functools
@@ -9,7 +9,7 @@ import functools
 from ..state import tls
 from ..sweeps import KINDS, sweep, sweep_each
 
-__all__ = ["adam_step", "are_alike", "sgd_step", "sweep", "sweep_each", "sweeps", "takes"]
+__all__ = ["adagrad_step", "adam_step", "are_alike", "rmsprop_step", "sgd_step", "sweep", "sweep_each", "sweeps", "takes"]
 
 
 def sweeps(group) -> bool:
@@ -70,3 +70,29 @@ def sgd_step(decays: bool, moves: bool, dampens: bool, nesterov: bool):
         return (p, buffer) if moves else p
 
     return sgd
+
+
+@functools.lru_cache(None)
+def rmsprop_step(decays: bool):
+    """The update of RMSprop without a mean or momentum: p, square, then g, then the numbers."""
+
+    def rmsprop(k, p, square, g, lr, keep, add, eps, *decay):
+        if decays:
+            g = g + p * decay[0]
+        square = square * keep + g * g * add
+        return p - g / (k.fn.sqrt(square) + eps) * lr, square
+
+    return rmsprop
+
+
+@functools.lru_cache(None)
+def adagrad_step(decays: bool):
+    """The update of Adagrad: p, sum, then g, then the numbers."""
+
+    def adagrad(k, p, total, g, lr, eps, *decay):
+        if decays:
+            g = g + p * decay[0]
+        total = total + g * g
+        return p - g / (k.fn.sqrt(total) + eps) * lr, total
+
+    return adagrad

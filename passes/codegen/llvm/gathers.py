@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from ....ir.target import Target
 from .emit import Module
 from .tasks import Words, chunk_share
-from .types import I64, element_of, is_float, vector
+from .types import I64, element_of, is_float, vector, zero
 
 ARRAYS = ("x", "index", "y", "wrong")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "size", "count", "inner", "by_outer", "by_count", "by_inner")
+AT_ONCE = 4         # elements of a step of the loop over indices that are known to be in range
 SET, ADD, MUL, MOST, LEAST = "set", "add", "mul", "amax", "amin"
 
 
@@ -127,6 +128,29 @@ def _moves_rows(f, job):
     return f.binary("and", f.compare("eq", job.by_inner, 0), f.compare("ne", job.inner, 1))
 
 
+def _largest(f, index, number):
+    """The largest of so many neighbours, as numbers without a sign."""
+    lanes = f.lanes(I64)
+    type_, whole = vector(lanes, I64), f.bit_and(number, -lanes)
+    with f.loop(0, whole, lanes, (zero(type_),)) as loop:
+        loop.next(f.intrinsic("umax", type_, loop.carried[0], f.load(type_, f.at(index, loop.index, I64))))
+    rest = f.load_masked(type_, f.at(index, whole, I64), f.mask(f.sub(number, whole), lanes))
+    return f.intrinsic("vector.reduce.umax", type_, f.intrinsic("umax", type_, loop.results[0], rest), ret=I64)
+
+
+def _take(f, element, x, index, number, target):
+    """Elements by as many neighbouring indices, all of them in range."""
+    def move(at):
+        f.store(f.load(element, f.at(x, f.load(I64, f.at(index, at, I64)), element)), f.at(target, at, element))
+
+    whole = f.bit_and(number, -AT_ONCE)
+    with f.loop(0, whole, AT_ONCE) as loop:
+        for n in range(AT_ONCE):
+            move(f.add(loop.index, n))
+    with f.loop(whole, number) as loop:
+        move(loop.index)
+
+
 def _write(module, kernel):
     f, element = module.task(kernel.symbol), f"i{8 * kernel.item}"
     arg, chunk, _ = f.params
@@ -149,9 +173,19 @@ def _write(module, kernel):
             index = f.at(job.address("index"), f.mul(outer.index, job.by_outer), I64)
             x, start = f.at(job.address("x"), f.mul(outer.index, plane), element), f.mul(outer.index, count)
             first, end = f.max(low, start), f.min(high, f.add(start, count))
-            with f.loop(first, end) as loop:
-                place = found(index, f.mul(f.sub(loop.index, start), by_count))
-                f.store(f.load(element, f.at(x, place, element)), f.at(y, loop.index, element))
+            number, index = f.sub(end, first), f.at(index, f.mul(f.sub(first, start), by_count), I64)
+            target = f.at(y, first, element)
+
+            def each():
+                with f.loop(0, number) as loop:
+                    place = found(index, f.mul(loop.index, by_count))
+                    f.store(f.load(element, f.at(x, place, element)), f.at(target, loop.index, element))
+
+            def neighbours():
+                f.choose(f.compare("ult", _largest(f, index, number), size),
+                         lambda: _take(f, element, x, index, number, target), each)
+
+            f.choose(f.compare("eq", by_count, 1), neighbours, each)
 
     def planes():
         with f.loop(low, high) as loop:

@@ -57,3 +57,12 @@ def turn_out(f, element, source, source_row, target, target_row, rows, columns):
         f.call(_NAME, VOID, corner, f.index(source_row), f.index(lanes), f.index(lanes), end, f.index(target_row), high, wide)
 
 
+
+
+def turn_strip(f, element, source, source_row, rows, columns, target, target_row):
+    """The matrix at `source`, of at most a vector of columns, as rows at `target`, whose rows are the source's columns."""
+    lanes, size = f.lanes(element), bytes_of(element)
+    with f.loop(0, rows, lanes) as down:
+        high = f.min(f.sub(rows, down.index), lanes)
+        f.call(_NAME, VOID, f.at(source, f.mul(down.index, source_row)), f.index(source_row), high, f.index(columns),
+               f.at(target, f.mul(down.index, size)), f.index(target_row), f.index(columns), high)
