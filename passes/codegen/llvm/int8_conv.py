@@ -132,9 +132,9 @@ def _write_tile(module, kernel, pixels) -> str:
         at, there = f.at(y, f.mul(loop.index, y_pixel)), f.at(beside, f.mul(loop.index, beside_pixel))
         for b in range(blocks):
             total = f.load(vector(BLOCK, I32), f.at(whole, f.mul(f.add(f.mul(loop.index, blocks), b), BLOCK), I32))
-            given = (total, factors[b], f.at(there, BLOCK * b), f.at(at, ITEM[kernel.kind] * BLOCK * b))
-            f.choose(f.compare("sge", count, BLOCK * (b + 1)), partial(finish.store, *given),
-                     lambda given=given, b=b: finish.store(*given, mask=block_mask(f, f.sub(count, BLOCK * b))))
+            store = partial(finish.store, total, factors[b], f.at(there, BLOCK * b), f.at(at, ITEM[kernel.kind] * BLOCK * b))
+            f.choose(f.compare("sge", count, BLOCK * (b + 1)), store,
+                     lambda store=store, b=b: store(mask=block_mask(f, f.sub(count, BLOCK * b))))
     f.ret()
     return name
 
