@@ -24,43 +24,14 @@ from ..ir.dtype import float32, from_numpy, uint8
 from ..ir.graph import Builder, Graph, Node, Value
 from ..ir.op import Reduce
 from ..ir.ops import elementwise as ew
-from ..ir.ops.int8 import MOST_DEPTH
-from ..ir.ops.int8_conv import (
-    BLOCK,
-    GROUP,
-    TOP,
-    conv_int8,
-    depthwise_int8,
-    from_bytes,
-    packed_channels,
-    packed_weight,
-    to_bytes,
-)
+from ..ir.ops.int8_conv import TOP, conv_int8, depthwise_int8, from_bytes, to_bytes
 from ..ir.ops.linalg import matmul
 from ..ir.ops.pool import avg_pool, max_pool
 from ..ir.ops.reduce import sum_
 from ..ir.ops.shape import cat, expand, full, pad, permute, reshape, slice_
 from .int8_chains import Chain, Found, name_of, passes_bytes
+from .int8_weights import MOST_DEPTH, Steps, packed, steps_for, whole_numbers
 from .rewrite import prune
-
-_LARGEST = 127                  # of a weight's whole numbers
-_MOST_START = 1 << 30           # of what sums begin with
-
-
-class Steps(NamedTuple):
-    """What bytes stand for: (byte - zero) * scale."""
-
-    scale: float
-    zero: int
-
-
-def steps_for(low: float, high: float) -> Steps:
-    """Steps over a range, which 0 is a part of."""
-    low, high = min(float(low), 0.0), max(float(high), 0.0)
-    scale = float(np.float32((high - low) / TOP))
-    if not scale > 1e-35:
-        return Steps(1.0, 0)
-    return Steps(scale, int(np.clip(np.rint(-low / scale), 0, TOP)))
 
 
 class Bytes(NamedTuple):
@@ -202,8 +173,9 @@ class Quantizer:
     def _can(self, chain: Chain) -> bool:
         """Whether calibration has seen what a layer reads, and its sums stay within 32 bits."""
         depth = prod(chain.weight.shape) // chain.channels
-        return self.has_steps(chain.x) and depth + GROUP <= MOST_DEPTH and np.isfinite(
-            self.found.known(chain.weight)).all() and (chain.beside is None or self.has_steps(chain.beside))
+        numbers = [v for v in (chain.weight, chain.bias, *chain.head.inputs[2:]) if v is not None]
+        return self.has_steps(chain.x) and depth <= MOST_DEPTH and (chain.beside is None or self.has_steps(chain.beside)) and all(
+            np.isfinite(self.found.known(v)).all() for v in numbers)
 
     def _layer(self, chain):
         self.layers += 1
@@ -218,17 +190,13 @@ class Quantizer:
             made = limit(made, number)
         (self.last if chain.is_conv else self.plain)[chain.tail] = made
 
-    def _numbers(self, chain, weight, out_scale):
-        """(weight as whole numbers, what sums begin with, what they are multiplied by); `weight` is (O, ...)."""
-        x, flat = self.steps(chain.x), weight.reshape(len(weight), -1).astype(np.float64)
-        largest = np.abs(flat).max(1, initial=0)
-        scale = np.where(largest > 0, largest / _LARGEST, 1.0)
-        whole = np.clip(np.rint(flat / scale[:, None]), -_LARGEST, _LARGEST)
+    def _operands(self, chain, weight, groups, out_scale) -> tuple:
+        """(weight, start and factor as new inputs, how they are packed); `weight` is (O, C / groups, height, width)."""
         bias = next((v for v in (chain.bias, *chain.head.inputs[2:]) if v is not None), None)
-        added = 0.0 if bias is None else self.found.known(bias).reshape(-1).astype(np.float64) / (x.scale * scale)
-        start = np.clip(np.rint(added) - x.zero * whole.sum(1), -_MOST_START, _MOST_START)
-        factor = (x.scale * scale / out_scale).astype(np.float32)
-        return whole.astype(np.int8).reshape(weight.shape), start.astype(np.int32), factor
+        bias = None if bias is None else self.found.known(bias)
+        made, name = packed(whole_numbers(weight, bias, self.steps(chain.x), out_scale), groups), name_of(chain.weight)
+        given = [self.weight(f"{name}.{kind}", a) for kind, a in zip(("int8", "start", "factor"), made)]
+        return given, made
 
     def _conv(self, chain, finish):
         params, x = chain.head.params, chain.x
@@ -238,39 +206,27 @@ class Quantizer:
             array = array[:, :, None]
         stride, dilation, padding = (((filler,) * flat + tuple(params[name])) for name, filler in (
             ("stride", 1), ("dilation", 1), ("padding", (0, 0))))
-        weight, start, factor = self._numbers(chain, array, finish.pop("out_scale"))
+        weights, made = self._operands(chain, array, params["groups"], finish.pop("out_scale"))
         beside = None if chain.beside is None else self.as_bytes(chain.beside, True)
-        name, groups = name_of(chain.weight), params["groups"]
         window = {"stride": stride, "dilation": dilation, **finish}
-        if groups == len(weight) and weight.shape[1] == 1:
-            op, packed, more = depthwise_int8, np.ascontiguousarray(weight[:, 0].transpose(1, 2, 0)), 0
-        else:
-            weight, groups, more = _whole_groups(weight, groups)
-            op, packed = conv_int8, packed_weight(weight, groups)
-            start, factor = packed_channels(start, groups), packed_channels(factor, groups)
-            window |= {"outs": len(weight), "groups": groups}
+        if made.groups is not None:
+            window |= {"outs": len(array), "groups": made.groups}
+        op = depthwise_int8 if made.groups is None else conv_int8
         edges = padding[flat:]
-        given = self.padded(x, True, (0, *[low for low, _ in edges], 0), (0, *[high for _, high in edges], more))
+        given = self.padded(x, True, (0, *[low for low, _ in edges], 0), (0, *[high for _, high in edges], made.more))
         if flat:
             given, beside = (None if v is None else reshape(v, shape=(v.shape[0], 1, *v.shape[1:])) for v in (given, beside))
-        made = self.b.call(op, given, self.weight(f"{name}.int8", packed), self.weight(f"{name}.start", start),
-                           self.weight(f"{name}.factor", factor), beside, **window)
+        made = self.b.call(op, given, *weights, beside, **window)
         return reshape(made, shape=(made.shape[0], *made.shape[2:])) if flat else made
 
     def _product(self, chain, finish):
         array = self.found.known(chain.weight)
-        array = array.T if chain.head.op is matmul else array
-        weight, start, factor = self._numbers(chain, array, finish.pop("out_scale"))
-        more, x = -weight.shape[1] % GROUP, chain.x
-        name = name_of(chain.weight)
-        weight = np.pad(weight, ((0, 0), (0, more)))[:, :, None, None]
-        zeros = (0,) * (x.ndim - 1)
-        given = self.padded(x, False, (*zeros, 0), (*zeros, more))
+        array = (array.T if chain.head.op is matmul else array)[:, :, None, None]
+        weights, made = self._operands(chain, array, 1, finish.pop("out_scale"))
+        zeros = (0,) * (chain.x.ndim - 1)
+        given = self.padded(chain.x, False, (*zeros, 0), (*zeros, made.more))
         rows = reshape(given, shape=(1, 1, prod(given.shape[:-1]), given.shape[-1]))
-        made = self.b.call(conv_int8, rows, self.weight(f"{name}.int8", packed_weight(weight, 1)),
-                           self.weight(f"{name}.start", packed_channels(start, 1)),
-                           self.weight(f"{name}.factor", packed_channels(factor, 1)), None,
-                           outs=len(weight), groups=1, stride=(1, 1), dilation=(1, 1), **finish)
+        made = self.b.call(conv_int8, rows, *weights, None, outs=len(array), groups=1, stride=(1, 1), dilation=(1, 1), **finish)
         return reshape(made, shape=chain.tail.shape)
 
 
@@ -297,23 +253,6 @@ def _finish(chain, beside: Steps | None, steps: Steps | None) -> dict:
                      for n, end in ((low, 0), (high, TOP)))
         said |= {"zero": steps.zero, "low": low, "high": high}
     return said
-
-
-def _whole_groups(weight, groups) -> tuple:
-    """(weight, groups, channels to add to the input) so that the input channels of a group are whole groups of 4: groups are
-    taken together, with zeros for what they do not read of each other."""
-    outs, depth = weight.shape[:2]
-    if groups == 1:
-        more = -depth % GROUP
-        return np.pad(weight, ((0, 0), (0, more), (0, 0), (0, 0))), 1, more
-    each = outs // groups
-    joined = next((n for n in range(1, groups + 1)
-                   if groups % n == 0 and n * depth % GROUP == 0 and n * each % BLOCK == 0), groups)
-    wide = np.zeros((outs, joined * depth, *weight.shape[2:]), np.int8)
-    for o in range(outs):
-        place = o // each % joined
-        wide[o, place * depth:(place + 1) * depth] = weight[o]
-    return _whole_groups(wide, 1) if joined == groups else (wide, groups // joined, 0)
 
 
 # The rules of what stands between layers: each says whether it has made the node's results.

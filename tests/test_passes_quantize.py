@@ -10,7 +10,8 @@ from ingot.ir.ops.int8_conv import conv_int8, depthwise_int8
 from ingot.ir.text import parse, show
 from ingot.ir.verify import verify
 from ingot.passes.int8_chains import name_of
-from ingot.passes.quantize import observed, quantize, steps_for
+from ingot.passes.int8_weights import MOST_DEPTH, steps_for, whole_numbers
+from ingot.passes.quantize import observed, quantize
 
 LAYERS = {conv_int8, depthwise_int8}
 CONV = "dilation=(1, 1), groups=1, padding=((1, 1), (1, 1)), stride=(1, 1)"
@@ -217,6 +218,26 @@ def test_steps(low, high, zero):
 
 def test_steps_of_nothing():
     assert steps_for(0, 0) == (1.0, 0) and steps_for(-1e-40, 1e-40) == (1.0, 0)
+
+
+def test_a_channel_that_is_a_bias():
+    """The smallest weights do not push their bias out of 32 bits, and lose no more than they are worth."""
+    weight = np.full((4, 8, 1, 1), 0.1, np.float32)
+    weight[1], weight[2], weight[3] = 1e-20, 0, 3e-9
+    bias = np.array([1, 0.75, -0.5, 100], np.float32)
+    made = whole_numbers(weight, bias, steps_for(0, 1))
+    for x in (0, 255):
+        got = (made.weight.reshape(4, -1).sum(1, dtype=np.int64) * x + made.start) * made.factor.astype(np.float64)
+        np.testing.assert_allclose(got, weight.reshape(4, -1).sum(1) * (x / 255) + bias, rtol=1e-4)
+
+
+def test_the_largest_sums_fit():
+    """At the greatest depth with the largest bias."""
+    weight = np.full((2, MOST_DEPTH), 1e-9, np.float32)
+    made = whole_numbers(weight, np.array([1e4, -1e4], np.float32), steps_for(-1, 1))
+    for x in (0, 255):
+        sums = made.weight.sum(1, dtype=np.int64) * x + made.start
+        assert (np.abs(sums) < 2 ** 31).all()
 
 
 def test_values_are_bytes_once():
