@@ -33,8 +33,8 @@ def steps_for(low: float, high: float) -> Steps:
 
 
 class Whole(NamedTuple):
-    """A layer's numbers: the weight (O, ...) in int8, what sums begin with (the bias, and what their inputs' zero adds), and what
-    they are multiplied by."""
+    """A layer's numbers: the weight (O, ...) in int8, what sums begin with (the bias, and what their inputs' zero adds), and
+    what they are multiplied by."""
 
     weight: np.ndarray
     start: np.ndarray

@@ -174,7 +174,8 @@ class Quantizer:
         """Whether calibration has seen what a layer reads, and its sums stay within 32 bits."""
         depth = prod(chain.weight.shape) // chain.channels
         numbers = [v for v in (chain.weight, chain.bias, *chain.head.inputs[2:]) if v is not None]
-        return self.has_steps(chain.x) and depth <= MOST_DEPTH and (chain.beside is None or self.has_steps(chain.beside)) and all(
+        read = [v for v in (chain.x, chain.beside) if v is not None]
+        return depth <= MOST_DEPTH and all(map(self.has_steps, read)) and all(
             np.isfinite(self.found.known(v)).all() for v in numbers)
 
     def _layer(self, chain):

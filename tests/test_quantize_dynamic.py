@@ -102,6 +102,12 @@ def test_every_target_has_code(level):
         assert compiler.emit_object(kernel.text(), machine)
 
 
+def test_a_module_in_two_places():
+    layer = nn.Linear(4, 4)
+    made = quantize_dynamic(nn.Sequential(layer, nn.ReLU(), layer))
+    assert type(made[0]) is nnqd.Linear and made[0] is made[2]
+
+
 def test_what_quantising_costs():
     """Each number of a row is off by half a step at most, so sums are by as much times the weights' absolute sum."""
     x = ingot.randn(20, 100, generator=ingot.Generator().manual_seed(0))
