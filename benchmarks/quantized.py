@@ -1,4 +1,4 @@
-"""Networks in whole numbers of 8 bits from calibration, beside their own float32, torch and ONNX Runtime with the same inputs."""
+"""Networks in whole numbers of 8 bits from calibration, beside their float32, torch and ONNX Runtime on the same inputs."""
 
 import os
 import tempfile

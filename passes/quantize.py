@@ -157,10 +157,22 @@ class Quantizer:
         made = self.as_bytes(value, last)
         if not any(low) and not any(high):
             return made
+        return self._around(made, value, last, low, high)
+
+    def _around(self, made, value, last, low, high):
         key = value, last, low, high
         if key not in self.copies:
             self.copies[key] = pad(made, low=low, high=high, interior=(0,) * len(low), value=self.steps(value).zero)
         return self.copies[key]
+
+    def widened(self, value, edges, more):
+        """Bytes of images with channels last, borders around them, and `more` channels. What lies plainly gets these there,
+        plane by plane, before it is turned: pixels of three bytes are slow to copy."""
+        low, high = (tuple([pair[end] for pair in edges]) for end in (0, 1))
+        if not more or self.is_last(value):
+            return self.padded(value, True, (0, *low, 0), (0, *high, more))
+        made = self._around(self.as_bytes(value, False), value, False, (0, 0, *low), (0, more, *high))
+        return permute(made, dims=_last(value.ndim))
 
     def weight(self, name, array):
         """A new input of the graph."""
@@ -213,8 +225,7 @@ class Quantizer:
         if made.groups is not None:
             window |= {"outs": len(array), "groups": made.groups}
         op = depthwise_int8 if made.groups is None else conv_int8
-        edges = padding[flat:]
-        given = self.padded(x, True, (0, *[low for low, _ in edges], 0), (0, *[high for _, high in edges], made.more))
+        given = self.widened(x, padding[flat:], made.more)
         if flat:
             given, beside = (None if v is None else reshape(v, shape=(v.shape[0], 1, *v.shape[1:])) for v in (given, beside))
         made = self.b.call(op, given, *weights, beside, **window)

@@ -1,6 +1,7 @@
 """Convolutions of bytes: kernels against the reference to the bit, for any level, threads, strides; sums and limits by hand."""
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -34,7 +35,9 @@ SHAPES = [(1, (1, 1), 4, 1, 1, (1, 1), (1, 1), (1, 1)), (2, (9, 16), 8, 40, 1, (
           (1, (16, 60), 4, 64, 1, (7, 7), (2, 2), (1, 1)), (1, (1, 300), 20, 90, 1, (1, 1), (1, 1), (1, 1)),
           (1, (1, 1), 512, 1000, 1, (1, 1), (1, 1), (1, 1)), (1, (3, 3), 64, 64, 4, (3, 3), (1, 1), (1, 1)),
           (2, (9, 20), 24, 0, None, (3, 3), (2, 2), (1, 1)), (1, (12, 9), 40, 0, None, (5, 3), (1, 1), (2, 1)),
-          (1, (5, 19), 5, 0, None, (3, 3), (1, 2), (1, 1)), (1, (3, 3), 64, 0, None, (3, 3), (1, 1), (1, 1))]
+          (1, (5, 19), 5, 0, None, (3, 3), (1, 2), (1, 1)), (1, (3, 3), 64, 0, None, (3, 3), (1, 1), (1, 1)),
+          (2, (5, 12), 150, 0, None, (3, 3), (1, 1), (1, 1)), (1, (8, 17), 80, 0, None, (5, 5), (2, 2), (1, 1)),
+          (1, (9, 9), 64, 0, None, (2, 4), (1, 1), (2, 2)), (1, (4, 7), 128, 0, None, (3, 2), (1, 3), (1, 1))]
 
 
 @pytest.fixture(params=["host", *LEVELS])
@@ -134,6 +137,10 @@ def test_every_target_has_code(name):
     most = tile_pixels(machine, 1)
     assert compiler.emit_object(Int8ConvKernel(machine, 1, (most,), "u8", True).text(), machine)
     assert compiler.emit_object(Int8DepthwiseKernel(machine, "f32", False).text(), machine)
+    if name == "x86-64-v4":
+        machine = replace(machine, features=frozenset({"avx512vnni"}))
+        assert compiler.emit_object(Int8ConvKernel(machine, 4, (5, 6), "u8", False).text(), machine)
+        assert compiler.emit_object(Int8DepthwiseKernel(machine, "u8", False, (3, 3), 1).text(), machine)
 
 
 def aval(kind, *shape):

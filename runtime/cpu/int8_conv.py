@@ -146,7 +146,10 @@ def _depthwise_plan(x, weight, beside, y, kind, said, words, threads):
     work = 2 * prod(y.shape) * prod(weight[:2]) // _FEWER
     row_blocks = min(rows, max(1, -(-_ITEMS * threads // images))) if threads > 1 else 1
     items, todo = images * row_blocks, jobs.Jobs(threads)
-    todo.add(_depthwise_task(kind, beside is not None), depthwise_code.WORDS[len(depthwise_code.ARRAYS) + 2:],
+    window, step = (), 0
+    if depthwise_code.goes_wide(host(), weight[:2], channels):
+        window, step = weight[:2], said["stride"][1] if said["dilation"][1] == 1 else 0
+    todo.add(_depthwise_task(kind, beside is not None, window, step), depthwise_code.WORDS[len(depthwise_code.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, row_blocks=row_blocks, rows=rows, width=width,
              channels=channels, taps_h=weight[0], taps_w=weight[1], **words)
     return todo.plan(0, work)
@@ -158,8 +161,8 @@ def _dense_task(panel, heights, kind, beside):
 
 
 @functools.lru_cache(None)
-def _depthwise_task(kind, beside):
-    return _compiled(depthwise_code.Int8DepthwiseKernel(host(), kind, beside))
+def _depthwise_task(kind, beside, window, step):
+    return _compiled(depthwise_code.Int8DepthwiseKernel(host(), kind, beside, window, step))
 
 
 def _compiled(kernel):

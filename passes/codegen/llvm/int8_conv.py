@@ -10,12 +10,11 @@ other are one long tap. An item is some rows of an image, and a share of the pan
 """
 
 from dataclasses import dataclass
-from functools import partial
 
 from ....ir.ops.int8_conv import BLOCK, GROUP
 from ....ir.target import Target
 from .emit import Module
-from .int8_finish import FINISH, ITEM, Finish, add_fours, block_mask, dots_bytes
+from .int8_finish import FINISH, ITEM, Finish, add_fours, block_mask, dots_bytes, packed_in_order, packs_bytes
 from .tasks import Words, chunk_share, split_index, write_task
 from .types import F32, I32, I64, PTR, VOID, bytes_of, vector
 
@@ -105,9 +104,14 @@ def _write_row(module, tiles, kernel):
     job = Words(f, arg, WORDS)
     number, x_pixel, y_pixel = f.ceil_div(width, max(kernel.heights)), job.x_pixel, job.y_pixel
     beside_pixel = job.beside_pixel if kernel.beside else 0
-    with f.loop(0, number) as loop:
-        first, end = chunk_share(f, width, number, loop.index)
-        tile = f.load(PTR, f.at(tiles, f.sub(f.sub(end, first), 1), PTR))
+    most = f.ceil_div(width, number)
+    shortened = f.sub(f.mul(number, most), width)          # from the end, these many tiles are one pixel shorter
+    with f.loop(0, number, 1, [f.index(0)]) as loop:
+        first, = loop.carried
+        shorter = f.cast("zext", f.compare("sge", loop.index, f.sub(number, shortened)), I64)
+        size = f.sub(most, shorter)
+        loop.next(f.add(first, size))
+        tile = f.load(PTR, f.at(tiles, f.sub(size, 1), PTR))
         f.call_pointer(tile, VOID, arg, f.at(x, f.mul(first, x_pixel)), w, f.at(y, f.mul(first, y_pixel)),
                        f.at(beside, f.mul(first, beside_pixel)), start, factor, count)
     f.ret()
@@ -128,13 +132,29 @@ def _write_tile(module, kernel, pixels) -> str:
     finish, y_pixel = Finish(f, job, kernel.kind, kernel.beside), job.y_pixel
     beside_pixel = job.beside_pixel if kernel.beside else 0
     factors = [f.load(vector(BLOCK, F32), f.at(factor, BLOCK * b, F32)) for b in range(blocks)]
+    packs = kernel.kind == "u8" and blocks in (2, 4) and packs_bytes(module.target)
     with f.loop(0, pixels) as loop:
         at, there = f.at(y, f.mul(loop.index, y_pixel)), f.at(beside, f.mul(loop.index, beside_pixel))
-        for b in range(blocks):
-            total = f.load(vector(BLOCK, I32), f.at(whole, f.mul(f.add(f.mul(loop.index, blocks), b), BLOCK), I32))
-            store = partial(finish.store, total, factors[b], f.at(there, BLOCK * b), f.at(at, ITEM[kernel.kind] * BLOCK * b))
-            f.choose(f.compare("sge", count, BLOCK * (b + 1)), store,
-                     lambda store=store, b=b: store(mask=block_mask(f, f.sub(count, BLOCK * b))))
+        totals = [f.load(vector(BLOCK, I32), f.at(whole, f.mul(f.add(f.mul(loop.index, blocks), b), BLOCK), I32))
+                  for b in range(blocks)]
+        given = [(total, factors[b], f.at(there, BLOCK * b)) for b, total in enumerate(totals)]
+
+        def one(b, mask=None, at=at, given=given):
+            total, scale, added = given[b]
+            finish.store(total, scale, added, f.at(at, ITEM[kernel.kind] * BLOCK * b), mask)
+
+        def separately(one=one):
+            for b in range(blocks):
+                f.choose(f.compare("sge", count, BLOCK * (b + 1)), lambda b=b: one(b),
+                         lambda b=b: one(b, block_mask(f, f.sub(count, BLOCK * b))))
+
+        def together(at=at, given=given):
+            f.store(packed_in_order(f, [finish.values(*each) for each in given]), at)
+
+        if packs:
+            f.choose(f.compare("sge", count, BLOCK * blocks), together, separately)
+        else:
+            separately()
     f.ret()
     return name
 
