@@ -40,12 +40,18 @@ SHAPES = [(1, (1, 1), 4, 1, 1, (1, 1), (1, 1), (1, 1)), (2, (9, 16), 8, 40, 1, (
           (1, (9, 9), 64, 0, None, (2, 4), (1, 1), (2, 2)), (1, (4, 7), 128, 0, None, (3, 2), (1, 3), (1, 1))]
 
 
-@pytest.fixture(params=["host", *LEVELS])
+DOTS = ["x86-64-v3 with avxvnni"] if {"avx_vnni"} <= target.cpu_flags() and "x86-64-v3" in LEVELS else []
+
+
+@pytest.fixture(params=["host", *LEVELS, *DOTS])
 def level(request, monkeypatch):
-    """Kernels of this machine, and those of each level without its extras."""
+    """Kernels of this machine, those of each level without its extras, and those of 256 bits that multiply bytes."""
     caches = int8_conv.plan, int8_conv._dense_task, int8_conv._depthwise_task
     if request.param != "host":
-        monkeypatch.setattr(int8_conv, "host", lambda: target.cpu(request.param))
+        name, _, extra = request.param.partition(" with ")
+        machine = target.cpu(name, {extra} - {""})
+        monkeypatch.setattr(int8_conv, "host", lambda: machine)
+        monkeypatch.setattr(int8_conv, "compile_module", lambda text, names: compiler.compile_module(text, names, machine))
     for cache in caches:
         cache.cache_clear()
     yield request.param

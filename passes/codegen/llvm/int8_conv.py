@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from ....ir.ops.int8_conv import BLOCK, GROUP
 from ....ir.target import Target
 from .emit import Module
-from .int8_finish import FINISH, ITEM, Finish, add_fours, block_mask, dots_bytes, packed_in_order, packs_bytes
+from .int8_dots import add_fours, dots_bytes
+from .int8_finish import FINISH, ITEM, Finish, block_mask, packed_in_order, packs_bytes
 from .tasks import Words, chunk_share, split_index, write_task
 from .types import F32, I32, I64, PTR, VOID, bytes_of, vector
 
@@ -31,7 +32,7 @@ def tile_pixels(target: Target, blocks: int) -> int:
     """Pixels of the largest tile beside so many blocks: its sums stay in registers. 0 where so many are too many."""
     parts = BLOCK // target.lanes(4)
     if target.vector_registers < 32:
-        return {2: 4, 4: 2}[parts] if blocks == 1 else 0
+        return ({2: 6, 4: 2} if dots_bytes(target) else {2: 4, 4: 2})[parts] if blocks == 1 else 0
     if parts > 1:
         return 4 if blocks == 1 else 0
     most = {1: 14, 2: 14, 3: 9, 4: 6} if dots_bytes(target) else {1: 14, 2: 12, 3: 7, 4: 5}

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from ....ir.target import Target
 from .emit import Module
-from .int8_finish import FINISH, ITEM, Finish, add_fours, add_ones, dots_bytes, packed
+from .int8_dots import add_fours, add_ones, dots_bytes
+from .int8_finish import FINISH, ITEM, Finish, packed, packs_bytes
 from .tasks import Words, chunk_share, split_index, write_task
 from .types import F32, I8, I16, I32, I64, PTR, VOID, constant, like, vector
 
@@ -28,7 +29,7 @@ _GIVEN = [(PTR, "job"), ("ptr noalias readonly", "x"), ("ptr noalias", "y"), (PT
 
 def goes_wide(target: Target, window: tuple, channels: int) -> bool:
     """Whether a layer is done 64 channels at a time."""
-    return dots_bytes(target) and channels >= WIDE and window[1] > 1
+    return dots_bytes(target) and packs_bytes(target) and channels >= WIDE and window[1] > 1
 
 
 @dataclass(frozen=True)

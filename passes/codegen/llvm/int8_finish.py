@@ -1,61 +1,11 @@
-"""What convolutions of bytes share: products of bytes that are added to sums of i32, and what is done with finished sums.
+"""What convolutions of bytes do with finished sums of i32; `ir/ops/int8_conv.py` says what comes out."""
 
-`ir/ops/int8_conv.py` says what comes out. Sums are whole numbers, so they are the same however they are added up.
-"""
-
-from ....ir.ops.int8_conv import BLOCK, GROUP
-from .types import F32, F64, I8, I16, I32, bytes_of, constant, lanes_of, like, vector
+from ....ir.ops.int8_conv import BLOCK
+from .types import F32, F64, I8, I16, I32, lanes_of, like, vector
 
 FINISH = ("beside_image", "beside_row", "beside_pixel", "beside_zero", "beside_scale", "zero", "low", "high")
 ITEM = {"u8": 1, "f32": 4}                      # bytes of a result
 _MAGIC, _MAGIC_BITS = 1.5 * 2 ** 23, 0x4B400000         # a float32, and its bits
-_PAIRS = {16: "llvm.x86.sse2.pmadd.wd", 32: "llvm.x86.avx2.pmadd.wd", 64: "llvm.x86.avx512.pmaddw.d.512"}
-# multiplies lanes of 16 bits and adds up neighbours, by the bytes of a register
-
-
-def dots_bytes(target) -> bool:
-    """Whether products of four bytes are one instruction."""
-    return target.has("avx512vnni")
-
-
-def add_fours(f, total, left, right):
-    """total plus, in each lane of i32, the four products of unsigned bytes of `left` and signed ones of `right`."""
-    if dots_bytes(f.module.target):
-        return f.call(f"llvm.x86.avx512.vpdpbusd.{32 * lanes_of(total.type)}", total.type, total, left, right)
-    if f.module.target.arch != "x86_64":
-        for at in range(GROUP):
-            one, other = (_byte(f, x, at, shift) for x, shift in ((left, "lshr"), (right, "ashr")))
-            total = f.binary("add", total, f.binary("mul", one, other))
-        return total
-    words = like(total.type, I32)
-    wide = vector(2 * lanes_of(words), I16)
-    even, odd = f.binary("and", left, constant(words, 0x00FF00FF)), f.binary("lshr", left, constant(words, 8))
-    odd = f.binary("and", odd, constant(words, 0x00FF00FF))
-    signed = f.bitcast(right, wide)
-    low = f.binary("ashr", f.binary("shl", signed, constant(wide, 8)), constant(wide, 8))
-    high = f.binary("ashr", signed, constant(wide, 8))
-    for one, other in ((even, low), (odd, high)):
-        total = f.binary("add", total, _add_pairs(f, f.bitcast(one, wide), other, total.type))
-    return total
-
-
-def _byte(f, x, at, shift):
-    """One byte of each lane, widened as `shift` says: lshr with zeros, ashr with its sign."""
-    moved = f.binary("shl", x, constant(x.type, 8 * (GROUP - 1 - at)))
-    return f.binary(shift, moved, constant(x.type, 8 * (GROUP - 1)))
-
-
-def add_ones(f, total, left, right):
-    """total plus one product in each lane, of numbers that 16 bits hold."""
-    if f.module.target.arch != "x86_64":
-        return f.binary("add", total, f.binary("mul", left, right))
-    wide = vector(2 * lanes_of(total.type), I16)
-    left, right = f.bitcast(left, wide), f.bitcast(right, wide)
-    return f.binary("add", total, _add_pairs(f, left, right, total.type))
-
-
-def _add_pairs(f, left, right, type_):
-    return f.call(_PAIRS[bytes_of(type_)], type_, left, right)
 
 
 class Finish:
