@@ -25,7 +25,7 @@ from ingot.passes.codegen.llvm.int8_depthwise import Int8DepthwiseKernel
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import int8_conv
 from ingot.runtime.dispatch import kernel_of
-from kernel_runs import LEVELS
+from kernel_runs import DOTS, LEVELS, cpu_of
 from samples.int8_conv import FINISHES, finish, given
 
 # As in the samples, but of sizes that panels, tiles and rows of tiles are cut by; no groups: a window for each channel.
@@ -40,16 +40,12 @@ SHAPES = [(1, (1, 1), 4, 1, 1, (1, 1), (1, 1), (1, 1)), (2, (9, 16), 8, 40, 1, (
           (1, (9, 9), 64, 0, None, (2, 4), (1, 1), (2, 2)), (1, (4, 7), 128, 0, None, (3, 2), (1, 3), (1, 1))]
 
 
-DOTS = ["x86-64-v3 with avxvnni"] if {"avx_vnni"} <= target.cpu_flags() and "x86-64-v3" in LEVELS else []
-
-
 @pytest.fixture(params=["host", *LEVELS, *DOTS])
 def level(request, monkeypatch):
     """Kernels of this machine, those of each level without its extras, and those of 256 bits that multiply bytes."""
     caches = int8_conv.plan, int8_conv._dense_task, int8_conv._depthwise_task
     if request.param != "host":
-        name, _, extra = request.param.partition(" with ")
-        machine = target.cpu(name, {extra} - {""})
+        machine = cpu_of(request.param)
         monkeypatch.setattr(int8_conv, "host", lambda: machine)
         monkeypatch.setattr(int8_conv, "compile_module", lambda text, names: compiler.compile_module(text, names, machine))
     for cache in caches:

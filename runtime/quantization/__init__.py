@@ -1,7 +1,7 @@
 """`ingot.ao.quantization`: models in whole numbers of 8 bits, a quarter of the memory of float32.
 
 `quantize_dynamic` needs no calibration: weights are int8, inputs are quantised as they come. Where the time goes into reading
-weights (few rows, large layers, recurrent ones) this is two to six times as fast as float32; on x86-64 without AVX-512 VNNI
+weights (few rows, large layers, recurrent ones) this is two to six times as fast as float32; on x86-64 without VNNI
 products of many rows take up to half as long again, as bytes are multiplied as 16 bits. `prepare` and `convert`
 (`eager_mode.py`) find ranges of inputs first. The quickest way for a whole model is `jit.quantize`; `quantize_fx` has it under
 PyTorch's names.
