@@ -1,7 +1,11 @@
 """Convolutions of bytes: kernels against the reference to the bit, for any level, threads, strides; sums and limits by hand."""
 
 import itertools
+import os
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -174,3 +178,45 @@ def test_samples_of_a_batch():
     images = x.reshape(2, 1, *x.shape[1:]), beside.reshape(2, 1, *beside.shape[1:])
     got = ingot.vmap(lambda x, b: conv_int8(x, w, start, factor, b, **params))(*images)
     assert np.array_equal(got.numpy()[:, 0], conv_int8.ref(*operands, **params))
+
+
+AT_THE_END = """
+import ctypes, mmap, sys
+import numpy as np
+sys.path.insert(0, {tests!r})
+from ingot.runtime.dispatch import kernel_of
+from samples.int8_conv import FINISHES, given
+from test_int8_conv import SHAPES, record
+
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mprotect.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+kept = []
+
+def before_a_wall(a):
+    size = -(-a.nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+    memory = mmap.mmap(-1, size + mmap.PAGESIZE)
+    whole = np.frombuffer(memory, np.uint8)
+    assert libc.mprotect(whole.ctypes.data + size, mmap.PAGESIZE, 0) == 0
+    kept.append(memory)
+    at = whole[size - a.nbytes:size].view(a.dtype).reshape(a.shape)
+    at[...] = a
+    return at
+
+for case in SHAPES:
+    for beside in (False, True):
+        operands, params = given(np.random.default_rng(5), case, FINISHES[1], beside)
+        walled = [None if a is None else before_a_wall(a) for a in operands]
+        assert np.array_equal(kernel_of(record(case))(*walled, **params), record(case).ref(*operands, **params)), case
+print("done")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="walls of memory as Linux makes them")
+def test_nothing_is_read_beyond_the_end():
+    """Each operand lies right before memory that may not be touched."""
+    tests = Path(__file__).parent
+    paths = dict(os.environ, PYTHONPATH=os.pathsep.join(filter(None, sys.path)))
+    program = AT_THE_END.format(tests=str(tests))
+    done = subprocess.run([sys.executable, "-c", program], env=paths, text=True, capture_output=True,
+                          check=False)
+    assert done.stdout.strip() == "done", done.stderr or done.returncode

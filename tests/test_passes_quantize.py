@@ -246,3 +246,16 @@ def test_values_are_bytes_once():
       return %2, %3""")
     _, _, made, _, _ = done(text)
     assert ops_of(made).count("to_bytes") == ops_of(made).count("pad") == 1 and "from_bytes" not in ops_of(made)
+
+
+@pytest.mark.parametrize("top", [6.0, 0.5])
+def test_limits_within_the_range(top):
+    """Calibration may have seen more than a limit lets through elsewhere: the limit holds."""
+    text = CHAIN.replace("%1: f32[2,16,6,6] = relu(%0)", f"%1: f32[2,16,6,6] = minimum(%0, {top})")
+    graph = graph_of(text)
+    arrays = arrays_for(graph)
+    ranges = dict.fromkeys(graph.values(), (-4.0, 12.0))
+    made, _, _ = quantize(graph, known_of(graph, arrays), ranges)
+    first = next(n for n in made.nodes if n.op is conv_int8)
+    steps = steps_for(-4, 12)
+    assert first.params["low"] == 0 and first.params["high"] == round(top / steps.scale) + steps.zero < 255
