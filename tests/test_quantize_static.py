@@ -224,10 +224,12 @@ def test_a_model_without_layers():
         jit.quantize(Volumes().eval(), [ingot.randn(1, 2, 4, 4, 4)])
 
 
-def test_a_gpu_is_refused(tmp_path):
+def test_what_an_export_cannot_have_beside_it(tmp_path):
     model, inputs = rows()
     with pytest.raises(IngotError, match="CPUs alone"):
         jit.export(model, inputs[0], tmp_path / "m.ingot", targets=("native", "sm_90"), quantize=inputs)
+    with pytest.raises(IngotError, match="frozen"):
+        jit.export(model, inputs[0], tmp_path / "m.ingot", freeze=False, quantize=inputs)
 
 
 @pytest.mark.slow

@@ -66,6 +66,8 @@ def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = T
     calibration = None if quantize is None else quantized.calibration_of(quantize)
     if calibration is not None and any(gpu_of(name) for name in names):
         raise ArgumentError("models in whole numbers run on CPUs alone; leave out the GPU in targets=")
+    if calibration is not None and not freeze:
+        raise ArgumentError("the weights of a model in whole numbers are frozen; leave out freeze=False")
     say("recording")
     made = record(fn, example_inputs, dynamic)
     content = _floats(made, freeze, say) if calibration is None else _whole_numbers(made, fn, calibration, say)
