@@ -1502,6 +1502,7 @@ def qr(input, some: builtins.bool = True, *, out=None) -> Tensor:
 def quantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
     """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+quint8: _quantized_dtypes_module.QuantizedDType
 def rad2deg(input, *, out=None) -> Tensor:
     """Radians to degrees."""
 def rad2deg_(input, *, out=None) -> Tensor:

@@ -65,6 +65,7 @@ class Case:
     note: str = ""
     peaks: dict[str, float] = field(default_factory=dict)      # of the device that works, where that is not the processor
     floor: float = 0.0                  # the least seconds that ingot's launches can take, where that is known
+    reference: str = ""                 # whom the others must agree with, where that is none of `REFERENCES`
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ def check(case: Case) -> Check:
             results[name] = outcome
     if case.tolerance is None or not results:
         return found
-    found.reference = next((n for n in REFERENCES if n in results), next(iter(results)))
+    found.reference = next((n for n in (case.reference, *REFERENCES) if n in results), next(iter(results)))
     for name, outcome in results.items():
         error = found.errors[name] = difference(outcome, results[found.reference])
         if not error <= case.tolerance:

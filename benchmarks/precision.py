@@ -1,10 +1,13 @@
-"""Networks under autocast to bfloat16 and with weights of int8, beside their own float32 and what torch makes of them."""
+"""Networks under autocast to bfloat16, with weights of int8 and in whole numbers (`quantized.py`), beside their own float32 and
+what torch makes of them.
+"""
 
 import warnings
 
 import ingot
 from ingot import jit
 
+from . import quantized
 from .cases import direct_flops, quiet, randoms
 from .harness import Case
 from .libraries import libraries, weights_of
@@ -74,4 +77,4 @@ def mlp_int8(plan):
                        in_int8, INT8_BARS)
 
 
-WORKLOADS = {"mlp_bfloat16": perceptron, "gpt2_bfloat16": gpt2_bfloat16, "mlp_int8": mlp_int8}
+WORKLOADS = {"mlp_bfloat16": perceptron, "gpt2_bfloat16": gpt2_bfloat16, "mlp_int8": mlp_int8, **quantized.WORKLOADS}

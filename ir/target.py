@@ -25,6 +25,7 @@ LEVELS = {"x86-64": ("x86_64", 16, 16), "x86-64-v3": ("x86_64", 32, 16),
            "x86-64-v4": ("x86_64", 64, 32), "aarch64": ("aarch64", 16, 32)}
 # Kernel's name of an optional instruction set -> LLVM's, and the level that it needs.
 _EXTRAS = {"avx512_bf16": ("avx512bf16", "x86-64-v4"), "avx512_vnni": ("avx512vnni", "x86-64-v4"),
+           "avx_vnni": ("avxvnni", "x86-64-v3"),
            "amx_tile": ("amx-tile", "x86-64-v4"), "amx_bf16": ("amx-bf16", "x86-64-v4"),
            "asimdhp": ("fullfp16", "aarch64"), "asimddp": ("dotprod", "aarch64"), "bf16": ("bf16", "aarch64")}
 
@@ -122,7 +123,14 @@ def supports(target: Target) -> bool:
     mine = host()
     if target.kind != "cpu" or target.arch != mine.arch:
         return False
-    return target.vector_bytes <= mine.vector_bytes and target.features <= mine.features
+    return target.vector_bytes <= mine.vector_bytes and target.features <= mine.features | _offered(mine)
+
+
+def _offered(target: Target) -> set:
+    """Extras of this machine's processor that lower levels use, in place of those of its own."""
+    flags = frozenset() if _assumed else cpu_flags()
+    return {name for flag, (name, needs) in _EXTRAS.items()
+            if flag in flags and LEVELS[needs][0] == target.arch and LEVELS[needs][1] < target.vector_bytes}
 
 
 def _machine_arch():

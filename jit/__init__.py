@@ -11,25 +11,26 @@ if TYPE_CHECKING:
     from .debugging import debug
     from .exported.c_library import to_c
     from .exported.loaded import Model, load
-    from .exported.writer import export
+    from .exported.quantized import Calibration
+    from .exported.writer import export, quantize
     from .onnx import from_onnx, to_onnx
     from .profiling import Profile, profile
     from .traced import Traced, trace
 
 # Loaded when it is first asked for, so that a program that only runs exported models is quick to start: the name, and the
 # module that it is in.
-_LATE = {"Model": ".exported.loaded", "Profile": ".profiling", "Traced": ".traced", "debug": ".debugging",
-         "export": ".exported.writer",
-         "from_onnx": ".onnx", "load": ".exported.loaded", "profile": ".profiling", "record_graph": ".capture",
-         "to_c": ".exported.c_library", "to_onnx": ".onnx", "trace": ".traced"}
+_LATE = {"Calibration": ".exported.quantized", "Model": ".exported.loaded", "Profile": ".profiling",
+         "Traced": ".traced", "debug": ".debugging", "export": ".exported.writer",
+         "from_onnx": ".onnx", "load": ".exported.loaded", "profile": ".profiling", "quantize": ".exported.writer",
+         "record_graph": ".capture", "to_c": ".exported.c_library", "to_onnx": ".onnx", "trace": ".traced"}
 _SCRIPTING = ("Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", "annotate", "fork", "freeze",
               "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save", "script",
               "script_if_tracing", "script_method", "trace_module", "unused", "wait", "_overload", "_overload_method",
               "_script_if_tracing")
 _LATE.update(dict.fromkeys(_SCRIPTING, ".scripting"))    # names of PyTorch's older compiler
 
-__all__ = ["ExportError", "Model", "NotFiniteError", "Profile", "TraceError", "Traced", "debug", "export", "from_onnx",
-           "host", "load", "profile", "record_graph", "to_c", "to_onnx", "trace"]
+__all__ = ["Calibration", "ExportError", "Model", "NotFiniteError", "Profile", "TraceError", "Traced", "debug", "export",
+           "from_onnx", "host", "load", "profile", "quantize", "record_graph", "to_c", "to_onnx", "trace"]
 
 
 def __getattr__(name):

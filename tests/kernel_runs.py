@@ -10,6 +10,13 @@ from ingot.passes.codegen.llvm.kernels import kernel_text
 from ingot.runtime.cpu import compile as compiler
 
 LEVELS = [level for level in ("x86-64-v4", "x86-64-v3", "x86-64") if supports(cpu(level))]
+DOTS = [level for level in ("x86-64-v3 with avxvnni",) if supports(cpu("x86-64-v3", ["avxvnni"]))]    # products of bytes
+
+
+def cpu_of(name):
+    """The target of a level, maybe with an extra."""
+    level, _, extra = name.partition(" with ")
+    return cpu(level, {extra} - {""})
 
 
 def run(kernel, arrays, level=None, **symbols):

@@ -21,7 +21,7 @@ from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import int8_rows
 from ingot.runtime.cpu import recurrent as layers
 from ingot.runtime.dispatch import kernel_of
-from kernel_runs import LEVELS
+from kernel_runs import DOTS, LEVELS, cpu_of
 
 LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 SHAPES = [(1, 1, 1), (1, 4, 16), (3, 5, 7), (5, 9, 64), (7, 66, 130), (2, 300, 1000), (70, 33, 257), (1, 3, 0), (300, 70, 90),
@@ -100,6 +100,30 @@ def test_every_target_has_code(level):
     for cell in CELLS.values():
         kernel = layer_codegen.StepKernel(machine, "float", cell, True, keeps=False, bytes=True)
         assert compiler.emit_object(kernel.text(), machine)
+
+
+@pytest.mark.skipif(not DOTS, reason="no products of bytes in 256 bits")
+def test_products_of_bytes_in_half_vectors(monkeypatch):
+    """As processors without AVX-512 have them."""
+    machine, rng = cpu_of(DOTS[0]), np.random.default_rng(3)
+    monkeypatch.setattr(int8_rows, "host", lambda: machine)
+    monkeypatch.setattr(int8_rows, "compile_module", lambda text, names: compiler.compile_module(text, names, machine))
+    for cache in (int8_rows.plan, int8_rows._tasks):
+        cache.cache_clear()
+    try:
+        for shape in SHAPES:
+            x, weight, scale, bias = operands(rng, *shape)
+            want = linear_int8.ref(x, weight, scale, bias)
+            assert int8_rows.linear(x, weight, scale, bias).tobytes() == want.tobytes(), shape
+    finally:
+        for cache in (int8_rows.plan, int8_rows._tasks):
+            cache.cache_clear()
+
+
+def test_a_module_in_two_places():
+    layer = nn.Linear(4, 4)
+    made = quantize_dynamic(nn.Sequential(layer, nn.ReLU(), layer))
+    assert type(made[0]) is nnqd.Linear and made[0] is made[2]
 
 
 def test_what_quantising_costs():

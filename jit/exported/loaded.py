@@ -60,6 +60,7 @@ class Model:
     model.graph           the graph, as IR
     model.weights         {name: tensor}, over the mapped file
     model.targets         the kinds of machines that ready kernels are in the file for
+    model.quantized       of a model in whole numbers the layers that are, and how far results were from floats; else None
     """
 
     def __init__(self, reader: archive.Reader, objects: bool = True):
@@ -68,6 +69,7 @@ class Model:
         self.path, self.version = reader.path, str(manifest.get("ingot"))
         self.signature = Signature.from_json(manifest["signature"])
         self.targets = tuple(manifest["targets"])
+        self.quantized = manifest.get("quantized")
         self.weights = self._read_weights(manifest["weights"])
         self._arrays = [t._a for t in self.weights.values()]
         self.code = self._code(objects)

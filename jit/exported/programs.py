@@ -6,10 +6,7 @@
 
 import inspect
 import itertools
-import os
 import shutil
-import tempfile
-import weakref
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
@@ -87,20 +84,8 @@ def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False,
     bound = inspect.signature(mod.forward if isinstance(mod, Module) else mod).bind(*args, **(kwargs or {})).arguments
     example = {**bound, **(kwargs or {})} if kwargs else args
     dynamic = _dynamic(dynamic_shapes, bound)
-    model = _in_own_folder(lambda path: writer.export(mod, example, path, dynamic=dynamic))
+    model = writer.in_own_folder(lambda path: writer.export(mod, example, path, dynamic=dynamic))
     return ExportedProgram(model, (args, dict(kwargs or {})))
-
-
-def _in_own_folder(make):
-    """The model that make(path) gives; its file is gone with it."""
-    folder = tempfile.mkdtemp(prefix="ingot-program-")
-    try:
-        model = make(os.path.join(folder, "program.ingot"))
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
-    weakref.finalize(model, shutil.rmtree, folder, ignore_errors=True)
-    return model
 
 
 def _dynamic(shapes, bound) -> dict:
@@ -156,4 +141,4 @@ def load(f) -> ExportedProgram:
             shutil.copyfileobj(f, file)
         return loaded.load(path)
 
-    return ExportedProgram(_in_own_folder(from_copy))
+    return ExportedProgram(writer.in_own_folder(from_copy))

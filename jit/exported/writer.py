@@ -6,9 +6,11 @@ import json
 import linecache
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+import weakref
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,7 @@ from ...runtime.serialization.save_load import load as load_data
 from ...runtime.serialization.save_load import save as save_data
 from ...runtime.tensor import wrap
 from ..errors import ExportError
-from . import archive, loaded
+from . import archive, loaded, quantized
 from .collect import DONE, JOB
 from .examples import Example
 from .recorded import Recorded, optimized, record
@@ -36,7 +38,7 @@ _TOLERANCE = {2: 2e-2, 4: 2e-4, 8: 1e-10}      # by bytes of a real float: of th
 
 
 def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = True, targets=("native",),
-           packed: bool = False, progress=None) -> Any:
+           packed: bool = False, quantize=None, progress=None) -> Any:
     """Writes what `fn` computes to `path`, an `.ingot` file that `load` makes a callable of; returns that callable.
 
     fn              a function or module (call .eval() on it before)
@@ -47,6 +49,8 @@ def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = T
                     such as "sm_90" (which needs triton, but no GPU), or none
     packed          puts the weights in a second time, as the kernels of each target that runs here read them, for a quicker
                     first call
+    quantize        calibration inputs (a list, each as `example_inputs`), or a `jit.Calibration`: layers then compute in whole
+                    numbers of 8 bits (docs/quantization.md)
     progress        called with a line of text before each long step
 
     The file is run in a fresh process and compared with eager before it is put in place. Code for machines that this one is
@@ -59,11 +63,14 @@ def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = T
                           "'model.ingot')")
     path, say = archive.new_path_of(path), progress or (lambda text: None)
     names = [target_name(t) for t in ((targets,) if isinstance(targets, str) else targets)]
+    calibration = None if quantize is None else quantized.calibration_of(quantize)
+    if calibration is not None and any(gpu_of(name) for name in names):
+        raise ArgumentError("models in whole numbers run on CPUs alone; leave out the GPU in targets=")
+    if calibration is not None and not freeze:
+        raise ArgumentError("the weights of a model in whole numbers are frozen; leave out freeze=False")
     say("recording")
     made = record(fn, example_inputs, dynamic)
-    say("passes")
-    graphs, weights = optimized(made, freeze)
-    content = Content(made, graphs, weights)
+    content = _floats(made, freeze, say) if calibration is None else _whole_numbers(made, fn, calibration, say)
     with tempfile.TemporaryDirectory(prefix="ingot-export-") as folder:
         draft = os.path.join(folder, "draft.ingot")
         content.write(draft, {})
@@ -74,6 +81,45 @@ def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = T
         ready.pop(None, None)
     content.write(path, ready)
     return loaded.load(path)
+
+
+def quantize(fn, calibration, *, dynamic=None, progress=None) -> Any:
+    """A model that computes what `fn` does in whole numbers of 8 bits wherever it can: as `export` with `quantize` would write
+    it, in a file that goes with the model. `calibration` is a list of inputs or a `jit.Calibration`; the first input is the
+    example."""
+    calibration = quantized.calibration_of(calibration)
+    if not calibration.inputs:
+        raise ArgumentError("quantize takes calibration inputs, got none")
+    return in_own_folder(lambda path: export(fn, calibration.inputs[0], path, dynamic=dynamic, quantize=calibration,
+                                             progress=progress))
+
+
+def in_own_folder(make):
+    """The model that make(path) gives; its file is gone with it."""
+    folder = tempfile.mkdtemp(prefix="ingot-program-")
+    try:
+        model = make(os.path.join(folder, "program.ingot"))
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(model, shutil.rmtree, folder, ignore_errors=True)
+    return model
+
+
+def _floats(made, freeze, say):
+    say("passes")
+    return Content(made, *optimized(made, freeze))
+
+
+def _whole_numbers(made, fn, calibration, say):
+    say(f"calibrating on {len(calibration.inputs)} inputs")
+    done = quantized.quantized(made, fn, calibration)
+    say("running the quantised examples")
+    errors = quantized.expect_quantized(made, done)
+    content = Content(made, done.graphs, done.weights)
+    names = [spec.name for spec in made.signature.outputs]
+    content.manifest["quantized"] = {"layers": done.layers, "errors": dict(zip(names, errors)), "method": calibration.method}
+    return content
 
 
 # Writing.

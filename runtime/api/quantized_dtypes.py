@@ -1,10 +1,10 @@
-"""The name of the dtype of quantised weights. No tensor has it: weights are tensors of int8 beside their scales."""
+"""Names of the dtypes of quantised weights and inputs. Tensors are of int8 and uint8, beside scales."""
 
 from .register import FUNCTIONS
 
 
 class QuantizedDType:
-    """What `quantize_dynamic` is asked for as `dtype`."""
+    """What quantisation is asked for as `dtype`."""
 
     def __init__(self, name: str):
         self.name = name
@@ -16,5 +16,5 @@ class QuantizedDType:
         return self.name                # the one there is
 
 
-qint8 = QuantizedDType("qint8")
-FUNCTIONS["qint8"] = qint8
+qint8, quint8 = QuantizedDType("qint8"), QuantizedDType("quint8")
+FUNCTIONS["qint8"], FUNCTIONS["quint8"] = qint8, quint8

@@ -33,6 +33,7 @@ from ...ir.ops import (
     incomplete,
     indexing,
     int8,
+    int8_conv,
     least_squares,
     linalg,
     loss,
@@ -67,6 +68,7 @@ eager_rows = lazy(__package__, ".eager_rows")
 eager_sequence = lazy(__package__, ".eager_sequence")
 gemm = lazy(__package__, ".gemm")
 int8_rows = lazy(__package__, ".int8_rows")
+int8_windows = lazy(__package__, ".int8_conv")
 kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
@@ -266,6 +268,12 @@ def grouped_matmul(op: Op):
 def linear_int8(op: Op):
     """Rows quantised, then products of bytes."""
     return lambda x, weight, scale, bias: int8_rows.linear(x, weight, scale, bias)
+
+
+@TABLE.makes(int8_conv.conv_int8, int8_conv.depthwise_int8)
+def windows_of_bytes(op: Op):
+    """Windows over bytes."""
+    return lambda *operands, **params: int8_windows.conv(*operands, **params)
 
 
 # Factorisations, and what is made of them.

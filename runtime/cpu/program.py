@@ -18,6 +18,7 @@ from . import (  # noqa: F401 (the families register their makers)
     native,
     native_blocked,
     native_conv,
+    native_int8,
     native_losses,
     native_moves,
     native_ordering,

@@ -1,7 +1,10 @@
-"""`ingot.ao.quantization`: models whose weights are whole numbers of 8 bits, a quarter of the memory of float32.
+"""`ingot.ao.quantization`: models in whole numbers of 8 bits, a quarter of the memory of float32.
 
-Where the time goes into reading weights (few rows, large layers, recurrent ones) this is two to six times as fast as
-float32. On x86-64 without AVX-512 VNNI products of many rows take up to half as long again, as bytes are multiplied as 16 bits.
+`quantize_dynamic` needs no calibration: weights are int8, inputs are quantised as they come. Where the time goes into reading
+weights (few rows, large layers, recurrent ones) this is two to six times as fast as float32; on x86-64 without VNNI
+products of many rows take up to half as long again, as bytes are multiplied as 16 bits. `prepare` and `convert`
+(`eager_mode.py`) find ranges of inputs first. The quickest way for a whole model is `jit.quantize`; `quantize_fx` has it under
+PyTorch's names.
 """
 
 import copy
@@ -14,24 +17,47 @@ from ..nn import rnn
 from ..nn.linear import Linear
 from ..nn.module import Module
 from ..nn.utils.parametrize import type_before_parametrizations
-from . import dynamic
+from . import dynamic, observers
+from .eager_mode import DeQuantStub, QuantStub, QuantWrapper, convert, fuse_modules, prepare, quantize
 from .numbers import require_int8
+from .observers import (
+    HistogramObserver,
+    MinMaxObserver,
+    MovingAverageMinMaxObserver,
+    PercentileObserver,
+    PerChannelMinMaxObserver,
+    default_histogram_observer,
+    default_observer,
+    default_per_channel_weight_observer,
+    default_weight_observer,
+)
 
-__all__ = ["DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS", "QConfig", "default_dynamic_qconfig",
-           "get_default_dynamic_quant_module_mappings", "per_channel_dynamic_qconfig", "quantize_dynamic"]
+__all__ = ["DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS", "DeQuantStub", "HistogramObserver", "MinMaxObserver",
+           "MovingAverageMinMaxObserver", "PerChannelMinMaxObserver", "PercentileObserver", "QConfig", "QuantStub",
+           "QuantWrapper", "convert", "default_dynamic_qconfig", "default_histogram_observer", "default_observer",
+           "default_per_channel_weight_observer", "default_qconfig", "default_weight_observer", "fuse_modules",
+           "get_default_dynamic_quant_module_mappings", "get_default_qconfig", "observers", "per_channel_dynamic_qconfig",
+           "prepare", "quantize", "quantize_dynamic"]
 
 
 class QConfig(NamedTuple):
-    """How a module is quantised, where `quantize_dynamic` is told so: weights of int8 with a scale for each row."""
+    """How a module is quantised: `activation` makes the observer of its inputs (nothing observes where inputs are quantised as
+    they come); weights are int8 with a scale for each output."""
 
     activation: Any = None
     weight: Any = qint8
 
 
+default_qconfig = QConfig(default_observer, default_weight_observer)
 default_dynamic_qconfig = per_channel_dynamic_qconfig = QConfig()
 DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: dict[type, Any] = {
     Linear: dynamic.Linear, rnn.LSTM: dynamic.LSTM, rnn.GRU: dynamic.GRU, rnn.LSTMCell: dynamic.LSTMCell,
     rnn.GRUCell: dynamic.GRUCell, rnn.RNNCell: dynamic.RNNCell}
+
+
+def get_default_qconfig(backend: str = "x86", version: int = 0) -> QConfig:
+    """Ranges of least error, weights with a scale for each output; the same for every backend."""
+    return QConfig(default_histogram_observer, default_weight_observer)
 
 
 def get_default_dynamic_quant_module_mappings() -> dict:
@@ -55,8 +81,8 @@ def quantize_dynamic(model: Module, qconfig_spec=None, dtype=qint8, mapping=None
         return _replaced(model, classes)
     done: dict[int, Module] = {}       # a module in several places stays one
     for path, parent in list(model.named_modules()):
-        for name, child in list(parent.named_children()):
-            if chosen(f"{path}.{name}" if path else name, child):
+        for name, child in list(parent._modules.items()):       # `named_children` leaves out what it has had
+            if child is not None and chosen(f"{path}.{name}" if path else name, child):
                 if id(child) not in done:
                     done[id(child)] = _replaced(child, classes)
                 setattr(parent, name, done[id(child)])

@@ -1,1 +1,1 @@
-"""`ingot.nn.quantized` (and `ao.nn.quantized`, `ao.nn`): modules of whole numbers. There are those of `dynamic`."""
+"""`ingot.ao.nn`: where PyTorch keeps modules of whole numbers, `quantized` and `quantized.dynamic`."""

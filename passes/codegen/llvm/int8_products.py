@@ -10,13 +10,12 @@ they are made: with the processor's dot instruction for bytes where it has one, 
 from ....ir.ops.int8 import LEAST_STEP, STEPS
 from ....ir.target import Target
 from .emit import Module
-from .types import F32, I1, I8, I16, I32, I64, PTR, VOID, bytes_of, constant, lanes_of, like, mangled, vector, zero
+from .int8_dots import add_fours, add_pairs, dots_bytes
+from .types import F32, I1, I8, I16, I32, I64, PTR, VOID, constant, lanes_of, like, mangled, vector, zero
 
 COLUMNS = 4             # of a tile
 PAIR = 8                # bytes of a row's two floats: its step and the number that stands for 0
 LINE = 64               # numbers of a row start on a line of so many bytes, and are read by vectors past their end
-_PAIRS = {16: "llvm.x86.sse2.pmadd.wd", 32: "llvm.x86.avx2.pmadd.wd", 64: "llvm.x86.avx512.pmaddw.d.512"}
-# multiplies lanes of 16 bits and adds up neighbours, by the bytes of a register
 
 
 def tile_rows(target: Target) -> int:
@@ -141,7 +140,7 @@ def _write_tile(module, bias, height, width) -> str:
 def _sums(f, numbers, weights, depth, numbers_row, height, width):
     """([for each row the sums of its numbers times each weight], the sums of each weight alone): vectors of i32."""
     lanes = f.lanes(I32)
-    wide = 4 * lanes if _dots_bytes(f) else 2 * lanes        # bytes that a register of sums takes in
+    wide = 4 * lanes if dots_bytes(f.module.target) else 2 * lanes        # bytes that a register of sums takes in
     whole, start = f.bit_and(depth, -wide), [zero(vector(lanes, I32))] * ((height + 1) * width)
     ones = constant(vector(wide, I8), 1)
 
@@ -166,18 +165,13 @@ def _ask_for(f, weights, at, depth, width):
         f.prefetch(f.at(f.at(weights, f.mul(depth, j)), at), 2)
 
 
-def _dots_bytes(f) -> bool:
-    return f.module.target.has("avx512vnni")
-
-
 def _add_dots(f, total, left, right):
     """total plus products of unsigned and signed bytes, neighbours in one lane: four, or two without the instruction."""
-    if _dots_bytes(f):
-        left, right = (f.bitcast(x, total.type) for x in (left, right))
-        return f.call(f"llvm.x86.avx512.vpdpbusd.{32 * lanes_of(total.type)}", total.type, total, left, right)
+    if dots_bytes(f.module.target):
+        return add_fours(f, total, *[f.bitcast(x, total.type) for x in (left, right)])
     left, right = (f.cast(kind, x, like(x.type, I16)) for kind, x in (("zext", left), ("sext", right)))
     if f.module.target.arch == "x86_64":
-        return f.binary("add", total, f.call(_PAIRS[bytes_of(total.type)], total.type, left, right))
+        return add_pairs(f, total, left, right)
     for first in (0, 1):
         one, other = (f.cast("sext", f.shuffle(x, x, range(first, lanes_of(x.type), 2)), total.type) for x in (left, right))
         total = f.binary("add", total, f.binary("mul", one, other))

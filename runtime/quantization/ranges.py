@@ -1,0 +1,105 @@
+"""What calibration sees of a value, and the range that its bytes are to stand for.
+
+    seen = RANGES["mse"]();  seen.add(array);  low, high = seen.range()
+
+`minmax` takes everything in; `percentile` leaves out a share of the numbers at either end; `mse` takes the range whose bytes
+have the smallest squared error. The latter two keep a histogram, which is spread over more as larger numbers come.
+"""
+
+import numpy as np
+
+_BINS = 2048
+_TRIES = 64                     # ranges that are compared
+_STEPS = 255
+
+
+class MinMax:
+    """The smallest and the largest finite number."""
+
+    def __init__(self):
+        self.low = self.high = 0.0
+
+    def add(self, a: np.ndarray):
+        """Takes note of the numbers of an array."""
+        if a.size:
+            low, high = float(a.min()), float(a.max())
+            if not np.isfinite(low + high):
+                finite = a[np.isfinite(a)]
+                low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
+            self.low, self.high = min(self.low, low), max(self.high, high)
+            self.count(a)
+
+    def count(self, a: np.ndarray):
+        """Nothing more."""
+
+    def range(self) -> tuple:
+        """(low, high); 0 is between them."""
+        return self.low, self.high
+
+
+class _Histogram(MinMax):
+    """Counts of numbers by size: bins from `start` on, `width` wide."""
+
+    def __init__(self):
+        super().__init__()
+        self.start, self.width, self.counts = 0.0, 0.0, np.zeros(_BINS)
+
+    def count(self, a):
+        width = (self.high - self.low) / _BINS
+        if not width > 0:
+            return
+        if width != self.width:
+            self._spread(self.low, width)
+        flat = a.reshape(-1)
+        flat = flat[np.isfinite(flat)]
+        places = np.clip(((flat.astype(np.float64) - self.start) / self.width).astype(np.int64), 0, _BINS - 1)
+        self.counts += np.bincount(places, minlength=_BINS)
+
+    def _spread(self, start, width):
+        """Moves counts to bins that begin elsewhere and are as wide or wider."""
+        counts = np.zeros(_BINS)
+        if self.width > 0:
+            places = ((self.middles - start) / width).astype(np.int64)
+            np.add.at(counts, np.clip(places, 0, _BINS - 1), self.counts)
+        self.start, self.width, self.counts = start, width, counts
+
+    @property
+    def middles(self):
+        """The middle of each bin."""
+        return self.start + (np.arange(_BINS) + 0.5) * self.width
+
+
+class Percentile(_Histogram):
+    """All but a hundred thousandth of the numbers at either end."""
+
+    share = 1e-5
+
+    def range(self):
+        total = self.counts.cumsum()
+        if not total[-1]:
+            return self.low, self.high
+        first, last = np.searchsorted(total, [self.share * total[-1], (1 - self.share) * total[-1]])
+        edges = self.start + np.array([first, last + 1]) * self.width
+        return max(self.low, min(0.0, float(edges[0]))), min(self.high, max(0.0, float(edges[1])))
+
+
+class LeastError(_Histogram):
+    """The range for which the numbers in it and those that are cut off are off by least; each end in turn is tried."""
+
+    def range(self):
+        if not self.counts.any():
+            return self.low, self.high
+        ends, shares = [self.low, self.high], np.linspace(1, 1 / _TRIES, _TRIES).tolist()
+        for end in (1, 0, 1, 0):
+            tried = [[*ends[:end], share * (self.low, self.high)[end], *ends[end + 1:]] for share in shares]
+            ends = min(tried, key=self._error)
+        return tuple(ends)
+
+    def _error(self, ends):
+        low, high = ends
+        step = (high - low) / _STEPS
+        cut = np.maximum(np.maximum(low - self.middles, self.middles - high), 0)
+        return (self.counts * np.where(cut > 0, cut * cut, step * step / 12)).sum()
+
+
+RANGES = {"minmax": MinMax, "percentile": Percentile, "mse": LeastError}
