@@ -25,13 +25,14 @@ from samples import (
 )
 
 # What ONNX (versions 17 to 22) has no operator for and no body says in others: linear algebra, special functions, gradients of
-# templates, positions found in data, complex numbers, layouts and devices that only compiled programs use.
+# templates, positions found in data, complex numbers, layouts, packed weights and devices that only compiled programs use.
 NO_COUNTERPART = frozenset((
     "airy_ai", "attention_grad", "avg_pool_blocked", "avg_pool_grad_blocked", "batch_norm_grad_blocked",
     "batch_norm_train_blocked", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "binomial", "bitcast", "cholesky",
     "cholesky_ex", "cofactor", "complex", "conj", "conv_blocked", "conv_chain_blocked", "conv_input_grad_blocked",
-    "conv_last", "conv_last_input_grad", "conv_last_weight_grad",
-    "conv_weight_grad_blocked", "ctc_loss", "ctc_loss_grad", "digamma", "eig", "eigh", "eigvals", "eigvalsh", "erfinv",
+    "conv_int8", "conv_last", "conv_last_input_grad", "conv_last_weight_grad",
+    "conv_weight_grad_blocked", "ctc_loss", "ctc_loss_grad", "depthwise_int8", "digamma",
+    "eig", "eigh", "eigvals", "eigvalsh", "erfinv",
     "fft", "fractional_max_pool", "frexp", "from_blocked", "gamma_slope", "gammainc", "gammaincc", "gcd", "geqrf",
     "host_call", "i0", "i0e", "i1", "i1e", "imag", "inv", "inv_ex", "irfft", "later", "lcm", "ldl_factor", "ldl_solve",
     "lgamma", "lstsq", "lu_factor", "matrix_sqrth", "max_pool_blocked", "max_pool_grad_blocked", "max_pool_places_blocked",

@@ -332,14 +332,15 @@ def _group_norm_vjp(g, out, x, w, b, *, groups, eps, needs):
 
 def _group_norm_input_grad(g, x, w, summed, along, mean, inverse):
     """From the sums over each channel of g, and of g times what is normalised: a factor of g for each channel of each image,
-    a factor of x and a summand for each group."""
+    a factor of x less its mean and a summand for each group."""
     count = as_float(prod(x.shape[2:]))
     if w is not None:
         summed, along = ew.mul(summed, w), ew.mul(along, w)
     along_x = ew.mul(ew.div(_sum(along, (2,)), count), ew.mul(inverse, inverse))
-    rest = ew.sub(ew.mul(along_x, mean), ew.mul(ew.div(_sum(summed, (2,)), count), inverse))
+    rest = ew.mul(ew.div(_sum(summed, (2,)), count), inverse)
     scale = inverse if w is None else ew.mul(w, _over(inverse, w))
-    return ew.add(ew.sub(ew.mul(g, _over(scale, g)), ew.mul(x, _over(along_x, x))), _over(rest, x))
+    of_x = ew.mul(ew.sub(x, _over(mean, x)), _over(along_x, x))
+    return ew.sub(ew.sub(ew.mul(g, _over(scale, g)), of_x), _over(rest, x))
 
 
 group_norm = op("group_norm", infer=_infer_group_norm, ref=_group_norm, vjp=_group_norm_vjp, saves=(1, 2),

@@ -36,6 +36,15 @@ def _gelu(w, item, x):
     return w.node("Mul", w.node("Mul", w.name(x), share), w.scalar(0.5, x.dtype))
 
 
+@emits(nn.gelu_slope)
+def _gelu_slope(w, item, x):
+    name, number = w.name(x), lambda v: w.scalar(v, x.dtype)
+    share = w.node("Add", w.node("Erf", w.node("Mul", name, number(math.sqrt(0.5)))), number(1))
+    power = w.node("Exp", w.node("Mul", w.node("Mul", name, name), number(-0.5)))
+    density = w.node("Mul", power, number(1 / math.sqrt(2 * math.pi)))
+    return w.node("Add", w.node("Mul", share, number(0.5)), w.node("Mul", name, density))
+
+
 @emits(nn.gelu_tanh)
 def _gelu_tanh(w, item, x):
     if w.opset >= 20:
