@@ -61,6 +61,7 @@ def onnxruntime_static(network, inputs, threads):
     import onnxruntime
     import torch
     from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
 
     class Reader(CalibrationDataReader):
         """The calibration inputs, one after the other."""
@@ -73,9 +74,10 @@ def onnxruntime_static(network, inputs, threads):
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        plain, whole = (os.path.join(folder, f"{kind}.onnx") for kind in ("float", "int8"))
+        plain, ready, whole = (os.path.join(folder, f"{kind}.onnx") for kind in ("float", "ready", "int8"))
         torch.onnx.export(network, (inputs[0],), plain, dynamo=False, input_names=["x"])
-        quantize_static(plain, whole, Reader("x"), quant_format=QuantFormat.QDQ, per_channel=True,
+        quant_pre_process(plain, ready)
+        quantize_static(ready, whole, Reader("x"), quant_format=QuantFormat.QDQ, per_channel=True,
                         activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8)
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads, options.log_severity_level = threads, 1, 3

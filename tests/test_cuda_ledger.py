@@ -59,6 +59,13 @@ def test_convolutions_and_attention_count_their_operations(ledger):
                    dtype=ingot.float16)
     assert row.flops == 4 * 2 * 4 * 256 * 256 * 64 and row.dtype == "float16", "keys of draws are no factors"
 
+    def gradients(q):
+        q = q.detach().requires_grad_()
+        return ingot.autograd.grad(F.scaled_dot_product_attention(q, q * 2, q * 3).square().sum(), q)
+
+    rows = rows_of(ledger, gradients, (2, 4, 256, 64), dtype=ingot.bfloat16)
+    assert [r.dtype for r in rows if r.flops] == ["bfloat16"] * 2, "nor are statistics of rows, which are float32"
+
 
 @pytest.mark.parametrize("channels, images, length, times", [
     (64, 4, 256, 1),            # all of it stays near

@@ -299,7 +299,8 @@ def _row(running) -> Row:
         read |= {v: _bytes(v) for v in step.source.beside}
         written = sum(_bytes(v) for v in (step.source.epilogue.result, *others))
     flops = _flops(node)
-    kind = next((v.dtype.name for v in reversed(values) if v.dtype.is_inexact), "") if flops else ""
+    factors = values if node.op in _ATTENTION else reversed(values)       # (statistics of rows come last, states first)
+    kind = next((v.dtype.name for v in factors if v.dtype.is_inexact), "") if flops else ""
     how = precision.of_convolutions() if node.op in _CONVOLUTIONS else precision.of_products()
     kind = how if kind == "float32" and how != "ieee" else kind
     shapes = " x ".join("x".join(map(str, x.shape)) for x in values[:2])
