@@ -124,6 +124,26 @@ $L__done:
     np.testing.assert_array_equal(got, np.tile(np.where(np.arange(THREADS) < 32, 0, 3 * np.arange(THREADS)), 2))
 
 
+def test_what_a_warp_does_together_waits_for_lanes_that_come_from_further_down():
+    """As a compiler lays out what few threads do: behind the rest, from where they jump back."""
+    body = """
+    setp.lt.u32 %p1, %r1, 5;
+    mov.b32 %r6, %r1;
+    @%p1 bra $L__rare;
+$L__back:
+    shfl.sync.bfly.b32 %r7, %r6, 1, 31, -1;
+    st.global.b32 [%rd5], %r7;
+    bra $L__end;
+$L__rare:
+    add.s32 %r6, %r6, 100;
+    bra $L__back;
+$L__end:
+"""
+    got = run(body, np.zeros(2 * THREADS, np.uint64), 2, np.uint32)[::2]
+    lanes = np.arange(THREADS)
+    np.testing.assert_array_equal(got, np.tile(np.where(lanes < 5, lanes + 100, lanes)[lanes ^ 1], 2))
+
+
 EXCHANGE = """
     shl.b32 %r4, %r1, 2;
     add.s32 %r4, %r9, %r4;

@@ -14,7 +14,7 @@ END = 1 << 30           # where threads are that have returned
 
 
 def compiled(entry, i):
-    """("plain" | "barrier" | "branch", function)."""
+    """("plain" | "warp" | "barrier" | "branch" | "return", function); a "warp" instruction waits for all lanes of its warp."""
     head = i.parts[0]
     if head == "bra":
         target = entry.labels[i.operands[0]]
@@ -29,7 +29,7 @@ def compiled(entry, i):
         return "plain", lambda m, mask: None
     known = _MOVES.get(head) or WARP_OPERATIONS.get(head)
     if known:
-        return "plain", _guarded(i, known(entry, i))
+        return "warp" if head in WARP_OPERATIONS else "plain", _guarded(i, known(entry, i))
     try:
         return "plain", _guarded(i, _computed(i))
     except (KeyError, IndexError, StopIteration):

@@ -4,7 +4,8 @@ will see. Slow, and strict: an address out of bounds or not aligned, or a race b
     launch(ptx, grid, threads, shared, parameters, {address: array of bytes})
 
 All threads of many programs run at once: a register is an array with an element for each. Threads that part at a branch wait
-for the one that is behind. Copies that are asynchronous arrive as late as they may.
+for the one that is behind, or that comes later to what their warp does together. Copies that are asynchronous arrive as late as
+they may.
 """
 
 import functools
@@ -64,7 +65,8 @@ class Machine:
         self.registers: dict = {}
         self.pending, self.committed = [], []              # asynchronous copies
         self.at = np.zeros(self.lanes, np.int64)
-        self.waiting = np.zeros(self.lanes, bool)
+        self.waiting = np.zeros(self.lanes, bool)           # for the rest of their program
+        self.apart = np.zeros(self.lanes, bool)             # for the rest of their warp
         self.code = [instructions.compiled(entry, i) for i in entry.instructions]
         self.executed = np.zeros(len(self.code), np.int64)
 
@@ -76,25 +78,37 @@ class Machine:
 
     def _some(self) -> bool:
         """Runs the threads that are furthest behind; False if all have returned."""
-        ready = ~self.waiting & (self.at < END)
+        ready = ~self.waiting & ~self.apart & (self.at < END)
         if not ready.any():
+            if self.apart.any():
+                raise Fault(f"{self.entry.instructions[int(self.at[self.apart].min())].name} by a part of a warp")
             if self.waiting.any():
                 raise Fault("threads wait for a barrier that others never meet")
             return False
         here = int(self.at[ready].min())
         mask = ready & (self.at == here)
-        later = self.at[ready & ~mask]
+        if self.code[here][0] == "warp":
+            mask |= self.apart & (self.at == here)
+            whole = np.repeat(mask.reshape(-1, 32).all(1), 32)
+            self.apart = self.apart & ~mask | mask & ~whole
+            mask &= whole
+            if not mask.any():
+                return True
+        later = self.at[ready & ~mask & ~self.apart]
         self._advance(here, mask, int(later.min()) if later.size else END)
         return True
 
     def _advance(self, here, mask, stop):
         """Runs the threads of `mask` from `here` on, until they part, meet others, or wait."""
         everyone = None if mask.all() else mask
-        warps = int(mask.reshape(-1, 32).any(1).sum())
+        lanes = mask.reshape(-1, 32)
+        warps, parted = int(lanes.any(1).sum()), (lanes.any(1) & ~lanes.all(1)).any()
         while here != stop:
             kind, step = self.code[here]
+            if kind == "warp" and parted:
+                break
             self.executed[here] += warps
-            if kind == "plain":
+            if kind in ("plain", "warp"):
                 step(self, everyone)
                 here += 1
                 continue
