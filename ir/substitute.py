@@ -2,6 +2,7 @@
 
 import operator
 import re
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -12,6 +13,8 @@ from .op import OPS, run_numbers
 from .scope import Scope
 from .symbolic import MATH, OPERATOR, SymFloat, SymInt, hint, is_symbol, source_of
 
+# Held by who has Python parse a text: its parser counts its depth in one place for all threads, and fails where they meet.
+PARSING = threading.RLock()
 _OPERATIONS: dict = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
                      "Pow": operator.pow, "FloorDiv": operator.floordiv, "Mod": operator.mod}
 _FUNCTIONS: dict = {"abs": abs, "floordiv": operator.floordiv, "mod": operator.mod, "float": float,
@@ -56,7 +59,8 @@ def parse_number(scope: Scope, text: str) -> SymFloat:
     """The SymFloat of which `text` is the expression. Nothing is executed: only arithmetic on known names is understood."""
     import ast  # here, since graphs are read long after the start
 
-    tree = ast.parse(text, mode="eval").body
+    with PARSING:
+        tree = ast.parse(text, mode="eval").body
     value = _value_of(tree, scope.hints)
     if type(value) is not float:
         raise GraphError("it is no float")

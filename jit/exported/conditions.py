@@ -5,6 +5,7 @@ import operator
 from collections.abc import Callable
 
 from ...ir.errors import FileError
+from ...ir.substitute import PARSING
 
 _ARITHMETIC: dict[type, Callable] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
@@ -34,7 +35,8 @@ def _tree(text):
     if len(text) > _LONGEST:
         raise FileError("a condition on sizes is too long")
     try:
-        return ast.parse(text, mode="eval").body
+        with PARSING:
+            return ast.parse(text, mode="eval").body
     except (SyntaxError, ValueError, RecursionError) as e:
         raise FileError(f"{text!r} is no condition on sizes") from e
 

@@ -24,6 +24,7 @@ from typing import Any
 from ...ir import config
 from ...ir import dtype as dt
 from ...ir.errors import DeviceError, IngotError
+from ...ir.substitute import PARSING
 from ...passes.codegen.triton.nest import NUMBER, NUMBERS_AS, POINTER, Source
 from ..cpu import cache
 from .beside import Threads
@@ -114,6 +115,7 @@ class Binary:
 
 
 _MOST_THREADS = 16
+_TRIES = 4
 _lock = threading.Lock()
 _coming: dict[Variant, Future] = {}    # what is being compiled
 _threads = Threads(lambda variant, future: _ended(variant, future, DeviceError("the program has ended")))     # that compile
@@ -270,7 +272,6 @@ def _run_triton(variant) -> Any:
     import triton
     import triton.language as tl
     from triton.backends.compiler import GPUTarget
-    from triton.compiler import ASTSource
 
     constants = dict(variant.constants)
     if "INDEX" in variant.source.constants:
@@ -279,10 +280,33 @@ def _run_triton(variant) -> Any:
         constants["LAST"] = int(_release(triton.__version__) >= LANES_GO_LAST)
     units = dict.fromkeys(sorted(variant.aligned), ALIGNED) | dict(variant.even)
     attributes = {(i,): [["tt.divisibility", unit]] for i, unit in units.items()}
-    source = ASTSource(fn=_function(variant.source), signature=variant.signature(), constexprs=constants, attrs=attributes)
+    source = _read_in_turn()(fn=_function(variant.source), signature=variant.signature(), constexprs=constants,
+                             attrs=attributes)
     options = {"num_warps": variant.warps, "num_stages": variant.stages, "enable_fp_fusion": False,
                "enable_reflect_ftz": variant.source.flush}
+    for _ in range(_TRIES - 1):
+        try:
+            return triton.compile(source, target=GPUTarget("cuda", variant.arch, 32), options=options)
+        except SystemError:         # somebody else parsed something at the same time
+            continue
     return triton.compile(source, target=GPUTarget("cuda", variant.arch, 32), options=options)
+
+
+@functools.lru_cache(None)
+def _read_in_turn():
+    """Triton's source of a kernel, which one thread at a time reads (`PARSING`); Python's own lock is held meanwhile anyway."""
+    from triton.compiler import ASTSource
+
+    class Source(ASTSource):
+        def hash(self):
+            with PARSING:
+                return super().hash()
+
+        def make_ir(self, *args, **options):
+            with PARSING:
+                return super().make_ir(*args, **options)
+
+    return Source
 
 
 def _release(version: str) -> tuple:
