@@ -2,7 +2,6 @@
 computed once; and so does its slope. Those of 16-bit floats, which are rounded once at the end, stay whole.
 """
 
-
 from ..ir import dtype as dt
 from ..ir.graph import Builder, Graph, Node, Value
 from ..ir.ops import elementwise as ew

@@ -144,7 +144,12 @@ def test_a_kernel_that_cannot_be_compiled_is_told_to_all_who_wait(cuda, gate, mo
     y = x * 2 + 1
     monkeypatch.setattr(compiler, "build", refuse)
     gate.open_later()
-    for read in (y.cpu, x.tolist, ingot.cuda.synchronize, lambda: y.copy_(x)):
+    stream = ingot.cuda.current_stream()
+    mark = ingot.cuda.Event()
+    mark.record()
+    while late._State.error is None:
+        time.sleep(0.01)
+    for read in (y.cpu, x.tolist, ingot.cuda.synchronize, lambda: y.copy_(x), stream.query, mark.query):
         with pytest.raises(DeviceError, match=r"could not compile it\n.*has not run"):
             read()
 
@@ -158,6 +163,43 @@ def test_want_of_memory_is_told_once_and_what_waits_runs_when_there_is_some(cuda
         x.tolist()
     del cuda.failing["cuModuleLoadData"]
     assert x.tolist() == [2.0] * 3
+
+
+def test_who_asks_again_and_again_is_answered_though_nobody_waits(cuda, gate):
+    """What a finaliser leaves in line just after the thread that asks has ended is asked, too."""
+    x = ingot.ones(3, device="cuda")
+    gate.open()
+    mark = ingot.cuda.Event()
+    mark.record()
+    for ask in (mark.query, ingot.cuda.current_stream().query):
+        ran: list = []
+        late._append(driver.get(), ran.append, (1,))
+        ask_until_nothing_waits(ask)
+        assert ran == [1]
+    cuda.drain()
+    assert mark.query() and ingot.cuda.current_stream().query() and x.tolist() == [1.0] * 3
+
+
+def test_want_of_memory_is_told_to_who_asks_whether_it_is_done(cuda, gate):
+    x = ingot.ones(3, device="cuda")
+    x.add_(1)
+    mark = ingot.cuda.Event()
+    mark.record()
+    cuda.failing["cuModuleLoadData"] = OUT_OF_MEMORY
+    gate.open_later(0)
+    with pytest.raises(ingot.OutOfMemoryError):
+        ask_until_nothing_waits(mark.query)
+    del cuda.failing["cuModuleLoadData"]
+    ask_until_nothing_waits(mark.query)
+    assert x.tolist() == [2.0] * 3
+
+
+def ask_until_nothing_waits(ask):
+    start = time.perf_counter()
+    while late.waiting:
+        ask()
+        time.sleep(1e-3)
+        assert time.perf_counter() - start < 60
 
 
 def test_without_threads_it_is_told_where_it_is_launched(cuda, monkeypatch):

@@ -145,7 +145,8 @@ class Driver:
         """Whether a stream (cuStreamQuery) or an event (cuEventQuery) has nothing left to do."""
         if noting.notes is not None:
             noting.notes.asked += 1
-        if waiting and not noting.runs:
+        if late.is_ahead():
+            late.hasten()
             return False                # what it waits for may not be in its stream yet
         code = self.raw[name](handle)
         if code not in (0, NOT_READY):

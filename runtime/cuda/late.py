@@ -86,6 +86,18 @@ def run_all():
     _raise()
 
 
+def is_ahead() -> bool:
+    """Whether something waits that comes before what this thread might ask."""
+    return bool(waiting) and not thread.runs
+
+
+def hasten():
+    """Has what waits run, without waiting for it: nobody else may ever come who does (`after`). Raises why it cannot."""
+    _raise()
+    with _changed:
+        _start()
+
+
 def stop():
     """Has all that waits run, and nothing wait from now on: another library sees memory or streams of ours."""
     _State.stopped = True
