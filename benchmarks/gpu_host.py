@@ -12,8 +12,9 @@ import llvmlite.binding as llvm
 import ingot
 import ingot.nn.functional as F
 from ingot import nn
-from ingot.runtime.cuda import driver, kernels, program
-from ingot.runtime.cuda.ledger import Ledger
+from ingot.runtime.cuda import driver
+
+from .gpu_launches import Unwatched
 
 WARM, ROUNDS = 6, 9
 FIRST_SIZE, SIZES_EACH = 100, 24       # calls of sizes that are new each time: where these begin, and how many a round has
@@ -22,7 +23,7 @@ _ASKED = ("cuLaunchKernelEx", "cuCtxSetCurrent", "cuMemcpyHtoDAsync_v2", "cuMemc
           "cuMemsetD32Async", "cuStreamSynchronize", "cuEventRecord")
 
 
-class NativeLedger(Ledger):
+class NativeLedger(Unwatched):
     """The ledger's driver, whose functions that calls ask for are native ones, as a driver's are."""
 
     def __init__(self):
@@ -35,16 +36,6 @@ class NativeLedger(Ledger):
         address = self.engine.get_function_address("nothing")
         for name in _ASKED:
             setattr(self, name, ctypes.CFUNCTYPE(ctypes.c_int, *driver.FUNCTIONS[name])(address))
-
-    def __enter__(self):
-        entered = super().__enter__()
-        self.watching = program.OBSERVERS.pop(), kernels.LISTENERS.pop()        # who looks on takes time
-        return entered
-
-    def __exit__(self, *exc):
-        for found, one in zip((program.OBSERVERS, kernels.LISTENERS), self.watching):
-            found.append(one)
-        super().__exit__(*exc)
 
 
 def calls() -> dict:

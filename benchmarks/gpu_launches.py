@@ -7,7 +7,21 @@ import ctypes
 import ingot
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import driver as library
-from ingot.runtime.cuda import launch, ledger, streams
+from ingot.runtime.cuda import kernels, launch, ledger, program, streams
+
+
+class Unwatched(ledger.Ledger):
+    """The ledger's driver, which does nothing, without the ledger, whose looking on takes time."""
+
+    def __enter__(self):
+        entered = super().__enter__()
+        self._watching = program.OBSERVERS.pop(), kernels.LISTENERS.pop()
+        return entered
+
+    def __exit__(self, *exc):
+        for found, one in zip((program.OBSERVERS, kernels.LISTENERS), self._watching):
+            found.append(one)
+        super().__exit__(*exc)
 
 
 class Launches(ledger.Ledger):

@@ -21,12 +21,22 @@ RUNS = 3          # the first records, the second finds the state of the optimiz
 LIBRARY = Library("ingot", ingot, {})
 
 
-def noted(step: Step, ledger: Ledger):
-    """Has a traced step run, and leaves in the ledger what one of its launches asks for."""
+def prepared(step: Step) -> tuple:
+    """The traced function of a step on the device, and what it is called with."""
     how = {"low": False, "precision": "highest"} | HOW[step.kind]
     set_precision(LIBRARY, how["precision"])
     run = jit.trace(fitting(ingot, step.build(ingot).to("cuda"), how["low"]))
-    given = [ingot.tensor(a).to("cuda") for a in step.arrays()]
+    return run, [ingot.tensor(a).to("cuda") for a in step.arrays()]
+
+
+def wanted(names: list[str]) -> list[Step]:
+    """The steps whose names begin as one of those given; all if none is."""
+    return [s for s in every(Plan()) if not names or any(s.name.startswith(n) for n in names)]
+
+
+def noted(step: Step, ledger: Ledger):
+    """Has a traced step run, and leaves in the ledger what one of its launches asks for."""
+    run, given = prepared(step)
     for _ in range(RUNS):
         ledger.clear()
         run(*given)
@@ -41,10 +51,9 @@ def main(argv=None) -> int:
     parser.add_argument("--json", action="store_true", help=f"write the sums to {FLOORS.name}")
     parser.add_argument("--compile", action="store_true", help="compile kernels, into the cache")
     args = parser.parse_args(argv)
-    wanted = [s for s in every(Plan()) if not args.names or any(s.name.startswith(n) for n in args.names)]
     found = floors()
     with Ledger(args.arch, args.compile) as ledger:
-        for step in wanted:
+        for step in wanted(args.names):
             noted(step, ledger)
             found[step.name] = ledger.facts()
             print(f"\n{step.name}\n{ledger.table(most=args.rows)}", flush=True)

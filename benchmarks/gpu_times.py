@@ -10,14 +10,11 @@ import os
 import statistics
 
 import ingot
-from ingot import jit
 from ingot.runtime.cuda import ledger
 
-from .device import fitting, set_precision
 from .gpu_launches import Times
-from .gpu_ledger import LIBRARY
-from .gpu_steps import HOW, Step, every
-from .harness import Plan
+from .gpu_ledger import prepared, wanted
+from .gpu_steps import Step
 
 WARM, ROUNDS = 4, 5
 AHEAD, COPIES = 1 << 30, 64             # bytes that are copied while the host gets ahead, and how often
@@ -25,10 +22,7 @@ AHEAD, COPIES = 1 << 30, 64             # bytes that are copied while the host g
 
 def timed(step: Step, times: Times) -> list:
     """(row, seconds of each of its launches in the median) of one run of a step, which is traced, without a graph."""
-    how = {"low": False, "precision": "highest"} | HOW[step.kind]
-    set_precision(LIBRARY, how["precision"])
-    run = jit.trace(fitting(ingot, step.build(ingot).to("cuda"), how["low"]))
-    given = [ingot.tensor(a).to("cuda") for a in step.arrays()]
+    run, given = prepared(step)
     for _ in range(WARM):
         run(*given)
     busy, found = ingot.empty(AHEAD, dtype=ingot.uint8, device="cuda"), []
@@ -77,9 +71,8 @@ def main(argv=None) -> int:
         parser.error(ingot.cuda.why_not_available())
     os.environ["INGOT_CUDA_GRAPHS"] = "0"
     with Times() as times:
-        for step in every(Plan()):
-            if not args.names or any(step.name.startswith(n) for n in args.names):
-                print(f"\n{step.name}\n{table(timed(step, times), args.rows)}", flush=True)
+        for step in wanted(args.names):
+            print(f"\n{step.name}\n{table(timed(step, times), args.rows)}", flush=True)
     return 0
 
 

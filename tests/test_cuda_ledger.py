@@ -5,7 +5,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit
-from ingot.benchmarks import gpu_steps, gpu_times
+from ingot.benchmarks import gpu_first, gpu_steps, gpu_times
 from ingot.benchmarks.gpu_ledger import noted
 from ingot.benchmarks.harness import Plan
 from ingot.ir import config
@@ -143,3 +143,15 @@ def test_times_of_a_step_name_the_launches_of_the_ledger(monkeypatch):
     assert [row for row, _ in found] == ledger.rows
     assert all(len(each) == len(row.kernels) and all(0.5e-3 < t < 4e-3 for t in each) for row, each in found)
     assert gpu_times.table(found, 3).count("\n") > 5
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not compiler._version(), reason="kernels are compiled where Triton is installed")
+@pytest.mark.parametrize("compilers", [0, None])
+def test_first_calls_compile_everything_and_later_ones_nothing(compilers):
+    name = "MLP batch 32 + Adam"
+    found = gpu_first.in_new_process(name, compilers)
+    (free, done), *_, (_, last) = found["calls"]
+    assert found["kernels"] >= 5 and found["processor"] > 0.1 and last < done / 5
+    assert (free > 0.9 * done) == (compilers == 0)
+    assert gpu_first.table(name, found).count("\n") == gpu_first.CALLS
