@@ -1,10 +1,23 @@
 """The groups of workloads by name, and which of them names select. A group is a module with WORKLOADS and MEAN_BAR."""
 
-from . import gpu, inference, kernels, layers, loading, memory, precision, small, small_ops, traced, training
+from . import (
+    gpu,
+    inference,
+    kernels,
+    layers,
+    loading,
+    memory,
+    operators,
+    precision,
+    small,
+    small_ops,
+    traced,
+    training,
+)
 
 GROUPS = {"small": small, "small_ops": small_ops, "traced": traced, "kernels": kernels, "layers": layers,
-          "inference": inference, "training": training, "precision": precision, "memory": memory, "loading": loading,
-          "gpu": gpu}
+          "operators": operators, "inference": inference, "training": training, "precision": precision, "memory": memory,
+          "loading": loading, "gpu": gpu}
 MEAN_BARS = {name: group.MEAN_BAR for name, group in GROUPS.items() if group.MEAN_BAR}
 
 

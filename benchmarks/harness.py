@@ -87,7 +87,11 @@ def arrays_of(result) -> list[np.ndarray]:
         return [a for part in result for a in arrays_of(part)]
     if isinstance(result, dict):
         return [a for part in result.values() for a in arrays_of(part)]
-    return [np.asarray(result.detach() if hasattr(result, "detach") else result)]
+    if hasattr(result, "detach"):
+        result = result.detach()
+        if "bfloat16" in str(result.dtype):         # which numpy has not
+            result = result.float()
+    return [np.asarray(result)]
 
 
 def difference(mine, reference) -> float:
@@ -98,7 +102,7 @@ def difference(mine, reference) -> float:
     worst = 0.0
     for a, b in zip(mine, reference):
         if a.size:
-            a, b = a.astype(np.float64), b.astype(np.float64)
+            a, b = (v.astype(np.complex128 if np.iscomplexobj(v) else np.float64) for v in (a, b))
             scale = max(float(np.abs(b).max()), 1e-30)
             apart = float(np.abs(a - b).max()) / scale
             worst = max(worst, apart if apart == apart else float("inf"))

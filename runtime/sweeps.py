@@ -1,9 +1,8 @@
 """Kernels in one sweep over memory: some tensors are read with others and numbers, and replaced by what comes out.
 
-    sweep(build, (p, mean), (g,), [0.1])                          # build(k, p, mean, g, n) gives the new p and mean
-    sweep_each(build, [((p,), (g,)), ((q,), (h,))], [0.1])        # the same for many tensors, by the same numbers
+    sweep_each(build, [((p, mean), (g,)), ((q, mean_q), (h,))], [0.1])      # build(k, p, mean, g, n) gives the new p and mean
 
-What many small tensors share, which is most of what a call costs, `sweep_each` does once.
+What many small tensors share, which is most of what a call costs, is done once.
 """
 
 import functools
@@ -23,13 +22,9 @@ kernels = lazy(__package__, ".cpu.kernels")
 KINDS = {np.dtype(np.float32): dt.float32, np.dtype(np.float64): dt.float64}       # of what is swept, but for `lists.py`
 
 
-def sweep(build, written, read, numbers, name="step"):
-    """Runs `build(k, *written, *read, *numbers)`, whose values replace the tensors `written`."""
-    sweep_each(build, ((written, read),), numbers, name)
-
-
 def sweep_each(build, rows, numbers, name="step"):
-    """Does that for each row (written, read) of tensors of one shape and dtype. On a device, numbers may be arrays there."""
+    """Runs `build(k, *written, *read, *numbers)`, whose values replace the tensors `written`, for each row (written, read) of
+    tensors of one shape and dtype. On a device, numbers may be arrays there."""
     m, kind = tls.m, None
     kernel: Any = None
     scalars: Any = None

@@ -17,6 +17,7 @@ from ingot.ir.substitute import choice, condition_check
 from ingot.passes.codegen.triton import attention, matmul
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import eager, recipes, running, structures
+from ingot.runtime.cuda.ledger import Ledger
 
 ALIKE = range(131, 151)        # sizes of one class: no multiples of 4 alone, the same power of two above
 SIZES = (131, 1, 150, 0, 2, 131, 3, 144, 4, 17, 150, 160, 7, 300, 16, 129, 64, 1025, 8, 5)
@@ -429,7 +430,7 @@ def test_random_lengths_are_served_by_few_lists(work):
 
 def test_who_looks_on_reads_sizes(cuda):
     """A ledger reads sizes off values: for that, plans are for sizes as they are."""
-    with gpu_host.Ledger() as ledger:
+    with Ledger() as ledger:
         for n in (10, 11, 12, 13, 14):
             ledger.clear()
             x = ingot.ones(n, 64, device="cuda")

@@ -20,7 +20,8 @@ from ingot.runtime.cpu import kernels as host_kernels
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import kernels, lists, many
 from ingot.runtime.cuda.together import UNITS, Together
-from ingot.runtime.optim import fused
+from ingot.runtime.optim import Adam
+from ingot.runtime.optim.elementwise import kernel_of
 from test_triton_kernels import ARITY, FLOATING, crossing, function_kernel, reduction
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
@@ -292,7 +293,9 @@ def test_without_triton_the_error_says_what_to_install(monkeypatch):
 @pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
 def test_updates_of_many_arrays_load_whole_vectors(kind, arch):
     """Where nothing is known of addresses and sizes, single elements."""
-    step = host_kernels.elementwise("adam", (kind,) * 12, (kind,) * 4, fused.adam_step(True, True, True))
+    update = kernel_of(Adam._rule, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"),
+                       ("shrink", "grow", "keep", "add", "root", "eps", "rate"))
+    step = host_kernels.elementwise("adam", (kind,) * 12, (kind,) * 4, update)
     made, (unknown, even), _ = many._prepared_together(step, 4, 1, (False,) * 7)
     whole, single = f"v{16 // kind.itemsize}.b{8 * kind.itemsize}", f"b{8 * kind.itemsize}"
     for is_whole, known, width in ((True, even, whole), (False, unknown, single)):

@@ -1,48 +1,17 @@
 """Adam and its relatives."""
 
 from ..api.register import FUNCTIONS
-from ..tensor import Tensor
-from . import fused
-from .optimizer import Optimizer, check, count, counts_there, put, zeros_like
+from .elementwise import Elementwise, averages, decay_of, decayed, weights_of
+from .optimizer import check, count, counts_there, set_number
 from .powers import number_in, power, root
-
-
-def moment(state, name, p, value, beta):
-    """Moves a running average by (1 - beta) towards a value; it starts at 0."""
-    average = state.get(name)
-    if average is None:
-        average = state[name] = zeros_like(p)
-    return put(average, average + (value - average) * (1 - beta))
-
-
-def second_moment(state, name, p, g, beta):
-    """The running average of squares: average * beta + g * g * (1 - beta)."""
-    average = state.get(name)
-    if average is None:
-        average = state[name] = zeros_like(p)
-    put(average, average * beta)        # written in between, so that two arrays of its size are alive at most
-    return put(average, average + g * g * (1 - beta))
-
-
-def decayed(p, g, group, decoupled):
-    """The gradient with weight decay: added to it, or (decoupled) taken off the parameter at once."""
-    decay = group["weight_decay"]
-    if not decay:
-        return g
-    if decoupled:
-        put(p, p * (1 - group["lr"] * decay))
-        return g
-    return g + p.detach() * decay
 
 
 def _check(lr, betas, eps, weight_decay):
     check(lr=lr, beta1=betas[0], beta2=betas[1], eps=eps, weight_decay=weight_decay)
 
 
-class Adam(Optimizer):
+class Adam(Elementwise):
     """Steps by the running mean of gradients over the root of the running mean of their squares."""
-
-    _decoupled = False
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, amsgrad=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False, fused=None, decoupled_weight_decay=False):
@@ -52,45 +21,23 @@ class Adam(Optimizer):
                                   "differentiable": differentiable, "fused": fused,
                                   "decoupled_weight_decay": decoupled_weight_decay})
 
-    def _update(self, p, g, state, group):
-        self._update_each([(p, g, state)], group)
+    def _names(self, group):
+        return "exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ())
 
-    def _update_each(self, rows, group):
-        names = ("exp_avg", "exp_avg_sq", *(("max_exp_avg_sq",) if group["amsgrad"] else ()))
-        swept: dict = {}            # what the same numbers move, by how many steps were made
-        for p, g, state in rows:
-            t = count(state, p, group)
-            if not isinstance(t, Tensor) and fused.takes(group, p, g):
-                for name in names:
-                    if name not in state:
-                        state[name] = zeros_like(p)
-                swept.setdefault(t, []).append(((p, *[state[name] for name in names]), (g,)))
-            else:
-                self._by_operators(p, g, state, group, t)
-        for t, some in swept.items():
-            self._sweep(some, group, t)
-
-    def _sweep(self, rows, group, t):
+    def _numbers(self, t, group):
         beta1, beta2 = group["betas"]
-        numbers = [1 - beta1, beta2, 1 - beta2, root(1 - power(beta2, t)), group["eps"], group["lr"] / (1 - power(beta1, t))]
-        decay, decoupled = group["weight_decay"], bool(group.get("decoupled_weight_decay", False))
-        if decay:
-            numbers.append(1 - group["lr"] * decay if decoupled else decay)
-        build = fused.adam_step(bool(decay), decoupled, bool(group["amsgrad"]))
-        fused.sweep_each(build, rows, numbers)
+        return weights_of(group["betas"]) | decay_of(group, group.get("decoupled_weight_decay", False)) | {
+            "root": root(1 - power(beta2, t)), "eps": group["eps"], "rate": group["lr"] / (1 - power(beta1, t))}
 
-    def _by_operators(self, p, g, state, group, t):
-        beta1, beta2 = group["betas"]
-        g = decayed(p, g, group, group.get("decoupled_weight_decay", False))
-        mean = moment(state, "exp_avg", p, g, beta1)
-        square = second_moment(state, "exp_avg_sq", p, g, beta2)
-        if group["amsgrad"]:
-            largest = state.get("max_exp_avg_sq")
-            if largest is None:
-                largest = state["max_exp_avg_sq"] = zeros_like(p)
-            square = put(largest, FUNCTIONS["maximum"](largest, square))
-        correction, rate = root(1 - power(beta2, t)), group["lr"] / (1 - power(beta1, t))
-        put(p, p - mean / (FUNCTIONS["sqrt"](square) / correction + group["eps"]) * rate)
+    @staticmethod
+    def _rule(fn, s, g, n):
+        g = decayed(s, g, n)
+        averages(s, g, n)
+        square = s.exp_avg_sq
+        if s.max_exp_avg_sq is not None:
+            s.max_exp_avg_sq = fn.maximum(s.max_exp_avg_sq, square)
+            square = s.max_exp_avg_sq
+        s.p = s.p - s.exp_avg / (fn.sqrt(square) / n.root + n.eps) * n.rate
 
 
 class AdamW(Adam):
@@ -102,7 +49,7 @@ class AdamW(Adam):
                          capturable=capturable, differentiable=differentiable, fused=fused, decoupled_weight_decay=True)
 
 
-class NAdam(Optimizer):
+class NAdam(Elementwise):
     """Adam with Nesterov momentum."""
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, momentum_decay=4e-3,
@@ -114,27 +61,42 @@ class NAdam(Optimizer):
                                   "maximize": maximize, "foreach": foreach, "capturable": capturable,
                                   "differentiable": differentiable})
 
-    def _update(self, p, g, state, group):
+    def _names(self, group):
+        return "exp_avg", "exp_avg_sq"
+
+    def _begin(self, p, state, group):
+        """How many steps were made, and the product of all weights of momentum."""
         t = count(state, p, group)
-        beta1, beta2 = group["betas"]
-        lr, decay = group["lr"], group["momentum_decay"]
-        g = decayed(p, g, group, group["decoupled_weight_decay"])
-        now = beta1 * (1 - 0.5 * power(0.96, t * decay))
-        following = beta1 * (1 - 0.5 * power(0.96, (t + 1) * decay))
         product = state.get("mu_product")
         if product is None:
             there = p.device if counts_there(p, group) else None
             product = state["mu_product"] = FUNCTIONS["ones"]((), dtype=p.dtype, device=there)
-        so_far = number_in(product) * now
-        put(product, product * 0 + so_far)
-        mean = moment(state, "exp_avg", p, g, beta1)
-        square = second_moment(state, "exp_avg_sq", p, g, beta2)
-        spread = FUNCTIONS["sqrt"](square / (1 - power(beta2, t))) + group["eps"]
-        stepped = p - g / spread * (lr * (1 - now) / (1 - so_far))
-        put(p, stepped - mean / spread * (lr * following / (1 - so_far * following)))
+        so_far = number_in(product) * _momentum(t, group)
+        set_number(product, so_far)
+        return t, so_far
+
+    def _numbers(self, at, group):
+        t, so_far = at
+        now, following = _momentum(t, group), _momentum(t + 1, group)
+        return weights_of(group["betas"]) | decay_of(group, group["decoupled_weight_decay"]) | {
+            "correction": 1 - power(group["betas"][1], t), "eps": group["eps"],
+            "g_rate": group["lr"] * (1 - now) / (1 - so_far), "rate": group["lr"] * following / (1 - so_far * following)}
+
+    @staticmethod
+    def _rule(fn, s, g, n):
+        g = decayed(s, g, n)
+        averages(s, g, n)
+        spread = fn.sqrt(s.exp_avg_sq / n.correction) + n.eps
+        s.p = s.p - g / spread * n.g_rate
+        s.p = s.p - s.exp_avg / spread * n.rate
 
 
-class RAdam(Optimizer):
+def _momentum(t, group):
+    """The weight of momentum in a step of NAdam."""
+    return group["betas"][0] * (1 - 0.5 * power(0.96, t * group["momentum_decay"]))
+
+
+class RAdam(Elementwise):
     """Adam that rectifies the variance of its first steps."""
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, decoupled_weight_decay=False, *,
@@ -144,29 +106,39 @@ class RAdam(Optimizer):
                                   "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize, "foreach": foreach,
                                   "capturable": capturable, "differentiable": differentiable})
 
-    def _update(self, p, g, state, group):
-        t = count(state, p, group)
-        beta1, beta2 = group["betas"]
-        g = decayed(p, g, group, group["decoupled_weight_decay"])
-        mean = moment(state, "exp_avg", p, g, beta1) / (1 - power(beta1, t))
-        square = second_moment(state, "exp_avg_sq", p, g, beta2)
+    def _names(self, group):
+        return "exp_avg", "exp_avg_sq"
+
+    def _begin(self, p, state, group):
+        """How many steps were made, and whether that is counted on the device."""
+        return count(state, p, group), counts_there(p, group)
+
+    def _numbers(self, at, group):
+        """Without "scale", steps are not rectified yet; with "rectified", the device knows whether they are."""
+        (t, there), (beta1, beta2) = at, group["betas"]
         decay = power(beta2, t)
         correction = 1 - decay
         limit = 2 / (1 - beta2) - 1
         length = limit - 2 * t * decay / correction
-
-        def rectified():
+        numbers = weights_of(group["betas"]) | decay_of(group, group["decoupled_weight_decay"]) | {
+            "correction": 1 - power(beta1, t), "lr": group["lr"]}
+        if there or length > 5:
             rectify = root((length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length))
-            return mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * (root(correction) * rectify)
+            numbers |= {"eps": group["eps"], "scale": root(correction) * rectify}
+        return numbers | ({"rectified": length > 5} if there else {})
 
-        if counts_there(p, group):
-            mean = FUNCTIONS["where"](length > 5, rectified(), mean)
-        elif length > 5:
-            mean = rectified()
-        put(p, p - mean * group["lr"])
+    @staticmethod
+    def _rule(fn, s, g, n):
+        g = decayed(s, g, n)
+        averages(s, g, n)
+        step = s.exp_avg / n.correction
+        if n.scale is not None:
+            rectified = step / (fn.sqrt(s.exp_avg_sq) + n.eps) * n.scale
+            step = rectified if n.rectified is None else fn.where(n.rectified, rectified, step)
+        s.p = s.p - step * n.lr
 
 
-class Adamax(Optimizer):
+class Adamax(Elementwise):
     """Adam with the largest recent gradient instead of the root mean square."""
 
     def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0, foreach=None, *, maximize=False,
@@ -175,13 +147,17 @@ class Adamax(Optimizer):
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "foreach": foreach,
                                   "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
 
-    def _update(self, p, g, state, group):
-        t = count(state, p, group)
+    def _names(self, group):
+        return "exp_avg", "exp_inf"
+
+    def _numbers(self, t, group):
         beta1, beta2 = group["betas"]
-        g = decayed(p, g, group, False)
-        mean = moment(state, "exp_avg", p, g, beta1)
-        largest = state.get("exp_inf")
-        if largest is None:
-            largest = state["exp_inf"] = zeros_like(p)
-        put(largest, FUNCTIONS["maximum"](largest * beta2, FUNCTIONS["abs"](g) + group["eps"]))
-        put(p, p - mean / largest * (group["lr"] / (1 - power(beta1, t))))
+        return decay_of(group) | {"grow": 1 - beta1, "keep": beta2, "eps": group["eps"],
+                                  "rate": group["lr"] / (1 - power(beta1, t))}
+
+    @staticmethod
+    def _rule(fn, s, g, n):
+        g = decayed(s, g, n)
+        s.exp_avg = s.exp_avg + (g - s.exp_avg) * n.grow
+        s.exp_inf = fn.maximum(s.exp_inf * n.keep, fn.abs(g) + n.eps)
+        s.p = s.p - s.exp_avg / s.exp_inf * n.rate

@@ -4,14 +4,13 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, AutogradError
 from ..api.register import FUNCTIONS
-from . import fused
-from .adam import decayed, moment, second_moment
-from .optimizer import Optimizer, check, count, counts_there, put, zeros_like
-from .powers import fitted, power
+from .elementwise import Elementwise, decay_of, decayed
+from .optimizer import check, count, counts_there, set_number, zeros_like
+from .powers import fitted, number_in, power
 from .sparse_rows import group_number, put_rows, rows_of
 
 
-class Adadelta(Optimizer):
+class Adadelta(Elementwise):
     """Steps in the units of the parameter: root mean square of past steps over that of past gradients."""
 
     def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *, capturable=False, maximize=False,
@@ -22,19 +21,25 @@ class Adadelta(Optimizer):
         super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
                                   "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
 
-    def _update(self, p, g, state, group):
-        count(state, p, group)
-        rho, eps = group["rho"], group["eps"]
-        g = decayed(p, g, group, False)
-        square = second_moment(state, "square_avg", p, g, rho)
-        if "acc_delta" not in state:
-            state["acc_delta"] = zeros_like(p)
-        delta = FUNCTIONS["sqrt"](state["acc_delta"] + eps) / FUNCTIONS["sqrt"](square + eps) * g
-        second_moment(state, "acc_delta", p, delta, rho)
-        put(p, p - delta * group["lr"])
+    def _names(self, group):
+        return "square_avg", "acc_delta"
+
+    def _numbers(self, t, group):
+        rho = group["rho"]
+        return decay_of(group) | {"keep": rho, "add": 1 - rho, "eps": group["eps"], "lr": group["lr"]}
+
+    @staticmethod
+    def _rule(fn, s, g, n):
+        g = decayed(s, g, n)
+        s.square_avg = s.square_avg * n.keep
+        s.square_avg = s.square_avg + g * g * n.add
+        delta = fn.sqrt(s.acc_delta + n.eps) / fn.sqrt(s.square_avg + n.eps) * g
+        s.acc_delta = s.acc_delta * n.keep
+        s.acc_delta = s.acc_delta + delta * delta * n.add
+        s.p = s.p - delta * n.lr
 
 
-class Adagrad(Optimizer):
+class Adagrad(Elementwise):
     """Steps by the gradient over the root of the sum of all squared gradients."""
 
     def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0, eps=1e-10, foreach=None, *,
@@ -53,18 +58,22 @@ class Adagrad(Optimizer):
             state["step"].share_memory_()
             state["sum"].share_memory_()
 
-    def _update(self, p, g, state, group):
-        t, decay = count(state, p, group), group["weight_decay"]
+    def _names(self, group):
+        return ("sum",)
+
+    def _begin(self, p, state, group):
         if "sum" not in state:
             state["sum"] = zeros_like(p) + group["initial_accumulator_value"]
-        lr = group["lr"] / (1 + (t - 1) * group["lr_decay"])
-        if type(lr) is float and fused.takes(group, p, g, state["sum"]):
-            numbers = [lr, group["eps"], *((decay,) if decay else ())]
-            fused.sweep(fused.adagrad_step(bool(decay)), (p, state["sum"]), (g,), numbers)
-            return
-        g = decayed(p, g, group, False)
-        total = put(state["sum"], state["sum"] + g * g)
-        put(p, p - g / (FUNCTIONS["sqrt"](total) + group["eps"]) * lr)
+        return count(state, p, group)
+
+    def _numbers(self, t, group):
+        return decay_of(group) | {"eps": group["eps"], "lr": group["lr"] / (1 + (t - 1) * group["lr_decay"])}
+
+    @staticmethod
+    def _rule(fn, s, g, n):
+        g = decayed(s, g, n)
+        s.sum = s.sum + g * g
+        s.p = s.p - g / (fn.sqrt(s.sum) + n.eps) * n.lr
 
     def _update_rows(self, p, g, state, group):
         if group["weight_decay"]:
@@ -79,7 +88,7 @@ class Adagrad(Optimizer):
         put_rows(p, at, p._a[at] - values / (np.sqrt(total) + group_number(group["eps"], values)) * group_number(lr, values))
 
 
-class RMSprop(Optimizer):
+class RMSprop(Elementwise):
     """Steps by the gradient over its root mean square (about its mean with `centered`)."""
 
     def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0, centered=False, capturable=False,
@@ -89,33 +98,32 @@ class RMSprop(Optimizer):
                                   "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
                                   "maximize": maximize, "differentiable": differentiable})
 
-    def _update(self, p, g, state, group):
-        count(state, p, group)
-        if not group["centered"] and not group["momentum"] and fused.takes(group, p, g):
-            self._sweep(p, g, state, group)
-            return
-        g = decayed(p, g, group, False)
-        square = second_moment(state, "square_avg", p, g, group["alpha"])
-        if group["centered"]:
-            mean = moment(state, "grad_avg", p, g, group["alpha"])
-            square = square - mean * mean
-        step = g / (FUNCTIONS["sqrt"](square) + group["eps"])
-        if group["momentum"]:
-            if "momentum_buffer" not in state:
-                state["momentum_buffer"] = zeros_like(p)
-            step = put(state["momentum_buffer"], state["momentum_buffer"] * group["momentum"] + step)
-        put(p, p - step * group["lr"])
+    def _names(self, group):
+        more = (("grad_avg",) if group["centered"] else ()) + (("momentum_buffer",) if group["momentum"] else ())
+        return "square_avg", *more
+
+    def _numbers(self, t, group):
+        alpha, momentum = group["alpha"], group["momentum"]
+        return decay_of(group) | {"keep": alpha, "add": 1 - alpha, "eps": group["eps"], "lr": group["lr"]} \
+            | ({"momentum": momentum} if momentum else {})
 
     @staticmethod
-    def _sweep(p, g, state, group):
-        if "square_avg" not in state:
-            state["square_avg"] = zeros_like(p)
-        decay, alpha = group["weight_decay"], group["alpha"]
-        fused.sweep(fused.rmsprop_step(bool(decay)), (p, state["square_avg"]), (g,),
-                    [group["lr"], alpha, 1 - alpha, group["eps"], *((decay,) if decay else ())])
+    def _rule(fn, s, g, n):
+        g = decayed(s, g, n)
+        s.square_avg = s.square_avg * n.keep
+        s.square_avg = s.square_avg + g * g * n.add
+        square = s.square_avg
+        if s.grad_avg is not None:
+            s.grad_avg = s.grad_avg + (g - s.grad_avg) * n.add
+            square = square - s.grad_avg * s.grad_avg
+        step = g / (fn.sqrt(square) + n.eps)
+        if s.momentum_buffer is not None:
+            s.momentum_buffer = s.momentum_buffer * n.momentum + step
+            step = s.momentum_buffer
+        s.p = s.p - step * n.lr
 
 
-class Rprop(Optimizer):
+class Rprop(Elementwise):
     """Steps by the gradient's sign, longer while it keeps, shorter when it turns."""
 
     def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *, capturable=False, foreach=None,
@@ -126,23 +134,28 @@ class Rprop(Optimizer):
         super().__init__(params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
                                   "differentiable": differentiable, "capturable": capturable})
 
-    def _update(self, p, g, state, group):
-        count(state, p, group)
-        if "prev" not in state:
-            state["prev"] = zeros_like(p)
+    def _names(self, group):
+        return "prev", "step_size"
+
+    def _begin(self, p, state, group):
+        if "step_size" not in state:
             state["step_size"] = zeros_like(p) + group["lr"]
+        return count(state, p, group)
+
+    def _numbers(self, t, group):
         (down, up), (least, most) = group["etas"], group["step_sizes"]
-        where = FUNCTIONS["where"]
-        turn = g * state["prev"]
-        one = FUNCTIONS["ones_like"](turn)
-        factor = where(turn > 0, one * up, where(turn < 0, one * down, one))
-        size = put(state["step_size"], FUNCTIONS["clamp"](state["step_size"] * factor, least, most))
-        g = where(turn < 0, FUNCTIONS["zeros_like"](g), g)
-        put(p, p - FUNCTIONS["sign"](g) * size)
-        put(state["prev"], g)
+        return {"down": down, "up": up, "least": least, "most": most}
+
+    @staticmethod
+    def _rule(fn, s, g, n):
+        turn, size = g * s.prev, s.step_size
+        size = fn.where(fn.gt(turn, 0.0), size * n.up, fn.where(fn.lt(turn, 0.0), size * n.down, size))
+        s.step_size = fn.clamp(size, n.least, n.most)
+        s.prev = fn.where(fn.lt(turn, 0.0), 0.0, g)
+        s.p = s.p - fn.sign(s.prev) * s.step_size
 
 
-class ASGD(Optimizer):
+class ASGD(Elementwise):
     """SGD whose iterates are averaged (in state "ax")."""
 
     def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0, foreach=None, maximize=False,
@@ -152,15 +165,26 @@ class ASGD(Optimizer):
                                   "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
                                   "capturable": capturable})
 
-    def _update(self, p, g, state, group):
-        if "ax" not in state:
+    def _names(self, group):
+        return ("ax",)
+
+    def _begin(self, p, state, group):
+        """The rate of the step and the share of the average, which are kept for each parameter."""
+        if "eta" not in state:
             one = FUNCTIONS["ones"]((), dtype=p.dtype, device=p.device if counts_there(p, group) else None)
-            state |= {"ax": zeros_like(p), "eta": fitted(group["lr"], one) * one, "mu": one}
-        t = count(state, p, group)
-        g = decayed(p, g, group, False)
-        eta, mu, average = state["eta"], state["mu"], state["ax"]
-        put(p, p * (1 - eta * group["lambd"]) - g * eta)
-        put(average, average + (p.detach() - average) * mu)
-        put(eta, eta * 0 + group["lr"] / power(1 + group["lambd"] * group["lr"] * t, group["alpha"]))
+            state["eta"], state["mu"] = fitted(group["lr"], one) * one, one
+        t, eta, mu = count(state, p, group), number_in(state["eta"]), number_in(state["mu"])
+        set_number(state["eta"], group["lr"] / power(1 + group["lambd"] * group["lr"] * t, group["alpha"]))
         past = t - group["t0"]
-        put(mu, mu * 0 + 1 / (max(1, past) if isinstance(past, float) else past.clamp(min=1)))
+        set_number(state["mu"], 1 / (max(1, past) if isinstance(past, float) else past.clamp(min=1)))
+        return eta, mu
+
+    def _numbers(self, at, group):
+        eta, mu = at
+        return decay_of(group) | {"shrunk": 1 - eta * group["lambd"], "eta": eta, "mu": mu}
+
+    @staticmethod
+    def _rule(fn, s, g, n):
+        g = decayed(s, g, n)
+        s.p = s.p * n.shrunk - g * n.eta
+        s.ax = s.ax + (s.p - s.ax) * n.mu

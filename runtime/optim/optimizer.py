@@ -83,6 +83,15 @@ def count(state: dict, p: Tensor, group):
     return float(step._a) if tls.m.recorder is None else step.to(dt.float64)
 
 
+def set_number(t: Tensor, value):
+    """Writes a number, or a tensor of one, into a state of one number."""
+    if isinstance(value, Tensor) or tls.m.special or tls.m.grad:
+        put(t, t * 0 + value)
+    else:
+        t._a.fill(value)
+        t._storage.wrote("step")
+
+
 class State(dict):
     """What an optimizer keeps for one parameter.
 

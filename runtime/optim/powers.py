@@ -30,10 +30,10 @@ def _power(base, exponent):
 
 
 def number_in(t):
-    """What a tensor of one number holds, as `count` gives steps: a Python float, or (while a recorder watches, and on a device)
-    a tensor."""
+    """What a tensor of one number holds now, as `count` gives steps: a Python float, or (while a recorder watches, and on a
+    device) a tensor."""
     t = t.detach()
-    return float(t.item()) if tls.m.recorder is None and t._a.__class__ is np.ndarray else t.to(dt.float64)
+    return float(t.item()) if tls.m.recorder is None and t._a.__class__ is np.ndarray else t.to(dt.float64, copy=True)
 
 
 def fitted(x, t):

@@ -1,13 +1,12 @@
 """Stochastic gradient descent."""
 
 from ...ir.errors import ArgumentError
-from ..api.register import FUNCTIONS
-from . import fused
-from .optimizer import Optimizer, check, put
+from .elementwise import Elementwise, decay_of, decayed
+from .optimizer import check
 from .sparse_rows import group_number, put_rows, rows_of
 
 
-class SGD(Optimizer):
+class SGD(Elementwise):
     """p -= lr * g, with momentum, Nesterov's look ahead and weight decay."""
 
     def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False, *, maximize=False,
@@ -19,27 +18,29 @@ class SGD(Optimizer):
                                   "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
                                   "differentiable": differentiable, "fused": fused})
 
-    def _update(self, p, g, state, group):
-        self._update_each([(p, g, state)], group)
+    def _names(self, group):
+        return ("momentum_buffer",) if group["momentum"] else ()
 
-    def _update_each(self, rows, group):
-        swept, sweeps, moves = [], fused.sweeps(group), group["momentum"]
-        for p, g, state in rows:
-            buffer = state.get("momentum_buffer") if moves else None
-            if sweeps and (buffer is not None or not moves) and fused.are_alike(p, (g,) if buffer is None else (g, buffer)):
-                swept.append(((p,) if buffer is None else (p, buffer), (g,)))
-            else:
-                self._by_operators(p, g, state, group)
-        if swept:
-            self._sweep(swept, group)
+    def _begin(self, p, state, group):
+        """Whether there were gradients before."""
+        return state.get("momentum_buffer") is not None
 
-    def _sweep(self, rows, group):
-        decay, momentum, dampening = group["weight_decay"], group["momentum"], group["dampening"]
-        numbers = [group["lr"], *((decay,) if decay else ())]
+    def _numbers(self, moves, group):
+        momentum, dampening = group["momentum"], group["dampening"]
+        numbers = decay_of(group) | {"lr": group["lr"]}
         if momentum:
-            numbers += [momentum, *((1 - dampening,) if dampening else ())]
-        build = fused.sgd_step(bool(decay), bool(momentum), bool(momentum and dampening), bool(momentum and group["nesterov"]))
-        fused.sweep_each(build, rows, numbers)
+            numbers["keep"] = momentum
+        if moves and dampening:
+            numbers["add"] = 1 - dampening
+        return numbers | ({"ahead": momentum} if momentum and group["nesterov"] else {})
+
+    @staticmethod
+    def _rule(fn, s, g, n):
+        g = decayed(s, g, n)
+        if n.keep is not None:
+            s.momentum_buffer = s.momentum_buffer * n.keep + (g if n.add is None else g * n.add)
+            g = s.momentum_buffer if n.ahead is None else g + s.momentum_buffer * n.ahead
+        s.p = s.p - g * n.lr
 
     def _update_rows(self, p, g, state, group):
         if group["momentum"] or group["weight_decay"] or group["differentiable"]:
@@ -47,16 +48,3 @@ class SGD(Optimizer):
         else:
             at, values = rows_of(g)
             put_rows(p, at, p._a[at] - values * group_number(group["lr"], values))
-
-    def _by_operators(self, p, g, state, group):
-        if group["weight_decay"]:
-            g = g + p.detach() * group["weight_decay"]
-        momentum = group["momentum"]
-        if momentum:
-            buffer = state.get("momentum_buffer")
-            if buffer is None:
-                buffer = state["momentum_buffer"] = FUNCTIONS["clone"](g)
-            else:
-                put(buffer, buffer * momentum + (g if not group["dampening"] else g * (1 - group["dampening"])))
-            g = g + buffer * momentum if group["nesterov"] else buffer
-        put(p, p - g * group["lr"])

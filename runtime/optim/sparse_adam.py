@@ -4,7 +4,6 @@ import numpy as np
 
 from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
-from .adam import moment, second_moment
 from .optimizer import Optimizer, check, count, put, zeros_like
 from .powers import power, root
 from .sparse_rows import group_number, put_rows, rows_of
@@ -53,9 +52,9 @@ class SparseAdam(Optimizer):
     def _averages(self, p, g, state, touched, beta1, beta2):
         """The running averages, moved where a row was touched."""
         where = FUNCTIONS["where"]
-        if "exp_avg" not in state:
-            moment(state, "exp_avg", p, FUNCTIONS["zeros_like"](g), beta1)
-            second_moment(state, "exp_avg_sq", p, FUNCTIONS["zeros_like"](g), beta2)
+        for name in ("exp_avg", "exp_avg_sq"):
+            if name not in state:
+                state[name] = zeros_like(p)
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         put(mean, where(touched, mean + (g - mean) * (1 - beta1), mean))
         put(square, where(touched, square + (g * g - square) * (1 - beta2), square))
