@@ -60,10 +60,6 @@ def device():
         yield
 
 
-def cast(sample, name):
-    return [a.astype(dt.by_name(name).np) if isinstance(a, np.ndarray) and a.dtype == np.float64 else a for a in sample.args]
-
-
 def tensors(args, where):
     def one(a):
         if isinstance(a, np.ndarray) and a.dtype != np.uint64:
@@ -80,7 +76,7 @@ def results(op, args, params):
 
 def compare(name, sample, kind):
     op = OPS[name]
-    args = cast(sample, kind)
+    args = sample.cast(dt.by_name(kind))
     if not any(isinstance(a, np.ndarray) for a in args):
         return
     want = results(op, tensors(args, "cpu"), sample.params)

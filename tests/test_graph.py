@@ -223,8 +223,7 @@ def first_dtype(sample) -> dt.DType:
 def graphs_of(name):
     """One graph per sample of an operator, and its arrays."""
     for s in rows(name):
-        kind = first_dtype(s).np
-        s.args = tuple(a.astype(kind) if isinstance(a, np.ndarray) and a.dtype == np.float64 else a for a in s.args)
+        s.args = tuple(s.cast(first_dtype(s)))
         yield s, *one_node(OPS[name], s)
 
 

@@ -52,8 +52,8 @@ HERE = os.path.basename(__file__)
 def dtype_of(sample):
     """The dtype in which a sample is exported."""
     if isinstance(sample.dtypes, str):
-        return np.dtype(DTYPES.get(sample.dtypes, sample.dtypes))
-    return np.dtype("float32" if "float32" in sample.dtypes else dt.by_name(sample.dtypes[0]).np)
+        return dt.by_name(DTYPES.get(sample.dtypes, sample.dtypes))
+    return dt.by_name("float32" if "float32" in sample.dtypes else sample.dtypes[0])
 
 
 class Once:
@@ -71,8 +71,7 @@ class Once:
 
 def prepared(op, sample):
     """(a function of tensors that calls the operator once, the tensors)"""
-    wanted = dtype_of(sample)
-    args = [a.astype(wanted) if isinstance(a, np.ndarray) and a.dtype == np.float64 else a for a in sample.args]
+    args = sample.cast(dtype_of(sample))
     tensors = [wrap(np.array(a)) for a in args if isinstance(a, np.ndarray)]
     return Once(op, args, sample.params), tensors or [wrap(np.zeros(1, np.float32))]
 
@@ -99,7 +98,7 @@ def session(data):
 def exported(name, opset):
     """(what a sample is called, model, tensors, what eager gives) of each sample that the operator set can say."""
     for i, sample in enumerate(rows(name)):
-        if isinstance(sample.dtypes, tuple) and dtype_of(sample).kind == "c":
+        if isinstance(sample.dtypes, tuple) and dtype_of(sample).is_complex:
             continue
         call, tensors = prepared(OPS[name], sample)
         opset = max(opset, 19) if any(t.dtype in dt.FLOAT8 for t in tensors) else opset

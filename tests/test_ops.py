@@ -32,11 +32,6 @@ def is_float(a):
     return isinstance(a, np.ndarray) and a.dtype == np.float64
 
 
-def cast(sample, name):
-    """The sample's arguments with its float64 arrays in another dtype."""
-    return [a.astype(dt.by_name(name).np) if is_float(a) else a for a in sample.args]
-
-
 def dtypes_of(sample):
     return KINDS.get(sample.dtypes, sample.dtypes)
 
@@ -64,7 +59,7 @@ def cases(name):
 def test_infer_predicts_the_reference(name):
     op = OPS[name]
     for i, s, d in cases(name):
-        args = cast(s, d)
+        args = s.cast(dt.by_name(d))
         want = run_ref(op, args, s.params)
         got = listed(op.infer(*avals(args), **s.params))
         assert [str(g) for g in got] == [str(Aval(w.shape, dt.from_numpy(w.dtype))) for w in want], f"sample {i} {d}"
@@ -76,7 +71,7 @@ def test_eager_equals_the_reference(name):
     for i, s, d in cases(name):
         if "random" in op.traits:
             continue
-        args = cast(s, d)
+        args = s.cast(dt.by_name(d))
         want = run_ref(op, args, s.params)
         out = listed(op(*[wrap(a.copy()) if isinstance(a, np.ndarray) else a for a in args], **s.params))
         tol = {"float64": 1e-12, "float32": 2e-6, "float16": 2e-3, "bfloat16": 1.6e-2}.get(d, 0)

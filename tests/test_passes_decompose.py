@@ -35,7 +35,7 @@ def test_low_precision_is_rounded_once(name):
     for s in rows(name):
         if s.dtypes not in ("float", "any", "number"):
             continue
-        s.args = tuple(a.astype(dt.bfloat16.np) if isinstance(a, np.ndarray) and a.dtype == np.float64 else a for a in s.args)
+        s.args = tuple(s.cast(dt.bfloat16))
         g, arrays = one_node(OPS[name], s)
         for a, b in zip(interpret(g, arrays).outputs, interpret(verify(decompose(g)), arrays).outputs):
             np.testing.assert_allclose(a.astype(np.float64), b.astype(np.float64), rtol=0.02 * s.tol, atol=0.02, err_msg=str(g))

@@ -91,7 +91,15 @@ def _attention(q, k, v, mask, *, causal, scale):
     return np.matmul(p, v), lse
 
 
+def check_statistics(name, q, lse, delta):
+    """Raises unless what gradients know of rows is as wide as it must be."""
+    wide = dt.accumulator(q.dtype)
+    if lse.dtype is not wide or delta.dtype is not wide:
+        raise DTypeError(f"{name} of {q} takes lse and delta in {wide}, got {lse} and {delta}")
+
+
 def _infer_grad(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
+    check_statistics("attention_grad", q, lse, delta)
     scores = (*q.shape[:-1], k.shape[-2])
     return (q, k, v, q.with_shape(mask.shape if mask_grad else (0,) * len(scores)))
 

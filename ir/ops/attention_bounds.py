@@ -16,7 +16,17 @@ from ..errors import DTypeError, ShapeError
 from ..op import Composite, op
 from . import elementwise as ew
 from . import reduce as rd
-from .attention import _flops, _gather_heads, _infer_attention, _last_sum, _rows, _spread_heads, by_scaled_queries, row_delta
+from .attention import (
+    _flops,
+    _gather_heads,
+    _infer_attention,
+    _last_sum,
+    _rows,
+    _spread_heads,
+    by_scaled_queries,
+    check_statistics,
+    row_delta,
+)
 from .linalg import matmul, transpose_last
 from .nn import in_single
 from .shape import expand, flip, fold_windows, iota, select, sum_to, unfold
@@ -99,6 +109,7 @@ def _body(q, k, v, bounds, table, *, scale, squash):
 
 
 def _infer_grad(g, q, k, v, bounds, table, lse, delta, *, scale, squash, table_grad):
+    check_statistics("bounded_attention_grad", q, lse, delta)
     return (q, k, v, table) if table_grad else (q, k, v)
 
 

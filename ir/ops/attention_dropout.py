@@ -13,7 +13,17 @@ from ..errors import ArgumentError
 from ..op import Composite, op
 from . import elementwise as ew
 from . import reduce as rd
-from .attention import _flops, _gather_heads, _infer_attention, _last_sum, _rows, _spread_heads, masked_scores, row_delta
+from .attention import (
+    _flops,
+    _gather_heads,
+    _infer_attention,
+    _last_sum,
+    _rows,
+    _spread_heads,
+    check_statistics,
+    masked_scores,
+    row_delta,
+)
 from .attention_bounds import in_wide
 from .linalg import matmul, transpose_last
 from .nn import in_single
@@ -48,6 +58,7 @@ def _body(q, k, v, mask, key, *, causal, scale, p):
 
 
 def _infer_grad(g, q, k, v, mask, lse, delta, key, *, causal, scale, p, mask_grad):
+    check_statistics("dropped_attention_grad", q, lse, delta)
     return (q, k, v, q.with_shape(mask.shape)) if mask_grad else (q, k, v)
 
 

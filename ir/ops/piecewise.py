@@ -34,7 +34,22 @@ def pointwise(name, body, ref, vjp, *, doc, traits=()):
               traits=("takes_float", "pointwise", *traits), doc=doc, numbers=numbers_of(body))
 
 
-# A square that goes on as a line.
+# The square of a difference, and one that goes on as a line.
+
+
+def _squared_body(x, y):
+    gap = ew.sub(x, y)
+    return ew.mul(gap, gap)
+
+
+def _squared_slope(g, x, y):
+    gap = ew.sub(ew.widened(x), ew.widened(y))
+    return ew.narrowed(ew.mul(ew.mul(ew.widened(g), 2.0), gap), x)
+
+
+squared_gap = pointwise("squared_gap", _squared_body, lambda x, y: (x - y) * (x - y),
+                        (lambda g, out, x, y: _squared_slope(g, x, y), lambda g, out, x, y: _squared_slope(g, y, x)),
+                        doc="(x - y)^2")
 
 
 def _huber_body(x, y, *, bound, curve, slope):

@@ -78,7 +78,7 @@ def _kept_rows(target, ignore_index, classes):
 
 @TABLE.makes(loss.cross_entropy)
 def cross_entropy(op: Op):
-    """Two sweeps over each row, then the reduction of the rows' losses; with class weights or smoothing, step by step."""
+    """Two sweeps over each row, then the reduction of the rows' losses; with class weights, step by step."""
 
     made: dict = {}         # by dtype and ignored index: the sweep over rows, the sum of them
     often = Often(op, lambda x, target: (x, target, None))
@@ -87,10 +87,10 @@ def cross_entropy(op: Op):
         params = {"ignore_index": ignore_index, "label_smoothing": label_smoothing, "reduction": reduction}
         if not x.size:
             return op.ref(x, target, weight, **params)
-        if weight is not None or label_smoothing:
+        if weight is not None:
             loss, lse = op.lower.body(x, target, weight, **params)
             return np.asarray(loss), lse
-        key = x.shape, target.shape, x.dtype.char, target.dtype.char, ignore_index, reduction
+        key = x.shape, target.shape, x.dtype.char, target.dtype.char, ignore_index, label_smoothing, reduction
         whole = often.find(key, (x, target), params)
         if whole is not None:
             return tuple(whole([x, target]))
@@ -101,12 +101,21 @@ def cross_entropy(op: Op):
             found = made[x.dtype, ignore_index] = (kernels.rowop(op.name, kind, ignore_index=ignore_index),
                                                    kernels.reduction("sum", kind))
         rows, lse = found[0](x, _as_long(target), dim=1)
+        if label_smoothing:
+            rows = _smoothed(x, rows, lse, target, ignore_index, label_smoothing)
         if reduction == "none":
             return rows, lse
         total = found[1](rows)
         return total if reduction == "sum" else total / x.dtype.type(kept), lse
 
     return widened(run)
+
+
+def _smoothed(x, rows, lse, target, ignore_index, share):
+    """Losses of rows with a share of what all classes would cost."""
+    kind = x.dtype.type
+    every = loss.smooth_part(x, lse, target, None, ignore_index)
+    return rows * kind(1 - share) + every * kind(share / x.shape[1])
 
 
 @TABLE.makes(loss.nll_loss)

@@ -136,10 +136,29 @@ def avg_pool(x, *, kernel, stride, padding, counted, divisor):
     if kernel == x.shape[2:] and not any(lo or hi for lo, hi in padding):
         total = kernels.reduction("sum", dt.BY_NP[x.dtype])(x, tuple(range(2, x.ndim)), True)
         return total / x.dtype.type(prod(kernel) if divisor is None else divisor)
+    if kernel == stride and prod(kernel) >= _MANY_TAPS and _are_bins(x.shape[2:], kernel, padding):
+        return _mean_of_bins(x, kernel, divisor)
     plan, shape = _avg_plan(x.shape, kernel, stride, padding, counted, divisor, x.dtype, pool.get_num_threads())
     out = empty(shape, x.dtype)
     plan(x, x, out)
     return out
+
+
+_MANY_TAPS = 16     # of a window beside others, from which sums along one dim after the other are quicker
+
+
+def _are_bins(sizes, kernel, padding) -> bool:
+    """Whether windows beside each other cover all."""
+    return not any(lo or hi for lo, hi in padding) and not any(n % k for n, k in zip(sizes, kernel))
+
+
+def _mean_of_bins(x, kernel, divisor):
+    """The mean of windows that are bins: along the outermost dim first, so that rows are read in vectors."""
+    total, sizes = kernels.reduction("sum", dt.BY_NP[x.dtype]), x.shape
+    for axis, k in enumerate(kernel, 2):
+        if k > 1:
+            x = total(x.reshape(*x.shape[:axis], sizes[axis] // k, k, *x.shape[axis + 1:]), (axis + 1,))
+    return x / x.dtype.type(prod(kernel) if divisor is None else divisor)
 
 
 @functools.lru_cache(512)

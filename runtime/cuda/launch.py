@@ -17,7 +17,6 @@ from .pools import Memory, beside_captures, with_room
 _FREE_SHARED = 49152                  # bytes of shared memory that every kernel may have without asking
 _MOST_SHARED_ATTRIBUTE = 8
 _CLUSTER, _CLUSTER_POLICY, _SPREAD = 4, 5, 1
-_BULK = "make_tensor_descriptor"
 _REGISTERS = 4                        # of CUfunction_attribute
 
 
@@ -138,7 +137,7 @@ class Coming:
 def coming(device: int, variant) -> Function | Coming:
     """The loaded form of a variant if it was compiled, else one that comes later. Kernels that ask for memory of their own, for
     bulk copies, are compiled now."""
-    binary = compiler.compiled(variant) if _BULK in variant.source.text else compiler.asked(variant)
+    binary = compiler.compiled(variant) if variant.source.copies_in_bulk else compiler.asked(variant)
     return function(device, binary) if isinstance(binary, compiler.Binary) else Coming(device, binary)
 
 

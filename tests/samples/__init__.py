@@ -4,16 +4,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ingot.ir import dtype as dt
+
 SAMPLES: dict[str, object] = {}
 
 
 @dataclass
 class Sample:
-    """Arguments of one call: float arrays are cast to the dtype under test, other arrays stay as they are.
+    """Arguments of one call: float arrays are cast to the dtype under test (`cast`), other arrays stay as they are.
 
     grad      whether gradients are checked on this sample (False near kinks or for values outside of the domain)
     order2    whether the second derivative is checked as well
     dtypes    "float" (all floating types), "any", "int" or an explicit tuple of dtype names
+    wide      positions of floats that are float32 beside others of 16 bits
     """
 
     args: tuple
@@ -22,6 +25,12 @@ class Sample:
     order2: bool = True
     dtypes: object = "float"
     tol: float = 1.0     # multiplies the tolerance of low-precision comparisons
+    wide: tuple = ()
+
+    def cast(self, kind) -> list:
+        """The arguments, with float arrays in a dtype."""
+        kinds = [dt.accumulator(kind) if i in self.wide else kind for i in range(len(self.args))]
+        return [a.astype(k.np) if isinstance(a, np.ndarray) and a.dtype == np.float64 else a for a, k in zip(self.args, kinds)]
 
 
 def samples(*names):

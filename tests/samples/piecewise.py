@@ -16,6 +16,32 @@ def _huber(rng):
             yield Sample((x, np.asarray(rng.standard_normal(x.shape))), params, grad=smooth, tol=10)
 
 
+@samples("squared_gap", "gate")
+def _pairs(rng):
+    for x, smooth in inputs(rng):
+        yield Sample((x, np.asarray(rng.standard_normal(x.shape) * 3)), grad=smooth, tol=10)
+
+
+@samples("gate_slope")
+def _gate_slope(rng):
+    for x, smooth in inputs(rng):
+        others = [np.asarray(rng.standard_normal(x.shape) * 3) for _ in range(2)]
+        yield Sample((others[0], x, others[1]), grad=smooth, tol=10)
+
+
+@samples("glu")
+def _glu(rng):
+    for shape, dim in (((4,), 0), ((2, 6), 1), ((4, 3), 0), ((2, 4, 3), 1), ((0, 4), 1), ((3, 0), 1)):
+        yield Sample((rng.standard_normal(shape) * 3,), {"dim": dim}, tol=10)
+
+
+@samples("glu_grad")
+def _glu_grad(rng):
+    for shape, dim in (((2, 6), 1), ((4, 3), 0), ((2, 4, 3), 1), ((3, 0), 1)):
+        half = [n // 2 if d == dim else n for d, n in enumerate(shape)]
+        yield Sample((rng.standard_normal(half), rng.standard_normal(shape) * 3), {"dim": dim}, tol=10)
+
+
 @samples("lerp")
 def _lerp(rng):
     for weight in (0.3, 0.5, 1.0, -2.0):

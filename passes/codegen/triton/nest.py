@@ -50,6 +50,11 @@ class Source:
     constants: tuple[str, ...] = field(default=())
     flush: bool = False
 
+    @property
+    def copies_in_bulk(self) -> bool:
+        """Whether the copy engine of Hopper chips brings its tiles: such a kernel asks for memory of its own."""
+        return "make_tensor_descriptor" in self.text
+
     @functools.cached_property
     def pointers(self) -> tuple[str, ...]:
         """The names of the parameters that are addresses."""

@@ -6,8 +6,8 @@ from ....ir import dtype as dt
 from ....ir.aval import canonical_dim
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops import elementwise as ew
+from ....ir.ops import gated
 from ....ir.ops import nn as ops
-from ....ir.ops.shape import slice_
 from ....ir.substitute import as_float
 from ...api import nn as core
 from ...api.limits import clamp
@@ -149,19 +149,15 @@ def threshold(input, threshold, value, inplace=False):
     return finish(core.threshold(spared(input, inplace), threshold, value), input, inplace, "threshold")
 
 
-@rounds_once
 def glu(input, dim=-1):
     """The first half of the input times the sigmoid of the second."""
     floating(input, "glu")
     if not input.ndim:
         raise ShapeError("glu takes a tensor with dimensions, got a 0-d one")
     d = canonical_dim(dim, input.ndim)
-    n = input.shape[d]
-    if n % 2:
+    if input.shape[d] % 2:
         raise ShapeError(f"glu halves dimension {dim}, which must be even; got {input.aval}")
-    first = slice_(input, dim=d, start=0, stop=n // 2, step=1)
-    second = slice_(input, dim=d, start=n // 2, stop=n, step=1)
-    return ew.mul(first, ew.sigmoid(second))
+    return gated.glu(input, dim=d)
 
 
 def logsigmoid(input):

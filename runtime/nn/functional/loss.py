@@ -12,7 +12,7 @@ from ....ir.ops import moments as mo
 from ....ir.ops import nn as ops_nn
 from ....ir.ops import reduce as rd
 from ....ir.ops.binary_loss import cross_entropy_of_logit, cross_entropy_of_probability
-from ....ir.ops.piecewise import huber
+from ....ir.ops.piecewise import huber, squared_gap
 from ....ir.ops.shape import reshape
 from ....ir.substitute import as_float
 from ...api import nn as core
@@ -63,7 +63,7 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     """(input - target)^2"""
     reduction = reduction_of(reduction, size_average, reduce)
     x, y = _together(input, target, "mse_loss")
-    loss = ew.square(ew.sub(x, y))
+    loss = _of_pairs(squared_gap, x, y) if x.dtype.is_floating_point else ew.square(ew.sub(x, y))
     if weight is None:
         return reduced(loss, reduction)
     return _weighted_mean(loss, weight, reduction)
@@ -99,10 +99,15 @@ def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mea
     return reduced(_huber(x, y, as_float(beta), 0.5 / as_float(beta), 1.0), reduction)
 
 
-def _huber(x, y, bound, curve, slope):
+def _of_pairs(op, x, y, **params):
+    """An operator of two values of one shape, on values that broadcast."""
     if x.shape != y.shape:
         x, y = FUNCTIONS["broadcast_tensors"](x, y)
-    return huber(x, y, bound=bound, curve=curve, slope=slope)
+    return op(x, y, **params)
+
+
+def _huber(x, y, bound, curve, slope):
+    return _of_pairs(huber, x, y, bound=bound, curve=curve, slope=slope)
 
 
 @rounds_once
