@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import textwrap
+import time
 
 import numpy as np
 import pytest
@@ -17,7 +18,9 @@ TURNS = {       # shape in memory -> the same with its dims in another order
     "a matrix": ((67, 83), (1, 0)), "channels last": ((3, 9, 11, 37), (0, 3, 1, 2)), "batches": ((5, 33, 40), (0, 2, 1)),
     "first dim last": ((40, 7, 33), (1, 2, 0)), "two dims outside": ((4, 5, 19, 30), (1, 0, 3, 2)),
     "three dims outside": ((3, 4, 2, 18, 20), (1, 0, 2, 4, 3)), "four dims outside": ((2, 3, 2, 3, 12, 20), (3, 2, 1, 0, 5, 4)),
-    "the last stays": ((30, 20, 16), (1, 0, 2)), "few columns": ((2000, 3), (1, 0)),
+    "the last stays": ((30, 20, 16), (1, 0, 2)), "few columns": ((2000, 3), (1, 0)), "few rows": ((5, 1500), (1, 0)),
+    "17 columns": ((400, 17), (1, 0)), "17 rows": ((17, 400), (1, 0)),
+    "pixels between channels": ((3, 2, 20, 40), (0, 2, 3, 1)),
 }
 
 
@@ -36,6 +39,34 @@ def test_copies_are_numpy_s(what, kind):
         got = copies.in_rows(turned)
         assert got.flags.c_contiguous and not np.may_share_memory(got, whole)
         assert got.dtype == turned.dtype and got.tobytes() == turned.tobytes()
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda k: np.dtype(k).name)
+@pytest.mark.parametrize("what", TURNS)
+def test_copies_to_places_that_lie_otherwise(what, kind):
+    shape, order = TURNS[what]
+    turned = counting(shape, kind).transpose(order)
+    beside = np.zeros([n + 3 for n in turned.shape], kind)
+    across = np.zeros(turned.shape[::-1], kind).T
+    for out in (beside[(slice(1, -2),) * turned.ndim], across, beside[(slice(-3, 0, -1),) * turned.ndim]):
+        copies.into(out, turned)
+        assert (out == turned).all()
+    assert not beside[0].any() and not beside[..., -1].any()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [4, 17, 20, 33, 100])
+def test_odd_sizes_take_no_longer_than_numpy(columns):
+    """A strip of a few columns beside whole ones took ten times as long: rows that there are not lay outside of memory."""
+    x = counting(((1 << 20) // columns, columns), np.float32).T
+    seconds: dict = {copies.in_rows: [], np.ascontiguousarray: []}
+    for _ in range(9):
+        for copy, found in seconds.items():
+            start = time.perf_counter()
+            copy(x)
+            found.append(time.perf_counter() - start)
+    ours, numpys = (min(found) for found in seconds.values())
+    assert ours < 2 * numpys
 
 
 def test_what_is_turned():
@@ -66,7 +97,10 @@ def test_operators_read_turned_arrays_as_others():
     last, beside = images.to(memory_format=ingot.channels_last), images.flip(1)
     for f in (lambda x: x + 1, lambda x: x * beside, lambda x: ingot.exp(x), lambda x: x.sum((2, 3)), lambda x: x.softmax(1),
               lambda x: x.cumsum(-1), lambda x: x.sort(-1)[0], lambda x: x.contiguous(), lambda x: x.add_(beside).contiguous(),
-              lambda x: ingot.fft.rfft(x).abs(), lambda x: ingot.nn.functional.max_pool2d(x, 2)):
+              lambda x: ingot.fft.rfft(x).abs(), lambda x: ingot.nn.functional.max_pool2d(x, 2),
+              lambda x: ingot.cat([x, beside], 1),
+              lambda x: ingot.nn.functional.pad(x, (1, 2, 3, 4)), lambda x: ingot.nn.functional.pad(x, (1, 2, 3, 4), "reflect"),
+              lambda x: ingot.nn.functional.pixel_shuffle(x, 2), lambda x: ingot.cat([x] * 40)):
         assert ingot.equal(f(last.clone()), f(images.clone()))
 
 

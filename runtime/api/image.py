@@ -19,7 +19,7 @@ def pixel_shuffle(input, upscale_factor):
     r, n = int(upscale_factor), len(lead)
     if r < 1 or c % (r * r):
         raise ArgumentError(f"pixel_shuffle of {input.aval}: the channels must be divisible by the squared upscale_factor {r}")
-    parts = reshape(input, shape=(*lead, c // (r * r), r, r, h, w))
+    parts = reshape(input.contiguous(), shape=(*lead, c // (r * r), r, r, h, w))
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
     return reshape(permute(parts, dims=order), shape=(*lead, c // (r * r), h * r, w * r))
 

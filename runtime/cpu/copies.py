@@ -16,25 +16,29 @@ from .compile import task_of
 from .native_kernels import joined
 
 LEAST = 1 << 12             # elements from which copies are made here
-_NARROWEST = 4              # rows and columns from which squares are worth turning
+_WIDE = 8                   # rows and columns from which squares are worth turning, if vectors have as few lanes
+_NARROW = 8                 # elements of rows up to which numpy takes long for each of them
 WORDS = {size: np.dtype(f"u{size}") for size in (1, 2, 4, 8)}
 _KEPT = 512
 
 
 @functools.lru_cache(_KEPT)
-def _plan(shape: tuple, strides: tuple, item: int, threads: int) -> jobs.JobsPlan | None:
-    """What turns an array of such strides, in bytes; None where no dims change places, or there are too many around them."""
-    if any(s % item for s in strides) or item < 2:
+def _plan(shape: tuple, strides: tuple, item: int, threads: int, onto: tuple | None = None) -> jobs.JobsPlan | None:
+    """What turns an array of such strides, in bytes, into row-major order, or into one of strides `onto`; None where no dims
+    change places, or there are too many around them."""
+    if any(s % item for s in (*strides, *(onto or ()))) or item < 2:
         return None
-    sizes, x, y = joined(shape, [s // item for s in strides], [math.prod(shape[d + 1:]) for d in range(len(shape))])
+    rows = [s // item for s in onto] if onto else [math.prod(shape[d + 1:]) for d in range(len(shape))]
+    sizes, x, y = joined(shape, [s // item for s in strides], rows)
     side = next((d for d, s in enumerate(x[:-1]) if s == 1), None)
-    if side is None or x[-1] == 1 or min(sizes[-1], sizes[side]) < _NARROWEST or len(sizes) > codegen.OTHERS + 2:
+    lanes = host().lanes(item)
+    if side is None or x[-1] == 1 or y[-1] != 1 or min(sizes[-1], sizes[side]) < min(lanes, max(_WIDE, lanes // 2)) \
+            or len(sizes) > codegen.OTHERS + 2:
         return None
     others = [d for d in range(len(sizes) - 1) if d != side]
     words = {f"{name}{i}": 1 if name == "n" else 0 for name in "nxy" for i in range(codegen.OTHERS)}
     for i, d in enumerate(others):
         words |= {f"n{i}": sizes[d], f"x{i}": x[d], f"y{i}": y[d]}
-    lanes = host().lanes(item)
     items = math.prod([sizes[d] for d in others]) * -(-sizes[side] // lanes)
     todo, work, kernel = jobs.Jobs(threads), math.prod(sizes), codegen.TurnKernel(host(), item)
     todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:], items=items,
@@ -57,12 +61,29 @@ def in_rows(array: np.ndarray) -> np.ndarray:
         fill(out, array[(0,) * array.ndim])
         return out
     word = WORDS[array.itemsize]
-    plan = _plan(array.shape, array.strides, array.itemsize, pool.get_num_threads())
-    if plan is None:
-        np.copyto(out.view(word), array.view(word))
-    else:
-        plan(array.view(word), out.view(word))
+    _copied(array.view(word), out.view(word), _plan(array.shape, array.strides, array.itemsize, pool.get_num_threads()))
     return out
+
+
+def _copied(array, out, plan):
+    """Copies by a plan, or as numpy does; short rows whose elements lie apart are copied an element of each at a time."""
+    if plan is not None:
+        plan(array, out)
+    elif array.shape[-1] <= _NARROW and array.strides[-1] > array.itemsize:
+        for at in range(array.shape[-1]):
+            np.copyto(out[..., at], array[..., at])
+    else:
+        np.copyto(out, array)
+
+
+def into(out: np.ndarray, array: np.ndarray):
+    """Copies an array to a place of its shape and dtype, which may lie otherwise."""
+    word = WORDS.get(array.itemsize)
+    if word is None or array.size < LEAST:
+        out[...] = array
+        return
+    plan = _plan(array.shape, array.strides, array.itemsize, pool.get_num_threads(), out.strides)
+    _copied(array.view(word), out.view(word), plan)
 
 
 def fill(array: np.ndarray, value):

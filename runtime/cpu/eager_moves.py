@@ -65,7 +65,7 @@ def pad(op: Op):
             if hi:
                 rest[(*before, slice(lo + n, None))] = number
             rest = rest[(*before, slice(lo, lo + n))]
-        np.copyto(rest, x.view(word))
+        copies.into(rest, x.view(word))
         return out
 
     return run
@@ -121,7 +121,11 @@ def cat(op: Op):
         out = alloc.empty((*before, long, *after), kind)
         if size >= _MANY and kind in _WORDS:
             return _joined_by_all(xs, out, dim)
-        return join_rows(xs, out, dim) if dense and dim else np.concatenate(xs, dim, out)
+        if dense or len(xs) > _SEVERAL:
+            return join_rows(xs, out, dim) if dense and dim else np.concatenate(xs, dim, out)
+        for x, place in zip(xs, np.split(out, np.cumsum([x.shape[dim] for x in xs[:-1]]), dim)):
+            copies.into(place, x)
+        return out
 
     return run
 
@@ -132,11 +136,16 @@ def _joined_by_all(xs, out, dim):
     for x in xs:
         end = start + x.shape[dim]
         if x.size:
-            copy(x, out=out[(*place, slice(start, end))])
+            there = out[(*place, slice(start, end))]
+            if not x.flags.c_contiguous and copies.is_turned(x):
+                copies.into(there, x)
+            else:
+                copy(x, out=there)
         start = end
     return out
 
 
+_SEVERAL = 16           # arrays up to which each is looked at by itself
 _SHORT_ROW = 256        # bytes up to which a row is copied as one element
 _MANY_ROWS = 256        # from which that is worth finding out how
 

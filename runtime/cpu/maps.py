@@ -51,7 +51,7 @@ def bordered(x, low: tuple, high: tuple, mode: str):
     first, each with the borders of those before."""
     out = alloc.empty(tuple([n + lo + hi for n, lo, hi in zip(x.shape, low, high)]), x.dtype)
     part: list = [slice(lo, lo + n) for n, lo in zip(x.shape, low)]
-    out[tuple(part)] = x
+    copies.into(out[tuple(part)], x)
     for axis in range(x.ndim - 1, -1, -1):
         n, lo, hi = x.shape[axis], low[axis], high[axis]
         if lo or hi:

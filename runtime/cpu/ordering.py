@@ -20,6 +20,7 @@ KINDS = {np.dtype(np.float16): "f16", dt.bfloat16.np: "bf16", np.dtype(np.float3
           np.dtype(np.float64): "f64", np.dtype(np.bool_): "u8",
           **{np.dtype(f"{sign}{size}"): f"{sign}{8 * size}" for sign in "iu" for size in (1, 2, 4, 8)}}
 _LEAST_ROOM = 512       # entries between two cuts of a selection
+_FEW, _SMALL_ROOM = 12, 8       # for so few that are kept, these: what is cut is sorted by insertion
 _LONGEST = 2**31 - 1
 _LINE = 64
 _KEPT = 512
@@ -41,7 +42,8 @@ def _task(kind):
 def plan(dtype, rows: int, size: int, keep: int, descending: bool, threads: int) -> jobs.JobsPlan:
     """The jobs on (x, out) that give the first `keep` indices of each row's order."""
     kernel, task = _task(KINDS[dtype])
-    room = size if 4 * keep >= size else min(size, 2 * keep + _LEAST_ROOM)
+    few = keep <= _FEW
+    room = size if (16 if few else 4) * keep >= size else min(size, 2 * keep + (_SMALL_ROOM if few else _LEAST_ROOM))
     scratch = -(-2 * room * kernel.entry_bytes // _LINE) * _LINE + _LINE
     todo, work = jobs.Jobs(threads), rows * (size + 16 * room)
     chunks = jobs.chunks_for(8 * work, rows, threads)

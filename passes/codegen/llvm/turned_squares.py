@@ -16,7 +16,7 @@ def write_turn_square(module: Module, element: str) -> str:
                         internal=True)
     source, source_row, rows, columns, target, target_row, target_rows, target_columns = f.params
     lanes = f.lanes(element)
-    type_, none = vector(lanes, element), zero(vector(lanes, "i1"))
+    type_ = vector(lanes, element)
     sizes = [rows, columns, target_rows, target_columns]
     whole = constant("i1", True)
     for size in sizes:
@@ -27,14 +27,21 @@ def write_turn_square(module: Module, element: str) -> str:
         for value, end in zip(transpose(f, [f.load(type_, start) for start in starts]), ends):
             f.store(value, end)
     with f.when(f.binary("xor", whole, constant("i1", True))):
-        masks = [(f.mask(wide, lanes), high) for wide, high in ((columns, rows), (target_columns, target_rows))]
-        (reading, high), (writing, deep) = masks
-        lines = [f.load_masked(type_, start, f.select(f.compare("slt", constant(I64, n), high), reading, none))
-                 for n, start in enumerate(starts)]
-        for n, (value, end) in enumerate(zip(transpose(f, lines), ends)):
-            f.store_masked(value, end, f.select(f.compare("slt", constant(I64, n), deep), writing, none))
+        reads = _rows_there(f, source, source_row, rows, f.mask(columns, lanes), lanes)
+        writes = _rows_there(f, target, target_row, target_rows, f.mask(target_columns, lanes), lanes)
+        lines = [f.load_masked(type_, start, some) for start, some in reads]
+        for value, (end, some) in zip(transpose(f, lines), writes):
+            f.store_masked(value, end, some)
     f.ret()
     return _NAME
+
+
+def _rows_there(f, start, row, rows, some, lanes):
+    """(address, mask) of each of as many rows as there are lanes. Those that there are not have empty masks at the last one
+    that there is: where they would lie may be no memory, which processors find out slowly though they touch none."""
+    none, last = zero(vector(lanes, "i1")), f.sub(rows, 1)
+    numbers = [constant(I64, n) for n in range(lanes)]
+    return [(f.at(start, f.mul(row, f.min(n, last))), f.select(f.compare("slt", n, rows), some, none)) for n in numbers]
 
 
 def turn_in(f, element, source, source_row, rows, columns, target, target_row):
