@@ -315,13 +315,26 @@ def _softmax(x, *, dim):
     return e
 
 
-def _softmax_vjp(g, out, x, *, dim):
-    weighted = ew.mul(g, out)
-    return ew.sub(weighted, ew.mul(out, _row_sum(weighted, dim)))
+def _softmax_grad_body(g, y, *, dim):
+    weighted = ew.mul(g, y)
+    return ew.sub(weighted, ew.mul(y, _row_sum(weighted, dim)))
 
 
-softmax = op("softmax", infer=_along("softmax"), ref=in_single(_softmax), vjp=(_softmax_vjp,), lower=Composite(_softmax_body),
-             batch=ALONG,
+def _softmax_grad(g, y, *, dim):
+    weighted = g * y
+    return weighted - y * weighted.sum(dim, keepdims=True)
+
+
+def _softmax_grad_y(h, out, g, y, *, dim):
+    return ew.sub(ew.mul(h, ew.sub(g, _row_sum(ew.mul(g, y), dim))), ew.mul(g, _row_sum(ew.mul(h, y), dim)))
+
+
+softmax_grad = op("softmax_grad", infer=lambda g, y, *, dim: y, ref=in_single(_softmax_grad), batch=ALONG,
+                  vjp=(lambda h, out, g, y, *, dim: softmax_grad(h, y, dim=dim), _softmax_grad_y),
+                  lower=Composite(in_wide(_softmax_grad_body)), doc="The gradient of softmax by its result y.")
+
+softmax = op("softmax", infer=_along("softmax"), ref=in_single(_softmax), lower=Composite(_softmax_body), batch=ALONG,
+             vjp=(lambda g, out, x, *, dim: softmax_grad(g, out, dim=dim),),
              traits=("takes_float", "autocast_wide"), doc="exp(x) / sum(exp(x)) along a dimension, without overflow.")
 
 
@@ -338,11 +351,19 @@ def _log_softmax(x, *, dim):
     return y
 
 
-def _log_softmax_vjp(g, out, x, *, dim):
-    return ew.sub(g, ew.mul(ew.exp(out), _row_sum(g, dim)))
+def _log_softmax_grad_body(g, y, *, dim):
+    return ew.sub(g, ew.mul(ew.exp(y), _row_sum(g, dim)))
 
 
-log_softmax = op("log_softmax", infer=_along("log_softmax"), ref=in_single(_log_softmax), vjp=(_log_softmax_vjp,),
+log_softmax_grad = op(
+    "log_softmax_grad", infer=lambda g, y, *, dim: y, batch=ALONG, lower=Composite(in_wide(_log_softmax_grad_body)),
+    ref=in_single(lambda g, y, *, dim: g - np.exp(y) * g.sum(dim, keepdims=True)),
+    vjp=(lambda h, out, g, y, *, dim: ew.sub(h, _row_sum(ew.mul(ew.exp(y), h), dim)),
+         lambda h, out, g, y, *, dim: ew.neg(ew.mul(ew.mul(h, ew.exp(y)), _row_sum(g, dim)))),
+    doc="The gradient of log_softmax by its result y.")
+
+log_softmax = op("log_softmax", infer=_along("log_softmax"), ref=in_single(_log_softmax),
+                 vjp=(lambda g, out, x, *, dim: log_softmax_grad(g, out, dim=dim),),
                  lower=Composite(_log_softmax_body), batch=ALONG,
                  traits=("takes_float", "autocast_wide"), doc="log(softmax(x)) along a dimension.")
 

@@ -51,6 +51,12 @@ def _softmax(rng):
     yield Sample((np.array([[1e4, 0.0, -1e4], [-np.inf, 0.0, 1.0]]),), {"dim": 1}, grad=False)
 
 
+@samples("softmax_grad", "log_softmax_grad")
+def _softmax_grad(rng):
+    for shape, dim in (((5,), 0), ((2, 3), 0), ((2, 3, 4), 1), ((3, 0), 1), ((2, 1), 1)):
+        yield Sample((rng.standard_normal(shape), rng.standard_normal(shape)), {"dim": dim}, tol=8)
+
+
 @samples("linear")
 def _linear(rng):
     for shape, outs in (((3,), 2), ((2, 3), 4), ((2, 2, 3), 1), ((0, 3), 2), ((2, 0), 3), ((2, 3), 0)):
