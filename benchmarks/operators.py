@@ -186,10 +186,12 @@ REDUCTIONS = {
     "diff": Work(lambda lib, x: lib.diff(x), (X,), 1),
 }
 
-ROWS, PLACES = vector(2048, high=1024), matrix(high=1024)
+ROWS, PLACES, ORDERED = vector(2048, high=1024), matrix(high=1024), matrix(kind="distinct")
 
 MOVES = {
     "transpose, contiguous": Work(lambda lib, x: x.T.contiguous(), (X,), 1, (F32, BF16)),
+    "transpose of 4 columns, contiguous": Work(lambda lib, x: x.T.contiguous(), (matrix(1 << 18, 4),), 1),
+    "transpose of 20 columns, contiguous": Work(lambda lib, x: x.T.contiguous(), (matrix(50_000, 20),), 1),
     "permute(0, 2, 3, 1), contiguous": Work(lambda lib, x: x.permute(0, 2, 3, 1).contiguous(), (images(),), 1, (F32, BF16)),
     "cat(0)": Work(lambda lib, x, y: lib.cat([x, y]), (X, Y), 2, (F32, BF16)),
     "cat(1)": Work(lambda lib, x, y: lib.cat([x, y], 1), (X, Y), 2),
@@ -217,8 +219,9 @@ MOVES = {
     "index_copy(0)": Work(lambda lib, x, y: x.index_copy(0, lib.arange(y.shape[0]), y), (X, matrix(512)), 2),
     "take": Work(lambda lib, x, i: lib.take(x, i), (X, PLACES), 1),
     "nonzero": Work(lambda lib, m: m.nonzero(), (MASK,)),
-    "sort(-1)": Work(lambda lib, x: x.sort(-1).values, (X,), 1), "argsort(0)": Work(lambda lib, x: x.argsort(0), (X,)),
-    "topk(10)": Work(lambda lib, x: x.topk(4).values, (X,), 1),
+    "sort(-1)": Work(lambda lib, x: x.sort(-1).values, (ORDERED,), 1),
+    "argsort(0)": Work(lambda lib, x: x.argsort(0), (ORDERED,)),
+    "topk(4)": Work(lambda lib, x: x.topk(4).values, (ORDERED,), 1),
     "unique": Work(lambda lib, x: x.unique(), (vector(high=1000),)),
     "bincount": Work(lambda lib, x: x.bincount(), (vector(high=1000),)),
     "histc": Work(lambda lib, x: lib.histc(x, 100), (vector(),)),

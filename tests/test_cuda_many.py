@@ -222,5 +222,5 @@ def test_clipping(devices, kinds, cuda):
 
 def test_a_number_in_memory_of_an_update_alone(cuda):
     x, n = ingot.tensor([1.0, 2.0, 3.0], device="cuda"), ingot.tensor(0.5, device="cuda")
-    sweeps.sweep(added, (x,), (), [n._a])
+    sweeps.sweep_each(added, [((x,), ())], [n._a])
     assert x.tolist() == [1.5, 2.5, 3.5]
