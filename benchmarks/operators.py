@@ -333,7 +333,7 @@ OPTIMIZERS = {
 def optimizers(plan):
     """Steps of every optimizer: over a few large parameters, and over many small ones."""
     sizes = {"4 M in 4": [(1024, 1024)] * 4, "160 of 64x64 and 64": [(64, 64), (64,)] * 80}
-    for name, options in OPTIMIZERS.items():
+    for name, options in [*OPTIMIZERS.items()][::plan.pick(1, 8, 1)]:
         for words, shapes in plan.pick(sizes, sizes, {"few": [(3, 4), (5,)]}).items():
             kind, options = name.split()[0].strip(","), {"lr": 1e-3} | options
             calls = {eager(lib): bound(*sweep(lib, as_it_is, kind, options, shapes)) for lib in libraries(plan, compiled=False)}
@@ -341,9 +341,9 @@ def optimizers(plan):
 
 
 def workload(table, doc):
-    """What makes the cases of a table; of every fourth entry in quick runs."""
+    """What makes the cases of a table; of every sixteenth entry in quick runs."""
     def work(plan):
-        yield from cases(dict([*table.items()][::plan.pick(1, 4, 1)]), plan)
+        yield from cases(dict([*table.items()][::plan.pick(1, 16, 1)]), plan)
     work.__doc__ = doc
     return work
 

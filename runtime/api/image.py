@@ -21,7 +21,7 @@ def pixel_shuffle(input, upscale_factor):
         raise ArgumentError(f"pixel_shuffle of {input.aval}: the channels must be divisible by the squared upscale_factor {r}")
     parts = reshape(input.contiguous(), shape=(*lead, c // (r * r), r, r, h, w))
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return reshape(permute(parts, dims=order), shape=(*lead, c // (r * r), h * r, w * r))
+    return reshape(permute(parts, dims=order).contiguous(), shape=(*lead, c // (r * r), h * r, w * r))
 
 
 @api(method=False)
@@ -31,9 +31,9 @@ def pixel_unshuffle(input, downscale_factor):
     r, n = int(downscale_factor), len(lead)
     if r < 1 or h % r or w % r:
         raise ArgumentError(f"pixel_unshuffle of {input.aval}: height and width must be divisible by downscale_factor {r}")
-    parts = reshape(input, shape=(*lead, c, h // r, r, w // r, r))
+    parts = reshape(input.contiguous(), shape=(*lead, c, h // r, r, w // r, r))
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return reshape(permute(parts, dims=order), shape=(*lead, c * r * r, h // r, w // r))
+    return reshape(permute(parts, dims=order).contiguous(), shape=(*lead, c * r * r, h // r, w // r))
 
 
 @api(method=False, names=("native_channel_shuffle",))
