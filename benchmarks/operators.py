@@ -5,6 +5,7 @@ and layouts.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from .cases import bound, distinct, indices, randoms, with_gradients
 from .harness import Case
 from .kernels import sweep
 from .libraries import Library, as_it_is, libraries
+from .small_ops import eager, workload
 
 MEAN_BAR = None
 LARGE, TINY = (4, 64, 64, 64), (2, 4, 6, 6)         # images
@@ -66,11 +68,6 @@ def case(name, work, plan, kind, last, grads) -> Case:
     arrays = [g.array(plan, seed) for seed, g in enumerate(work.given)]
     calls = {eager(lib): call(lib, work, arrays, kind, last, grads) for lib in libraries(plan, compiled=False)}
     return Case(name, calls, bars={"eager": 1.0}, tolerance=2e-2 if kind == BF16 else 1e-3)
-
-
-def eager(lib: Library) -> str:
-    """What a library is called that runs one operator at a time."""
-    return "ingot eager" if lib.name == "ingot" else lib.name
 
 
 def call(lib: Library, work, arrays, kind, last, grads):
@@ -340,20 +337,14 @@ def optimizers(plan):
             yield Case(f"{name}, {words}", calls, checks=3, bars={"eager": 1.0})
 
 
-def workload(table, doc):
-    """What makes the cases of a table; of every sixteenth entry in quick runs."""
-    def work(plan):
-        yield from cases(dict([*table.items()][::plan.pick(1, 16, 1)]), plan)
-    work.__doc__ = doc
-    return work
-
+every_sixteenth = partial(workload, make=cases, every=16)        # of a table, in quick runs
 
 WORKLOADS = {
-    "pointwise": workload(POINTWISE, "Functions of each element."),
-    "reduced": workload(REDUCTIONS, "Sums, extremes, running values, rows."),
-    "moved": workload(MOVES, "Copies in another order, parts, indices, sorting."),
-    "on_images": workload(IMAGES, "Pools, norms and sizes of images."),
-    "losses": workload(LOSSES, "Losses and distances."),
-    "algebra": workload(ALGEBRA, "Transforms, factorisations, products."),
+    "pointwise": every_sixteenth(POINTWISE, "Functions of each element."),
+    "reduced": every_sixteenth(REDUCTIONS, "Sums, extremes, running values, rows."),
+    "moved": every_sixteenth(MOVES, "Copies in another order, parts, indices, sorting."),
+    "on_images": every_sixteenth(IMAGES, "Pools, norms and sizes of images."),
+    "losses": every_sixteenth(LOSSES, "Losses and distances."),
+    "algebra": every_sixteenth(ALGEBRA, "Transforms, factorisations, products."),
     "every_optimizer": optimizers,
 }

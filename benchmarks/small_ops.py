@@ -15,8 +15,13 @@ MEAN_BAR = None
 def cases(table, plan, tolerance=1e-4):
     """One case for each entry of a table: eager ingot, and torch as it is."""
     for name, make in table.items():
-        calls = {("ingot eager" if lib.name == "ingot" else lib.name): make(lib) for lib in libraries(plan, compiled=False)}
+        calls = {eager(lib): make(lib) for lib in libraries(plan, compiled=False)}
         yield Case(name, calls, bars={"eager": 1.0}, tolerance=tolerance)
+
+
+def eager(lib) -> str:
+    """What a library is called that runs one operator at a time."""
+    return "ingot eager" if lib.name == "ingot" else lib.name
 
 
 def on(array, fn, grad=False):
@@ -381,11 +386,10 @@ STEPS = {
 }
 
 
-def workload(table, doc, **facts):
-    """What makes the cases of a table; of every third one in quick runs."""
+def workload(table, doc, make=cases, every=3, **facts):
+    """What makes the cases of a table; of every third entry in quick runs, if not said otherwise."""
     def work(plan):
-        kept = dict([*table.items()][::plan.pick(1, 3, 1)])
-        yield from cases(kept, plan, **facts)
+        yield from make(dict([*table.items()][::plan.pick(1, every, 1)]), plan, **facts)
     work.__doc__ = doc
     return work
 

@@ -7,6 +7,8 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit
+from ingot.ir.errors import DTypeError
+from ingot.ir.ops.attention import attention_grad
 from ingot.nn import functional as F
 
 # Against float64, of the largest element. (Rounded to 16 bits in between, the gradients of the first case erred by 0.023.)
@@ -68,3 +70,12 @@ def test_gradients_of_gradients(kind):
     q = ingot.tensor(np.random.default_rng(0).standard_normal((1, 2, 12, 16)).astype(np.float32)).half().bfloat16()
     want, got = (penalty(q.to(getattr(ingot, k)).requires_grad_()).double() for k in ("float64", kind))
     assert ((got - want).abs().max() / want.abs().max()).item() < 8 * MOST[kind]
+
+
+@pytest.mark.parametrize("wide", [(True, False), (False, True), (False, False)], ids=str)
+def test_gradients_refuse_statistics_of_16_bits(wide):
+    """A kernel that reads float32 would read beyond them."""
+    q = ingot.ones(1, 2, 3, 4, dtype=ingot.bfloat16)
+    lse, delta = (ingot.ones(1, 2, 3, dtype=ingot.float32 if w else ingot.bfloat16) for w in wide)
+    with pytest.raises(DTypeError, match=r"attention_grad of bf16.* takes lse and delta in .*float32"):
+        attention_grad(q, q, q, q, None, lse, delta, causal=False, scale=0.5, mask_grad=False)

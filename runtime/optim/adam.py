@@ -1,9 +1,22 @@
 """Adam and its relatives."""
 
 from ..api.register import FUNCTIONS
-from .elementwise import Elementwise, averages, decay_of, decayed, weights_of
+from .elementwise import Elementwise, decay_of, decayed
 from .optimizer import check, count, counts_there, set_number
 from .powers import number_in, power, root
+
+
+def averages(s, g, n):
+    """Moves the running averages: of the gradient and of its square."""
+    s.exp_avg = s.exp_avg + (g - s.exp_avg) * n.grow
+    s.exp_avg_sq = s.exp_avg_sq * n.keep        # written in between, so that few arrays of its size are alive at a time
+    s.exp_avg_sq = s.exp_avg_sq + g * g * n.add
+
+
+def weights_of(betas) -> dict:
+    """The numbers by which these move."""
+    beta1, beta2 = betas
+    return {"grow": 1 - beta1, "keep": beta2, "add": 1 - beta2}
 
 
 def _check(lr, betas, eps, weight_decay):

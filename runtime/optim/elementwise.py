@@ -128,16 +128,3 @@ def decayed(s, g, n):
     if n.shrink is not None:
         s.p = s.p * n.shrink
     return g if n.decay is None else g + s.p * n.decay
-
-
-def averages(s, g, n):
-    """Moves the running averages of Adam: of the gradient and of its square."""
-    s.exp_avg = s.exp_avg + (g - s.exp_avg) * n.grow
-    s.exp_avg_sq = s.exp_avg_sq * n.keep        # written in between, so that few arrays of its size are alive at a time
-    s.exp_avg_sq = s.exp_avg_sq + g * g * n.add
-
-
-def weights_of(betas) -> dict:
-    """The numbers by which these move."""
-    beta1, beta2 = betas
-    return {"grow": 1 - beta1, "keep": beta2, "add": 1 - beta2}

@@ -29,7 +29,7 @@ class SparseAdam(Optimizer):
         touched = g != 0
         if g.ndim > 1:
             touched = touched.flatten(1).any(1).reshape(-1, *(1,) * (g.ndim - 1))
-        mean, square = self._averages(p, g, state, touched, beta1, beta2)
+        mean, square = self._moved(p, g, state, touched, beta1, beta2)
         step = group["lr"] * root(1 - power(beta2, t)) / (1 - power(beta1, t))
         moved = p - mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * step
         put(p, FUNCTIONS["where"](touched, moved, p.detach()))
@@ -37,10 +37,7 @@ class SparseAdam(Optimizer):
     def _update_rows(self, p, g, state, group):
         t = count(state, p, group)
         at, values = rows_of(g)
-        for name in ("exp_avg", "exp_avg_sq"):
-            if name not in state:
-                state[name] = zeros_like(p)
-        mean, square = state["exp_avg"]._a[at], state["exp_avg_sq"]._a[at]
+        mean, square = (average._a[at] for average in self._averages(p, state))
         beta1, beta2 = group["betas"]
         mean = mean + (values - mean) * group_number(1 - beta1, values)
         square = square + (values * values - square) * group_number(1 - beta2, values)
@@ -49,13 +46,17 @@ class SparseAdam(Optimizer):
         step = group_number(float(group["lr"]) * root(1 - power(beta2, t)) / (1 - power(beta1, t)), values)
         put_rows(p, at, p._a[at] - mean / (np.sqrt(square) + group_number(group["eps"], values)) * step)
 
-    def _averages(self, p, g, state, touched, beta1, beta2):
-        """The running averages, moved where a row was touched."""
-        where = FUNCTIONS["where"]
+    @staticmethod
+    def _averages(p, state):
+        """The running averages, which begin as zeros."""
         for name in ("exp_avg", "exp_avg_sq"):
             if name not in state:
                 state[name] = zeros_like(p)
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        return state["exp_avg"], state["exp_avg_sq"]
+
+    def _moved(self, p, g, state, touched, beta1, beta2):
+        """The running averages, moved where a row was touched."""
+        where, (mean, square) = FUNCTIONS["where"], self._averages(p, state)
         put(mean, where(touched, mean + (g - mean) * (1 - beta1), mean))
         put(square, where(touched, square + (g * g - square) * (1 - beta2), square))
         return mean, square
