@@ -171,8 +171,9 @@ def test_training_with_batches_of_changing_size(work):
         for n in (12, 10, 12, 7, 9, 12, 11):
             x, y = draw(n, 6), ingot.tensor(np.arange(n) % 4)
             work.since()
-            found.append((step(x.to(device), y.to(device)), work.since()))
-        return [loss.item() for loss, _ in found], [spent for _, spent in found], net
+            loss = step(x.to(device), y.to(device)).item()          # waits for the kernels, some of which are built as they are launched
+            found.append((loss, work.since()))
+        return *zip(*found), net
 
     want, _, there = training("cpu", lambda f: f)
     got, spent, here = training("cuda", jit.trace)
