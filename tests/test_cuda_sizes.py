@@ -171,7 +171,7 @@ def test_training_with_batches_of_changing_size(work):
         for n in (12, 10, 12, 7, 9, 12, 11):
             x, y = draw(n, 6), ingot.tensor(np.arange(n) % 4)
             work.since()
-            loss = step(x.to(device), y.to(device)).item()          # waits for the kernels, some of which are built as they are launched
+            loss = step(x.to(device), y.to(device)).item()      # waits for kernels, which may be built as they are launched
             found.append((loss, work.since()))
         return *zip(*found), net
 

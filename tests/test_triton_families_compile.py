@@ -21,6 +21,7 @@ from ingot.passes.codegen.triton import (
     conv_last,
     conv_packed,
     fourier,
+    grouped,
     pools,
     positions,
     row_scans,
@@ -385,3 +386,19 @@ def test_pools():
     for write in (pools.average, pools.average_grad):
         for divisor in (False, True):
             compiled(write(dt.float32, divisor), (*WINDOW, *counted, ("DIVISOR", 9), ("BLOCK", 256)), 4, 90)
+
+
+ALONG, DOWN = (False, True), (True, False)        # which of the last two strides is 1
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("precision", ["bf16", "tf32", "ieee"])
+@pytest.mark.parametrize("depth, x, y", [(False, ALONG, ALONG), (False, ALONG, DOWN), (True, DOWN, ALONG)])
+def test_products_of_groups(depth, x, y, precision, arch):
+    kind, how = (dt.bfloat16, "ieee") if precision == "bf16" else (dt.float32, precision)
+    fast, units = precision != "ieee", (x, y, ALONG)
+    tile, *_ = grouped.candidates(kind, (4096, 2048, 2048), 8, depth, fast, SHARED[arch])
+    source = grouped.source(kind, dt.int32, how, units, depth)
+    _, ptx = compiled(source, (*tile.constants, ("SLOT", 0), ("GROUPS", 16)), tile.warps, arch, tile.stages, size=2048)
+    if precision == "bf16":
+        assert ("wgmma" if arch == 90 else "mma.sync") in ptx and "cp.async.cg.shared.global" in ptx

@@ -9,10 +9,11 @@ from ...ir.errors import DTypeError
 from ...ir.ops import complexes as co
 from ...ir.ops import conv as cv
 from ...ir.ops import elementwise as ew
+from ...ir.ops.grouped import grouped_matmul
 from ...ir.ops.linalg import matmul
 from ...ir.ops.shape import expand, iota, reshape
 from ..device_array import DeviceArray
-from . import convolutions, products
+from . import convolutions, grouped, products
 from .arrays import as_pairs, as_reals, empty
 from .eager import composed, contiguous, copied
 
@@ -55,10 +56,7 @@ def _by_parts(op, real_ones):
     """A convolution, or a gradient of one, of complex numbers: four of their parts."""
 
     def parts(x, y, bias=None, **params):
-        (a, b), (c, d) = [(co.real(v), co.imag(v)) for v in (x, y)]
-        none = (None,) if op is cv.conv else ()
-        found = co.complex_(ew.sub(op(a, c, *none, **params), op(b, d, *none, **params)),
-                            ew.add(op(a, d, *none, **params), op(b, c, *none, **params)))
+        found = _of_parts(op, x, y, *((None,) if op is cv.conv else ()), **params)
         if bias is not None:
             column = reshape(bias, shape=(1, bias.shape[0], *[1] * (x.ndim - 2)))
             found = ew.add(found, expand(column, shape=found.shape))
@@ -72,5 +70,24 @@ def _by_parts(op, real_ones):
     return run
 
 
+def _of_parts(op, x, y, *more, **params):
+    """What multiplies two arrays of complex numbers, by what does that of real ones."""
+    (a, b), (c, d) = [(co.real(v), co.imag(v)) for v in (x, y)]
+    return co.complex_(ew.sub(op(a, c, *more, **params), op(b, d, *more, **params)),
+                       ew.add(op(a, d, *more, **params), op(b, c, *more, **params)))
+
+
+def _grouped_parts(x, y, ends):
+    return (_of_parts(grouped_matmul, x, y, ends),)
+
+
+def grouped_product(inputs, params, device):
+    """A product for each group."""
+    if all(isinstance(x, DeviceArray) for x in inputs) and inputs[0].dtype.kind == inputs[1].dtype.kind == "c":
+        return composed(_grouped_parts, inputs, params, device)[0]
+    return grouped.grouped(inputs, params, device)
+
+
 _CONVOLUTIONS = (cv.conv, cv.conv_input_grad, cv.conv_weight_grad)
-OPERATORS = {co.pairs: pairs, matmul: product, **{op: _by_parts(op, convolutions.OPERATORS[op]) for op in _CONVOLUTIONS}}
+OPERATORS = {co.pairs: pairs, matmul: product, grouped_matmul: grouped_product,
+             **{op: _by_parts(op, convolutions.OPERATORS[op]) for op in _CONVOLUTIONS}}

@@ -200,7 +200,7 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
     """Writes x @ y (or what the epilogue makes of it) to `out`; `operands` are the addresses of the epilogue's. A factor is an
     array, or (Computed, the arrays that it is made of, shape). `wanted` is how float32 is multiplied, if not as elsewhere."""
     # (Copies must live until the launch, or the second would take the memory of the first.)
-    x, y = _in_best_order(x, y, out, device, fast, wanted)
+    x, y = _factors_in_order(x, y, out, device, fast, wanted)
     x_laid, x_made, (*_, m, k) = _as_factor(x, "x", device)
     y_laid, y_made, (*_, n) = _as_factor(y, "y", device)
     batch = out.size // (m * n)
@@ -304,24 +304,29 @@ def _precision(kind, fast, wanted) -> str:
     return (wanted or precision.of_products()) if kind is dt.float32 else "ieee"
 
 
-def _in_best_order(x, y, out, device, fast, wanted) -> tuple:
-    """The factors, those in memory copied into the order in which tiles are read best, where that is worth a launch."""
+def _factors_in_order(x, y, out, device, fast, wanted) -> tuple:
+    """The factors, those in memory in the order in which tiles are read best."""
     if x.__class__ is not DeviceArray or y.__class__ is not DeviceArray:
         return x, y
-    kind = dt.from_numpy(x.dtype)
-    how, arch = _precision(kind, fast, wanted), contexts.context(device).arch
+    how = _precision(dt.from_numpy(x.dtype), fast, wanted)
+    return in_best_order(x, y, out.size // (x.shape[-2] * y.shape[-1]), device, how)
+
+
+def in_best_order(x, y, batch, device, how) -> tuple:
+    """Two factors in memory, copied into the order in which tiles are read best, where that is worth a launch."""
+    kind, arch = dt.from_numpy(x.dtype), contexts.context(device).arch
     m, n, k = x.shape[-2], y.shape[-1], x.shape[-1]
     found = []
     for letter, a in (("x", x), ("y", y)):
         dim, seconds = template.best_order(letter, kind, how, arch)
         if seconds and a.shape[dim] > 1 and a.strides[dim] != a.itemsize and 0 not in a.strides[:-2] \
-                and template.is_worth_turning(seconds, m, n, k, out.size // (m * n), a.size):
-            a = a.backend.contiguous(a) if dim == -1 else _crossed(a.backend.contiguous(_crossed(a)))
+                and template.is_worth_turning(seconds, m, n, k, batch, a.size):
+            a = a.backend.contiguous(a) if dim == -1 else crossed(a.backend.contiguous(crossed(a)))
         found.append(a)
     return tuple(found)
 
 
-def _crossed(a):
+def crossed(a):
     """An array with its last two dims exchanged."""
     return a.transpose(*range(a.ndim - 2), a.ndim - 1, a.ndim - 2)
 

@@ -45,6 +45,8 @@ def _(rng):
         yield Sample((m(3, 2, 4), m(4, 6), ends), tol=4)
         yield Sample((m(6, 4).T, m(6, 3), ends), tol=4)
     yield Sample((m(7, 8), m(2, 5, 8).swapaxes(1, 2), np.array([3, 7])), tol=4)
+    yield Sample((m(5, 3) + 1j * m(5, 3), m(2, 3, 2) + 1j * m(2, 3, 2), np.array([1, 4])), tol=4,
+                 dtypes=("complex64", "complex128"))
     yield Sample((np.zeros((0, 3)), m(2, 3, 2), np.zeros(2, np.int32)), grad=False)
 
 
