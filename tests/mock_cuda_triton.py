@@ -178,6 +178,15 @@ class Language:
         return Tile(np.sort(x.a))
 
     @staticmethod
+    def gather(x, index, axis):
+        """Of each lane, what another one holds."""
+        if index.dtype.kind not in "iu" or x.a.ndim != index.a.ndim:
+            raise Fault(f"tl.gather of {x.shape} at {index.dtype} {index.shape}")
+        if index.a.size and not 0 <= index.a.min() <= index.a.max() < x.a.shape[axis]:
+            raise Fault(f"tl.gather at {index.a.min()} to {index.a.max()} of {x.shape}")
+        return Tile(np.take_along_axis(x.a, index.a.astype(np.int64), axis))
+
+    @staticmethod
     def cumsum(x, axis):
         if x.dtype.itemsize < 4:
             raise Fault(f"tl.cumsum in {x.dtype}")

@@ -20,6 +20,7 @@ from ingot.passes.codegen.triton import (
     conv_depthwise,
     conv_last,
     conv_packed,
+    ctc,
     fourier,
     grouped,
     pools,
@@ -402,3 +403,15 @@ def test_products_of_groups(depth, x, y, precision, arch):
     _, ptx = compiled(source, (*tile.constants, ("SLOT", 0), ("GROUPS", 16)), tile.warps, arch, tile.stages, size=2048)
     if precision == "bf16":
         assert ("wgmma" if arch == 90 else "mma.sync") in ptx and "cp.async.cg.shared.global" in ptx
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("states", [64, 512])
+def test_alignments(states, arch):
+    """States get their neighbours' numbers from other lanes, those of one warp without shared memory."""
+    constants = ("AT_ONCE", 256), ("STATES", states), ("SLOT", 0)
+    for gradient in (False, True):
+        source = ctc.sequences(dt.float32, dt.int64, True, gradient)
+        binary, ptx = compiled(source, constants, max(1, states // 128), arch, size=64)
+        assert ("shfl.sync.idx" in ptx and not binary.shared) if states == 64 else "bar.sync" in ptx
+    compiled(ctc.taken(dt.float32, dt.int64, True), (*constants[:2], ("BLOCK", 128)), 4, arch, size=64)

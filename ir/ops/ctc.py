@@ -22,30 +22,34 @@ def _infer_ctc(log_probs, targets, input_lengths, target_lengths, *, blank):
     return log_probs.with_shape((batch,))
 
 
-def _ctc_given(log_probs, targets, input_lengths, target_lengths):
-    """Targets as padded rows, and the lengths as lists, once it is known that they go together."""
-    steps, sizes = input_lengths.tolist(), target_lengths.tolist()
-    longest = max(sizes, default=0)
-    if min((*steps, *sizes), default=0) < 0 or max(steps, default=0) > len(log_probs):
+def sequences(log_probs, targets, input_lengths, target_lengths):
+    """(targets as padded rows, steps, numbers of labels), once it is known that they go together."""
+    steps, sizes = (np.asarray(x, np.int64) for x in (input_lengths, target_lengths))
+    longest = int(sizes.max(initial=0))
+    if min(steps.min(initial=0), sizes.min(initial=0)) < 0 or steps.max(initial=0) > len(log_probs):
         raise ArgumentError(f"input_lengths must be within the {len(log_probs)} steps of the input, and target_lengths not "
-                            f"negative, got {steps} and {sizes}")
+                            f"negative, got {steps.tolist()} and {sizes.tolist()}")
+    mine = np.arange(longest) < sizes[:, None]
     if targets.ndim == 1:
-        if len(targets) != sum(sizes):
-            raise ShapeError(f"ctc_loss takes targets (N, S) or all {sum(sizes)} labels in one row, got {len(targets)}")
-        rows = np.zeros((len(sizes), longest), np.int64)
-        rows[np.arange(longest) < target_lengths[:, None]] = targets
+        if len(targets) != sizes.sum():
+            raise ShapeError(f"ctc_loss takes targets (N, S) or all {sizes.sum()} labels in one row, got {len(targets)}")
+        rows = np.zeros(mine.shape, np.int64)
+        rows[mine] = targets
         targets = rows
     if longest > targets.shape[1]:
         raise ShapeError(f"ctc_loss: the target of {longest} labels is longer than the rows of {targets.shape[1]}")
+    given, classes = targets[:, :longest][mine], log_probs.shape[2]
+    if given.size and not 0 <= given.min() <= given.max() < classes:
+        raise ArgumentError(f"ctc_loss takes targets that are classes, from 0 to {classes - 1}, got {given.min()} to "
+                            f"{given.max()}")
     return targets, steps, sizes
 
 
-def _ctc_labels(targets, target_lengths, blank):
+def labels_of(targets, sizes, blank):
     """[batch, states] labels with blanks between, and where a state may be entered from two before."""
-    width = 2 * max(target_lengths, default=0) + 1
-    labels = np.full((len(target_lengths), width), blank, np.int64)
-    for i, n in enumerate(target_lengths):
-        labels[i, 1:2 * n:2] = targets[i, :n]
+    longest = int(sizes.max(initial=0))
+    labels = np.full((len(sizes), 2 * longest + 1), blank, np.int64)
+    labels[:, 1::2] = np.where(np.arange(longest) < sizes[:, None], targets[:, :longest], blank)
     skip = np.zeros(labels.shape, bool)
     skip[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
     return labels, skip
@@ -81,8 +85,8 @@ def _ctc_total(alpha, input_lengths, target_lengths):
 
 
 def _ctc(log_probs, targets, input_lengths, target_lengths, *, blank):
-    targets, input_lengths, target_lengths = _ctc_given(log_probs, targets, input_lengths, target_lengths)
-    labels, skip = _ctc_labels(targets, target_lengths, blank)
+    targets, input_lengths, target_lengths = sequences(log_probs, targets, input_lengths, target_lengths)
+    labels, skip = labels_of(targets, target_lengths, blank)
     emit = log_probs[:, np.arange(len(labels))[:, None], labels]
     return -_ctc_total(_ctc_alpha(emit, skip), input_lengths, target_lengths)
 
@@ -113,8 +117,8 @@ def _ctc_back(after, inward):
 
 
 def _ctc_grad(g, log_probs, targets, input_lengths, target_lengths, *, blank):
-    targets, input_lengths, target_lengths = _ctc_given(log_probs, targets, input_lengths, target_lengths)
-    labels, skip = _ctc_labels(targets, target_lengths, blank)
+    targets, input_lengths, target_lengths = sequences(log_probs, targets, input_lengths, target_lengths)
+    labels, skip = labels_of(targets, target_lengths, blank)
     rows = np.arange(len(labels))[:, None]
     emit = log_probs[:, rows, labels]
     alpha = _ctc_alpha(emit, skip)

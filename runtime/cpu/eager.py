@@ -24,6 +24,7 @@ from ...ir.ops import (
     complexes,
     conv,
     counts,
+    ctc,
     distance,
     embedding,
     factor,
@@ -356,7 +357,8 @@ def sequence(op: Op):
 # Losses over classes.
 
 
-@TABLE.makes(loss.cross_entropy, loss.nll_loss, loss.cross_entropy_grad, loss.class_share, loss.softmax_minus_onehot)
+@TABLE.makes(loss.cross_entropy, loss.nll_loss, loss.cross_entropy_grad, loss.class_share, loss.softmax_minus_onehot,
+              ctc.ctc_loss, ctc.ctc_loss_grad)
 def losses(op: Op):
     """The kernels of `eager_losses.py`."""
     return eager_losses.TABLE.make(op)

@@ -16,8 +16,9 @@ from ...ir.errors import IngotError
 from ...ir.graph import Builder
 from ...ir.lazy import lazy
 from ...ir.op import Op
+from ...ir.ops import ctc as ctc_ops
 from ...ir.ops import loss
-from . import alloc, kernels
+from . import alloc, ctc, kernels
 from .eager_sequence import widened
 from .kernel_table import KernelTable
 
@@ -177,6 +178,19 @@ def softmax_minus_onehot(op: Op):
 
 def _as_long(target):
     return target if target.dtype is _INT64 else target.astype(np.int64, copy=False)
+
+
+@TABLE.makes(ctc_ops.ctc_loss, ctc_ops.ctc_loss_grad)
+def alignments(op: Op):
+    """All sequences in one native call."""
+    made = ctc.losses if op is ctc_ops.ctc_loss else ctc.gradients
+
+    def run(*arrays, blank):
+        log_probs = arrays[-4]
+        op.infer(*[Aval(a.shape, dt.BY_NP[a.dtype]) for a in arrays], blank=blank)
+        return (made if log_probs.size else op.ref)(*arrays, blank=blank)
+
+    return widened(run)
 
 
 @TABLE.makes(loss.cross_entropy_grad)

@@ -21,6 +21,7 @@ from . import (
     classes,
     complexes,
     convolutions,
+    ctc,
     draws,
     eager,
     fourier,
@@ -56,7 +57,7 @@ def ordered_images(graph: Graph) -> Graph:
 
 
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, running, taps, scans,
-                sliding, complexes, integers, fourier, lists):
+                sliding, complexes, integers, fourier, lists, ctc):
     eager.OWN.update(_module.OPERATORS)
 for _module in (attentions, moves):
     eager.INTO.update(_module.INTO)

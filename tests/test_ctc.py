@@ -1,0 +1,138 @@
+"""Connectionist temporal classification by kernels: the reference's values for any sequences, on the CPU and a device."""
+
+import numpy as np
+import pytest
+
+import ingot
+import mock_cuda
+from ingot import jit
+from ingot.ir.errors import ArgumentError, DimError
+from ingot.ir.ops.ctc import ctc_loss, ctc_loss_grad
+from ingot.nn import functional as F
+from ingot.runtime.cpu import eager as cpu
+from ingot.runtime.cuda import eager
+
+SEED = 11
+
+
+def case(steps, sequences, classes, labels, kind=np.float32, blank=0, joined=False):
+    """Log probabilities, targets with repeated labels, and lengths, among them no steps, no labels and too many labels."""
+    rng = np.random.default_rng([SEED, steps, sequences, labels])
+    x = np.log(rng.dirichlet(np.ones(classes), (steps, sequences))).astype(kind)
+    targets = (rng.integers(1, min(classes, 4), (sequences, labels)) + blank) % classes
+    lengths, counts = rng.integers(steps // 2, steps + 1, sequences), rng.integers(0, labels + 1, sequences)
+    lengths[:1], counts[1:2], counts[2:3], lengths[2:3] = 0, 0, labels, min(1, steps)
+    if joined:
+        targets = np.concatenate([row[:n] for row, n in zip(targets, counts)])
+    return x, targets, lengths, counts
+
+
+SIZES = {"one": (1, 1, 3, 1), "few": (7, 5, 6, 3), "a vector": (20, 4, 30, 8), "many": (65, 9, 11, 20),
+         "more labels": (9, 4, 5, 30), "several warps": (65, 1, 5, 65), "two blocks of steps": (130, 2, 4, 2)}
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.float16], ids=lambda k: k.__name__)
+@pytest.mark.parametrize("joined", [False, True], ids=["padded", "joined"])
+@pytest.mark.parametrize("sizes", SIZES)
+@pytest.mark.parametrize("blank", [0, 2])
+def test_equals_the_reference(sizes, joined, kind, blank):
+    given = case(*SIZES[sizes], kind, blank, joined)
+    g = np.random.default_rng(SEED).standard_normal(given[0].shape[1]).astype(kind)
+    tolerance = {2: 4e-3, 4: 2e-5, 8: 1e-11}[np.dtype(kind).itemsize]
+    for op, arrays in ((ctc_loss, given), (ctc_loss_grad, (g, *given))):
+        with np.errstate(all="ignore"):
+            want, got = op.ref(*arrays, blank=blank), cpu.kernel_for(op)(*arrays, blank=blank)
+        assert got.dtype == want.dtype
+        np.testing.assert_allclose(got.astype(float), want.astype(float), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("value", [-np.inf, np.nan, np.inf], ids=str)
+def test_numbers_that_are_none(value):
+    """-infinity is a class that cannot be; what is no number is none in its own sequence alone."""
+    given = case(12, 3, 5, 4)
+    given[2][:], given[3][:] = 12, 4
+    given[0][4, 1, :3] = value
+    with np.errstate(all="ignore"):
+        for op, arrays in ((ctc_loss, given), (ctc_loss_grad, (np.ones(3, np.float32), *given))):
+            want, got = op.ref(*arrays, blank=0), cpu.kernel_for(op)(*arrays, blank=0)
+            if op is ctc_loss_grad and not np.isneginf(value):
+                want, got = want[:, [0, 2]], got[:, [0, 2]]
+            np.testing.assert_allclose(got, want, rtol=2e-5, atol=2e-5)
+
+
+def test_threads_change_nothing():
+    given = case(90, 40, 20, 25)
+    found, before = [], ingot.get_num_threads()
+    try:
+        for threads in (1, 2):
+            ingot.set_num_threads(threads)
+            found.append(cpu.kernel_for(ctc_loss_grad)(np.ones(40, np.float32), *given, blank=0))
+    finally:
+        ingot.set_num_threads(before)
+    assert np.array_equal(*found, equal_nan=True)
+
+
+@pytest.mark.parametrize("label", [-1, 6])
+def test_targets_that_are_no_classes(label):
+    """Those beyond a target's length may be anything."""
+    x, targets, lengths, counts = case(*SIZES["few"])
+    targets[1] = label
+    counts[1] = 0
+    tensors = [ingot.tensor(a) for a in (x, targets, lengths, counts)]
+    assert F.ctc_loss(*tensors, reduction="none")[1].isfinite()
+    counts[1] = 2
+    with pytest.raises(ArgumentError, match=r"ctc_loss takes targets that are classes, from 0 to 5"):
+        F.ctc_loss(*tensors[:3], ingot.tensor(counts))
+
+
+@pytest.fixture
+def device(monkeypatch):
+    monkeypatch.setattr(eager, "on_host", lambda op, *rest: pytest.fail(f"{op.name} ran on the host"))
+    with mock_cuda.installed():
+        yield
+
+
+def trained(there, given, reduction="sum", how=lambda f: f, kind=ingot.float32, times=1):
+    """(loss, gradient) of log probabilities."""
+    x, *rest = [ingot.tensor(a).to(there) for a in given]
+    x = x.to(kind).requires_grad_()
+    run = how(lambda x, *rest: F.ctc_loss(x, *rest, reduction=reduction, zero_infinity=True))
+    for _ in range(times):
+        x.grad = None
+        loss = run(x, *rest)
+        loss.sum().backward()
+    return loss.detach().cpu().double().numpy(), x.grad.cpu().double().numpy()
+
+
+@pytest.mark.parametrize("sizes, kind, joined", [
+    *[(sizes, kind, joined) for sizes in ("one", "few", "more labels") for kind in ("float32", "float64", "bfloat16")
+      for joined in (False, True)],
+    ("several warps", "float32", False), ("two blocks of steps", "float32", True)])
+def test_device_equals_the_cpu(device, sizes, joined, kind):
+    given = case(*SIZES[sizes], joined=joined)
+    tolerance = {"float32": 2e-5, "float64": 1e-11, "bfloat16": 2e-2}[kind]
+    for reduction in ("none", "mean"):
+        want, got = (trained(there, given, reduction, kind=getattr(ingot, kind)) for there in ("cpu", "cuda"))
+        for w, g in zip(want, got):
+            np.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance)
+
+
+def test_traced_on_a_device(device):
+    given = case(*SIZES["few"])
+    want, got = trained("cpu", given), trained("cuda", given, how=jit.trace, times=4)
+    for w, g in zip(want, got):
+        np.testing.assert_allclose(g, w, rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("wrong", ["a label", "steps", "labels", "no labels", "all labels"])
+def test_what_cannot_be_on_a_device(device, wrong):
+    x, targets, lengths, counts = case(*SIZES["few"], joined=wrong == "all labels")
+    if wrong == "a label":
+        targets[2, 0] = 6
+    elif wrong == "steps":
+        lengths[0] = 8
+    else:
+        counts[0] += {"labels": 9, "no labels": -9, "all labels": 1}[wrong]
+    got = F.ctc_loss(*[ingot.tensor(a).cuda() for a in (x, targets, lengths, counts)], reduction="none")
+    with pytest.raises(DimError, match="ctc_loss: an index was out of range, on cuda:0"):
+        got.cpu()
