@@ -1,9 +1,13 @@
 """Distances between all pairs of rows."""
 
+import numpy as np
+
+from ..derive import derived_vjp
 from ..errors import DTypeError, ShapeError
 from ..op import Composite, op
 from . import elementwise as ew
 from . import reduce as rd
+from .linalg import transpose_last
 from .moments import in_wide, vector_norm
 from .nn import in_single
 from .shape import expand, reshape
@@ -37,13 +41,41 @@ def _ref(x, y, *, ord):
 
 
 def _vjp(g, out, x, y, *, ord, needs):
-    last = len(x.shape)
+    """The distances of y's columns from x's rows are those of x's rows from y's columns."""
+    return (distances_grad(g, out, x, y, ord=ord) if needs[0] else None,
+            transpose_last(distances_grad(*[transpose_last(v) for v in (g, out, y, x)], ord=ord)) if needs[1] else None)
+
+
+@in_wide
+def _grad_body(g, out, x, y, *, ord):
     rule, = vector_norm.vjp
-    back = rule(g, out, _gaps(x, y), ord=ord, dim=(last - 1,), keepdim=False)
-    return (rd.sum_(back, dim=(last,), keepdim=False) if needs[0] else None,
-            ew.neg(rd.sum_(back, dim=(last - 2,), keepdim=False)) if needs[1] else None)
+    last = len(x.shape)
+    return rd.sum_(rule(g, out, _gaps(x, y), ord=ord, dim=(last - 1,), keepdim=False), dim=(last,), keepdim=False)
 
 
+def _grad_ref(g, out, x, y, *, ord):
+    gaps = x[..., :, :, None] - y[..., None, :, :]
+    size, far = np.abs(gaps), out[..., None, :]
+    if ord == 0:
+        slope = np.zeros_like(gaps)
+    elif abs(ord) == np.inf:
+        hit = size == far
+        slope = np.sign(gaps) * hit / hit.sum(-2, keepdims=True).astype(x.dtype)
+    else:
+        near = (size == 0) | (far == 0)
+        slope = np.where(near, 0, np.sign(gaps) * (np.where(near, 1, size) / np.where(far == 0, 1, far)) ** (ord - 1))
+    return np.sum(slope * g[..., None, :], axis=-1)
+
+
+def _infer_grad(g, out, x, y, *, ord):
+    if not g.dtype is out.dtype is x.dtype or g.shape != out.shape or out.shape != _infer(x, y, ord=ord).shape:
+        raise ShapeError(f"distances_grad takes gradients and distances of all pairs, got {g} and {out} for {x} and {y}")
+    return x
+
+
+distances_grad = op("distances_grad", infer=_infer_grad, ref=in_single(_grad_ref), vjp=derived_vjp(_grad_body),
+                    saves=(1, 2, 3, 4), lower=Composite(_grad_body), numbers=("ord",),
+                    doc="The gradient of `distances` for x, of what arrives at them, the distances, x and y.")
 distances = op("distances", infer=_infer, ref=in_single(_ref), vjp=_vjp, saves=(0, 1, 2), lower=Composite(_body),
                traits=("autocast_wide",), numbers=("ord",),
                doc="The norms of order `ord` of the differences between every row of x and every column of y.")

@@ -142,7 +142,8 @@ def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:
     counts = edge if lower else columns - edge
     out = np.empty((2, int(counts.sum())), kind)
     out[0] = np.repeat(np.arange(rows, dtype=kind), counts)
-    out[1] = np.arange(out.shape[1]) - np.repeat(np.cumsum(counts) - counts - (0 if lower else edge), counts)
+    out[1] = np.repeat((0 if lower else edge) - np.cumsum(counts) + counts, counts)
+    out[1] += np.arange(out.shape[1], dtype=kind)
     return out
 
 

@@ -158,18 +158,23 @@ def _cross_part(k, a, b, c, d):
     return a * b - c * d
 
 
-def _distances(x, y, *, ord):
+def _of_pairs(op: Op):
     """One kernel, compiled at the first call where the differences of all pairs would take much memory."""
-    args, params = (alloc.dense(x), alloc.dense(y)), {"ord": ord}
-    found = None
-    if x.size * y.shape[-1] >= _MANY:
-        found = eager_composites.composites_of(distance.distances).find(args, params, 0)
-    return _general_distances(*args, **params) if found is None else found(args)
+    general = composite(op)
+
+    def run(*arrays, ord):
+        *_, x, y = args = [alloc.dense(a) for a in arrays]
+        found = None
+        if x.size * y.shape[-1] >= _MANY:
+            found = eager_composites.composites_of(op).find(tuple(args), {"ord": ord}, 0)
+        return general(*args, ord=ord) if found is None else found(args)
+
+    return run
 
 
-_general_distances = composite(distance.distances)
 # Of composites, where more is known than of others.
-_BODIES = {linalg.dot: _dot, linalg.cross: _cross, distance.distances: _distances}
+_BODIES = {linalg.dot: _dot, linalg.cross: _cross,
+           **{op: _of_pairs(op) for op in (distance.distances, distance.distances_grad)}}
 
 
 @functools.cache

@@ -15,3 +15,16 @@ def _distances(rng):
             yield Sample((x, y), {"ord": order}, grad=order > 0, tol=20)
     x = np.array([[1.0, 2], [3, 4]])
     yield Sample((x, x.T.copy()), {"ord": 2.0}, grad=False)
+
+
+@samples("distances_grad")
+def _distances_grad(rng):
+    for lead, m, n, k in (((), 3, 4, 2), ((2,), 1, 3, 5), ((), 2, 2, 1), ((), 0, 3, 2)):
+        x, y = (np.asarray(rng.standard_normal((*lead, *shape))) for shape in ((m, k), (k, n)))
+        size = np.abs(x[..., :, :, None] - y[..., None, :, :])
+        for order in (2.0, 1.0, 3.0, 0.0):
+            far = (size ** order).sum(-2) ** (1 / order) if order else np.ones((*lead, m, n)) * k
+            yield Sample((rng.standard_normal(far.shape), far, x, y), {"ord": order}, grad=order >= 2, order2=False, tol=20)
+    x = np.array([[1.0, 2], [3, 5]])
+    for order, far in ((2.0, math.sqrt(13)), (math.inf, 3)):
+        yield Sample((np.ones((2, 2)), far * (1 - np.eye(2)), x, x.T.copy()), {"ord": order}, grad=False)
