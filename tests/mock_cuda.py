@@ -44,13 +44,14 @@ from ingot.runtime.cuda.allocator import Allocator
 from mock_cuda_driver import MockDriver, Violation
 
 _built: dict = {}       # what was compiled, by variant
+_SCRATCH = "*u8", "*u8"     # the last parameters of machine code: memory that it asked for, and memory of profilers
 
 REAL_CACHE, REAL_LOAD = compiler.cache, compiler._load
 
 
 def build(variant) -> compiler.Binary:
-    """What stands for machine code. The PTX machine has no copy engine: what that brings tiles for runs as source."""
-    return _with_ptx(variant) if mock_cuda_chip.compiled_for and not variant.source.copies_in_bulk else _stand_in(variant)
+    """What stands for machine code."""
+    return _with_ptx(variant) if mock_cuda_chip.compiled_for else _stand_in(variant)
 
 
 def _with_ptx(variant) -> compiler.Binary:
@@ -59,8 +60,9 @@ def _with_ptx(variant) -> compiler.Binary:
     if made is None:
         compiled = compiler._run_triton(variant)
         real, like = compiler._binary(variant, compiled), _stand_in(variant)
-        said = json.loads(like.code[4:]) | {"ptx": compiled.asm["ptx"], "threads": real.threads, "shared": real.shared,
-                                           "layout": real.layout, "registers": real.registers}
+        said = json.loads(like.code[4:])
+        said |= {"ptx": compiled.asm["ptx"], "threads": real.threads, "shared": real.shared, "layout": real.layout,
+                 "registers": real.registers, "kinds": [*said["kinds"], *_SCRATCH]}
         made = _built[variant] = replace(real, code=b"\x7fELF" + json.dumps(said).encode(), name=like.name)
     return made
 
@@ -71,7 +73,7 @@ def _stand_in(variant) -> compiler.Binary:
     code = b"\x7fELF" + json.dumps({"name": variant.source.name, "text": variant.source.text, "kinds": kinds,
                                     "constants": dict(variant.constants), "wide": variant.wide,
                                     "units": dict.fromkeys(variant.aligned, 16) | dict(variant.even)}).encode()
-    ptx = [f".param .{_ptx(k)} k_param_{i}" for i, k in enumerate([*kinds, "*i8", "*i8"])]
+    ptx = [f".param .{_ptx(k)} k_param_{i}" for i, k in enumerate([*kinds, *_SCRATCH])]
     layout, offsets = compiler.parameter_layout(f".visible .entry k(\n{','.join(ptx)}\n)", kinds)
     return compiler.Binary(code, variant.source.name, 0, 32 * variant.warps, 1, 0, layout, offsets)
 

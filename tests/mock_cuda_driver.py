@@ -392,7 +392,7 @@ class MockDriver(Queues):
         for n, unit in kernel["units"].items():
             if values[int(n)] % unit:
                 raise Violation(f"{kernel['name']}: parameter {n} was said to be a multiple of {unit} and is {values[int(n)]}")
-        arrays = [self.array_at(v) if k[0] == "*" else None for k, v in zip(kernel["kinds"], values)]
+        arrays = [self.array_at(v) if k[0] == "*" and v else None for k, v in zip(kernel["kinds"], values)]
         return self.put(config.stream, lambda: mock_cuda_kernels.run(self, kernel, grid, values, arrays, queue.device))
 
 

@@ -27,7 +27,7 @@ def run(driver, kernel, grid, values, arrays, device):
         number = kind.replace("fp", "f"), value
         given.append(_numbers(driver, kind, value, array, device, kernel["name"]) if array else number)
     if "ptx" in kernel:
-        ptx.launch(kernel["ptx"], grid, kernel["threads"], kernel["shared"], struct.pack(kernel["layout"], *values, 0, 0),
+        ptx.launch(kernel["ptx"], grid, kernel["threads"], kernel["shared"], struct.pack(kernel["layout"], *values),
                    {array[0]: numbers.view(np.uint8) for (numbers, _), array in zip(given, arrays) if array})
         return
     constants = dict(kernel["constants"])
@@ -62,5 +62,5 @@ _PARAMETER.update({"*" + k: ctypes.c_uint64 for k in _NAMES})
 
 
 mock_cuda_tiles.as_installed(globals())
-for _module in (ptx.text, ptx.operations, ptx.memory, ptx.warps, ptx.instructions, ptx.machine):
+for _module in (ptx.text, ptx.operations, ptx.memory, ptx.warps, ptx.bulk, ptx.instructions, ptx.machine):
     mock_cuda_tiles.as_installed(vars(_module))

@@ -58,7 +58,6 @@ def test_without_trying_it_is_the_first(monkeypatch):
     assert ingot.allclose((x @ y).cpu().float(), x.cpu().float() @ y.cpu().float(), atol=0.1) and not seen
 
 
-@pytest.mark.source_alone        # bulk copies
 def test_the_quickest_is_taken_and_kept(monkeypatch, cuda):
     seen = tried(monkeypatch, lambda n: 5.0 if n != 2 else 1.0)
     x, y = factors()
@@ -74,7 +73,6 @@ def test_the_quickest_is_taken_and_kept(monkeypatch, cuda):
     assert len(seen) == count and cuda.launches[-1]["block"] == name["block"], "another process finds it on disk"
 
 
-@pytest.mark.source_alone        # bulk copies
 def test_bulk_copies_are_tried_where_addresses_allow_them(monkeypatch, cuda):
     """Never without the tuner, and not for rows that do not start on multiples of 16 bytes."""
     tried(monkeypatch, lambda n: -float(n))        # the last one is the quickest
@@ -106,7 +104,6 @@ def test_what_spills_or_is_too_large_is_not_tried(monkeypatch):
     assert not seen and len(limits) > 3
 
 
-@pytest.mark.source_alone        # bulk copies
 def test_real_timing_on_the_mock_runs_every_candidate(monkeypatch):
     q = [ingot.tensor(np.random.default_rng(i).standard_normal((1, 2, 20, 16))).to(ingot.bfloat16).cuda() for i in range(3)]
     want = ingot.nn.functional.scaled_dot_product_attention(*[t.cpu().float() for t in q], is_causal=True)
@@ -115,7 +112,6 @@ def test_real_timing_on_the_mock_runs_every_candidate(monkeypatch):
     assert ingot.allclose(got.cpu().float(), want, atol=0.05) and tuning._chosen
 
 
-@pytest.mark.source_alone        # bulk copies
 def test_factors_that_are_computed_are_tried_with_what_computes_them(monkeypatch, cuda):
     seen = tried(monkeypatch, lambda n: -float(n))
     x, y = factors()

@@ -247,7 +247,8 @@ def test_convolutions_compile(kind, arch):
 @pytest.mark.parametrize("briefly", [True, pytest.param(False, marks=pytest.mark.slow)], ids=["first", "all"])
 @pytest.mark.parametrize("road", matmul_hopper.TILES)
 def test_bulk_copies_compile(road, briefly):
-    """Alone and with what follows, for Hopper: copies and products are the chip's own, and nothing spills."""
+    """Alone and with what follows, for Hopper: copies and products are the chip's own, and nothing spills, but a few bytes
+    behind the loop where two groups of warps have half of the registers for results."""
     made = epilogue_of(dt.bfloat16, FUNCTIONS["relu"][0])
     after = made.fused, tuple([(row != 0, batch != 0) for _, _, row, batch in made.operands])
     layouts = [(False, False)] if briefly else itertools.product((False, True), repeat=2)
@@ -259,7 +260,9 @@ def test_bulk_copies_compile(road, briefly):
             v = variant(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, 90)
             run = compiler._run_triton(v)
             binary, ptx = compiler._binary(v, run), run.asm["ptx"]
-            assert not binary.spills and binary.shared <= 232448 and binary.scratch and binary.clusters == 1
+            full = road == matmul_hopper.SPECIAL and chosen.m * chosen.n > 128 * 128
+            assert binary.spills <= (160 if full and more else 0) and binary.shared <= 232448
+            assert binary.scratch and binary.clusters == 1
             assert "cp.async.bulk.tensor" in ptx and "wgmma" in ptx
             assert ("setmaxnreg" in ptx) == (road == matmul_hopper.SPECIAL) and binary.threads >= 32 * chosen.warps
 

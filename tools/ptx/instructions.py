@@ -4,6 +4,7 @@ computed is in `operations.py`, what warps do together in `warps.py`.
 
 import numpy as np
 
+from . import bulk
 from .faults import Fault
 from .operations import OPERATIONS, TYPES
 from .warps import WARP_OPERATIONS
@@ -14,22 +15,28 @@ END = 1 << 30           # where threads are that have returned
 
 
 def compiled(entry, i):
-    """("plain" | "warp" | "barrier" | "branch" | "return", function); a "warp" instruction waits for all lanes of its warp."""
+    """("plain" | "warp" | "barrier" | "wait" | "branch" | "return", function); a "warp" instruction waits for all lanes of its
+    warp; of a barrier, instead of a function, its number and how many threads it takes (None: all)."""
     head = i.parts[0]
     if head == "bra":
         target = entry.labels[i.operands[0]]
         return "branch", lambda m: (_guard(m, i), target)
     if head in ("ret", "exit"):
         return "return", lambda m: (_guard(m, i), END)
-    if i.name in ("bar.sync", "barrier.sync", "barrier.cta.sync") and i.operands == ("0",):
-        return "barrier", None
+    if i.name in ("bar.sync", "barrier.sync", "barrier.cta.sync") and all(o.isdigit() for o in i.operands):
+        number, *count = map(int, i.operands)
+        return "barrier", (number, count[0] if count else None)
+    if i.name.startswith("mbarrier.try_wait.parity"):
+        return "wait", bulk.wait(i)
     if head == "bar" and i.name != "bar.warp.sync":
         return "plain", _unknown(i)
     if head in ("fence", "membar", "bar") or i.name.startswith(("wgmma.fence", "wgmma.commit", "wgmma.wait", "prefetch")):
         return "plain", lambda m, mask: None
     known = _MOVES.get(head) or WARP_OPERATIONS.get(head)
-    if known:
-        return "warp" if head in WARP_OPERATIONS else "plain", _guarded(i, known(entry, i))
+    known = bulk.MEMORY_OPERATIONS.get("cp.async.bulk" if i.name.startswith("cp.async.bulk") else head) or known
+    step = known(entry, i) if known else None
+    if step:
+        return "warp" if head in WARP_OPERATIONS else "plain", _guarded(i, step)
     try:
         return "plain", _guarded(i, _computed(i))
     except (KeyError, IndexError, StopIteration):
@@ -190,7 +197,7 @@ def _copy(entry, i):
             m.wait(0)
 
         return all_of_them
-    if i.parts[1] != "async" or "bulk" in i.parts:
+    if i.parts[1] != "async":
         return _unknown(i)
     target, source, size, *given = i.operands
     size = int(size, 0)

@@ -60,12 +60,15 @@ class Machine:
         number = (programs * [1, grid[0], grid[0] * grid[1]]).sum(1)
         self.warp = np.repeat(number, threads) * (threads // 32) + thread.astype(np.int64) // 32 + 1
         self.phase = np.zeros(self.lanes, np.int64)
-        self.shared = Shared(number, entry.shared + shared, threads // 32)
+        self.shared = Shared(number, entry.shared + shared, threads // 32, checked=not entry.has_parts)
         self.special = _special(programs, grid, threads, thread)
         self.registers: dict = {}
         self.pending, self.committed = [], []              # asynchronous copies
         self.at = np.zeros(self.lanes, np.int64)
-        self.waiting = np.zeros(self.lanes, bool)           # for the rest of their program
+        self.waiting = np.zeros(self.lanes, np.int64)       # for the rest of their program: a barrier's number from 1
+        self.takes: dict = {}                               # how many threads a barrier takes, by its number (None: all)
+        self.held = np.zeros(self.lanes, bool)              # until a phase of a barrier in memory is over
+        self.barriers: dict = {}                            # those, by (program, address)
         self.apart = np.zeros(self.lanes, bool)             # for the rest of their warp
         self.code = [instructions.compiled(entry, i) for i in entry.instructions]
         self.executed = np.zeros(len(self.code), np.int64)
@@ -78,8 +81,10 @@ class Machine:
 
     def _some(self) -> bool:
         """Runs the threads that are furthest behind; False if all have returned."""
-        ready = ~self.waiting & ~self.apart & (self.at < END)
+        ready = (self.waiting == 0) & ~self.apart & ~self.held & (self.at < END)
         if not ready.any():
+            if self.held.any():
+                raise Fault("threads wait for copies or arrivals that never come")
             if self.apart.any():
                 raise Fault(f"{self.entry.instructions[int(self.at[self.apart].min())].name} by a part of a warp")
             if self.waiting.any():
@@ -113,14 +118,21 @@ class Machine:
                 here += 1
                 continue
             if kind == "barrier":
-                if everyone is not None:
+                number, count = step
+                if everyone is not None or count not in (None, self.threads):
                     self.at[mask] = here + 1
-                    self.waiting |= mask
+                    self.waiting[mask], self.takes[number + 1] = number + 1, count
                     self._meet()
                     return
                 self.phase += 1
                 here += 1
                 continue
+            if kind == "wait":
+                going = step(self, np.flatnonzero(mask))
+                self.at[mask] = here
+                self.at[going] = here + 1
+                self.held |= mask & ~going
+                return
             taken, target = step(self)
             taken = np.broadcast_to(taken, mask.shape) & mask
             if not taken.any():
@@ -135,11 +147,15 @@ class Machine:
         self.at[mask] = here
 
     def _meet(self):
-        """Lets go the programs all of whose threads wait (or have ended)."""
-        held = (self.waiting | (self.at == END)).reshape(self.programs, self.threads).all(1)
-        free = np.repeat(held, self.threads) & self.waiting
-        self.waiting &= ~free
-        self.phase[free] += 1
+        """Lets go the programs of which as many threads wait as a barrier takes: all (but those that have ended) if none is
+        said."""
+        for number in np.unique(self.waiting[self.waiting > 0]):
+            here, count = self.waiting == number, self.takes[number]
+            there = (here | (self.at == END) if count is None else here).reshape(self.programs, self.threads)
+            full = there.all(1) if count is None else there.sum(1) >= count
+            free = np.repeat(full, self.threads) & here
+            self.waiting[free] = 0
+            self.phase[free] += 1
 
     # Registers.
 

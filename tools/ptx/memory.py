@@ -64,6 +64,19 @@ class _Touched:
             raise Fault(f"{what}: warp {me[k]} writes byte {at[k]}, which {others}")
         self.wrote[at], self.wrote_in[at] = me, phase
 
+    def clear(self, at):
+        """Bytes that nobody here wrote."""
+        self.wrote[at] = self.read[at] = 0
+
+
+class _Unwatched:
+    """Stands for `_Touched` where warps wait for each other by barriers in memory, which it does not know."""
+
+    def reads(self, *said):
+        """Nothing is noted."""
+
+    writes = clear = reads
+
 
 class _Memory:
     """Loads and stores by lists of lanes. `me` is the warp of each lane, `phase` how many barriers its program has met."""
@@ -144,13 +157,22 @@ class Global(_Memory):
 class Shared(_Memory):
     """Memory of some programs: one array of bytes, a part for each."""
 
-    def __init__(self, programs, size, warps):
+    def __init__(self, programs, size, warps, checked=True):
         self.size = size
         self.flat = np.resize(_ANYTHING, len(programs) * size)
-        self.touched = _Touched(self.flat.size, warps)
+        self.touched = _Touched(self.flat.size, warps) if checked else _Unwatched()
 
     def _place(self, addresses, size, lanes, what):
         self.aligned(addresses, size, what)
         if (addresses + np.uint64(size) > np.uint64(self.size)).any():
             raise Fault(f"{what}: address {int(addresses.max())} in shared memory of {self.size} bytes")
         yield slice(None), self.flat, lanes * self.size + addresses.astype(np.int64), self.touched
+
+    def bring(self, program, addresses, rows, what):
+        """Writes what the copy engine brings to a program, whose barrier stands between it and who reads it."""
+        self.aligned(addresses.astype(np.uint64), rows.shape[1], what)
+        if (addresses + rows.shape[1] > self.size).any():
+            raise Fault(f"{what}: address {int(addresses.max())} in shared memory of {self.size} bytes")
+        at = program * self.size + addresses[:, None] + np.arange(rows.shape[1])
+        self.flat[at] = rows
+        self.touched.clear(at)

@@ -39,6 +39,11 @@ class Entry:
     symbols: dict
     shared: int
 
+    @property
+    def has_parts(self) -> bool:
+        """Whether its warps do different work."""
+        return any(i.parts[0] == "setmaxnreg" for i in self.instructions)
+
     def width(self, register: str) -> int:
         """Bits of a register, by its name or by what its name begins with."""
         found = self.families.get(register)

@@ -21,9 +21,10 @@ from .spelling import TYPE
 
 TMA, SPECIAL, PERSISTENT = "tma", "special", "persistent"
 ALIGNED = 16           # bytes
-# (BM, BN, BK, warps, stages) of each road; only loops of four warps are split into those that copy and those that multiply.
+# (BM, BN, BK, warps, stages) of each road; only loops of four warps are split into those that copy and those that multiply: two
+# groups of four, which share rows from 128 on, and make all of them twice where there are fewer.
 TILES = {TMA: ((128, 256, 64, 8, 3), (128, 128, 64, 4, 3), (128, 128, 64, 8, 4)),
-         SPECIAL: ((128, 128, 64, 4, 3), (128, 128, 64, 4, 4), (64, 128, 64, 4, 4)),
+         SPECIAL: ((128, 128, 64, 4, 4), (128, 256, 64, 4, 3), (256, 128, 64, 4, 3)),
          PERSISTENT: ((128, 256, 64, 8, 3), (128, 128, 64, 8, 3), (128, 128, 64, 4, 3))}
 
 
@@ -66,14 +67,14 @@ def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tup
     parameters = (*own, *beside, *[Parameter(n, SIZE) for n in sizes], *steps)
     split = ", warp_specialize=True" if road == SPECIAL else ""
     tile = ["group = program // (GROUP * across)", "first = group * GROUP", "height = tl.minimum(down - first, GROUP)",
-            "inside = program % (GROUP * across)", "from_row = (first + inside % height) * BM",
-            "from_column = (inside // height) * BN", "total = tl.zeros([BM, BN], tl.float32)",
+            "inside = program % (GROUP * across)", "down_to, across_to = first + inside % height, inside // height",
+            *_starts(road), "total = tl.zeros([BM, BN], tl.float32)",
             f"for step in tl.range(0, tl.cdiv(K, BK).to(tl.int32){split}):",
             "    from_k = step * BK",
             f"    left = {_load('x', x_units, ('from_row', 'from_k'))}",
             f"    right = {_load('y', y_units, ('from_k', 'from_column'))}",
             f"    total = tl.dot(left, right, total{stated_dot(kinds.x, precision)})",
-            "row = (from_row + tl.arange(0, BM)).to(INDEX)", "column = (from_column + tl.arange(0, BN)).to(INDEX)",
+            "row = (down_to * BM + tl.arange(0, BM)).to(INDEX)", "column = (across_to * BN + tl.arange(0, BN)).to(INDEX)",
             f"z_tile = total.to({TYPE[kinds.z]})",
             *([] if after is None else [line.removeprefix("    ") for line in after.lines]),
             "place = z + (batch * M * N + row[:, None] * N + column[None, :])",
@@ -90,3 +91,11 @@ def source(dtype, precision: str, x_units: tuple, y_units: tuple, constants: tup
     name = f"matmul_{road}_{kinds.short}_{marks}" + ("" if precision == "ieee" else "_" + precision)
     name += "" if fused is None else "_" + fused.name
     return made(name, parameters, constants, lines, helpers="" if after is None else after.helpers)
+
+
+def _starts(road) -> list:
+    """Where the factors' tiles begin. Where Triton gives the halves of a tile to two groups of warps it moves these numbers for
+    the second one; results begin at such numbers, too, and are moved by their own, so they must not be the same value."""
+    if road != SPECIAL:
+        return ["from_row, from_column = down_to * BM, across_to * BN"]
+    return ["from_row, from_column = (down_to + 1) * BM - BM, (across_to + 1) * BN - BN"]
