@@ -251,9 +251,16 @@ class TritonBuilder(Builder):
         out = tuple(self.wrap(v.dtype, n) for v, n in zip(values, names))
         return out if many else out[0]
 
+    def _carried(self, state) -> list:
+        """Names of tiles of one shape that a loop assigns anew."""
+        names = [self.text.let(self.stated(v)) for v in state]
+        for line in of_one_shape(names):
+            self.text.put(line)
+        return names
+
     def repeat(self, times, state, step):
         """A counted loop."""
-        names = [self.text.let(self.stated(v)) for v in state]
+        names = self._carried(state)
         with self.text.block(f"for _ in range({times}):"):
             after = step(*(self.wrap(v.dtype, n) for v, n in zip(state, names)))
             fresh = [v.ref for v in after]
@@ -268,6 +275,14 @@ def _at(pointer: str, offset: str) -> str:
 def _of_parts(offset: str) -> tuple:
     """The offsets of the parts of a complex number, in elements as large as they are."""
     return (f"2 * ({offset})", f"2 * ({offset}) + 1") if offset else ("", "1")
+
+
+def of_one_shape(names) -> list:
+    """Lines that give some tiles one shape. What a block assigns anew has to have the shape that it had before, and one number
+    for all lanes would meet a tile there."""
+    first, *others = names
+    pairs = [(first, x) for x in others] + [(x, first) for x in others]
+    return [f"{x} = tl.where({like}.to(tl.float32) == 0, {x}, {x})" for x, like in pairs]
 
 
 def _is_literal(ref: str) -> bool:
