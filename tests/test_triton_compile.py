@@ -147,6 +147,13 @@ def test_functions_compile(name):
     compile_function(name, dt.float32)
 
 
+@pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
+@pytest.mark.parametrize("name", [n if n == "gammainc" else pytest.param(n, marks=pytest.mark.slow)
+                                  for n in sorted(scalars.ITERATED)])
+def test_functions_of_many_turns_compile(name, kind):
+    compile_function(name, kind)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [dt.float32, dt.float64, dt.bfloat16], ids=str)
 @pytest.mark.parametrize("name", FLOATING)

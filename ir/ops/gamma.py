@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from ..batch import LEADING
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError
 from ..numeric import digamma
-from ..op import NO_GRAD, Host, op
+from ..op import Host, op
 from . import elementwise as ew
+from .families import elementwise
 from .random import BY_NUMPY, batch_drawn, by_pieces, check_key, of_round, stream
 
 
@@ -62,10 +62,11 @@ standard_gamma = op("standard_gamma", infer=_infer_gamma, ref=_standard_gamma,
 # d sample / d concentration, from F(sample; concentration) = const: minus the concentration derivative of F over the density.
 
 _ENDS = np.array([0, 0.001, 0.004, 0.015, 0.06, 0.25, 1, 3, 8, 20, 50.0])
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
-_HALF = np.diff(_ENDS) / 2
-_AT = ((_ENDS[:-1] + _HALF)[:, None] + _HALF[:, None] * _NODES).reshape(-1)
-_WEIGHT = (_HALF[:, None] * _WEIGHTS).reshape(-1)
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)        # in each piece
+HALVES = np.diff(_ENDS) / 2
+MIDDLES = _ENDS[:-1] + HALVES
+_AT = (MIDDLES[:, None] + HALVES[:, None] * NODES).reshape(-1)
+_WEIGHT = (HALVES[:, None] * WEIGHTS).reshape(-1)
 
 
 def _from_below(a, x):
@@ -87,6 +88,7 @@ def _from_above(a, x):
 
 
 def _gamma_slope(alpha, sample):
+    alpha, sample = np.broadcast_arrays(alpha, sample)
     a, x = (v.astype(np.float64).reshape(-1) for v in (alpha, sample))
     out = np.empty(a.size)
     for start in range(0, a.size, 4096):
@@ -98,11 +100,5 @@ def _gamma_slope(alpha, sample):
     return out.astype(sample.dtype).reshape(sample.shape)
 
 
-def _infer_slope(alpha, sample):
-    if alpha.shape != sample.shape or alpha.dtype is not sample.dtype:
-        raise ShapeError(f"gamma_slope takes concentrations and samples alike, got {alpha} and {sample}")
-    return sample
-
-
-gamma_slope = op("gamma_slope", infer=_infer_slope, ref=_gamma_slope, vjp=NO_GRAD, lower=Host(), batch=LEADING,
-                 doc="How a gamma number moves with its concentration, its quantile held fixed.")
+gamma_slope = elementwise("gamma_slope", _gamma_slope, takes="real_float",
+                          doc="How a gamma number moves with its concentration, its quantile held fixed.")

@@ -5,7 +5,8 @@ import functools
 
 from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
-from ...ir.ops import counts
+from ...ir.ops import counts, polynomials
+from ...ir.ops import elementwise as ew
 from ..device_array import DeviceArray
 from . import streams
 from .eager import contiguous
@@ -49,4 +50,29 @@ def frexp(inputs, params, device):
     return tuple(of_elements(_frexp, (), (x,), (dt.from_numpy(x.dtype), dt.int32), device))
 
 
-OPERATORS = {counts.frexp: frexp}
+def _polygamma(k, x, n):
+    return (k.call("polygamma", float(n), x),)
+
+
+def polygamma(inputs, params, device):
+    """A derivative of digamma."""
+    x, = inputs
+    return NotImplemented if x.dtype.kind == "c" else of_elements(_polygamma, (params["n"],), inputs, _like(x), device)[0]
+
+
+def _polynomial(k, x, n, family):
+    return (k.call(family, x, n),)
+
+
+def polynomial(inputs, params, device):
+    """The polynomial of a family, of degrees that are data."""
+    if not all(isinstance(x, DeviceArray) for x in inputs):
+        return NotImplemented
+    return of_elements(_polynomial, (params["family"],), inputs, _like(inputs[0]), device)[0]
+
+
+def _like(x) -> tuple:
+    return (dt.from_numpy(x.dtype),)
+
+
+OPERATORS = {counts.frexp: frexp, ew.polygamma: polygamma, polynomials.polynomial: polynomial}

@@ -18,7 +18,7 @@ from ..scalars import Val
 from .spelling import TYPE, Text, TritonBuilder, memory, of_one_shape
 
 SHORT = 5      # lines up to which a function is written where it is used
-_BLOCKS = "for ", "if "         # how lines begin that others stand under
+_BLOCKS = "for ", "if ", "while "         # how lines begin that others stand under
 # What numbers of narrow types are given as.
 NUMBERS_AS = {**dict.fromkeys(dt.NARROW, dt.float32), dt.bool_: dt.int32}
 POINTER, NUMBER, SIZE = "pointer", "number", "size"

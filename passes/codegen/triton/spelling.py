@@ -258,14 +258,28 @@ class TritonBuilder(Builder):
             self.text.put(line)
         return names
 
-    def repeat(self, times, state, step):
-        """A counted loop."""
+    def repeat(self, times, state, step, numbered=False):
+        """A counted loop; the number of a turn is one for all lanes."""
         names = self._carried(state)
-        with self.text.block(f"for _ in range({times}):"):
-            after = step(*(self.wrap(v.dtype, n) for v, n in zip(state, names)))
+        count = self.text.name("turn") if numbered else "_"
+        with self.text.block(f"for {count} in range({times}):"):
+            turn = [self._let(dt.int64, f"tl.full([], 0, tl.int64) + {count}")] if numbered else []
+            after = step(*turn, *(self.wrap(v.dtype, n) for v, n in zip(state, names)))
             fresh = [v.ref for v in after]
             self.text.put(f"{', '.join(names)} = {', '.join(fresh)}")
         return tuple(self.wrap(v.dtype, n) for v, n in zip(state, names))
+
+
+    def iterate(self, most, live, state, step):
+        """A loop that ends when no lane of the tile is live."""
+        before = (live, *state)
+        names = self._carried(before)
+        left = self.text.let(f"tl.full([], {most}, tl.int32)")
+        with self.text.block(f"while (tl.max({names[0]}.to(tl.int32) | tl.zeros([1], tl.int32)) > 0) & ({left} > 0):"):
+            after = self._lived(tuple(self.wrap(v.dtype, n) for v, n in zip(before, names)), step)
+            self.text.put(f"{', '.join(names)} = {', '.join([v.ref for v in after])}")
+            self.text.put(f"{left} = {left} - 1")
+        return tuple(self.wrap(v.dtype, n) for v, n in zip(state, names[1:]))
 
 
 def _at(pointer: str, offset: str) -> str:
