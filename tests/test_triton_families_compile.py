@@ -103,8 +103,9 @@ def test_classes_and_joining(name, arch):
 
 
 ONE_LANE = {"map": taps.mapped(dt.bfloat16, True), "map_wide": taps.mapped(dt.float64, True, True),
-            "bits": taps.mapped(dt.bool_, False), "zeros": taps.noted(dt.int64, "== 0"),
-            "negatives": taps.noted(dt.int8, "< 0"), "found": scans.found(3),
+            "bits": taps.mapped(dt.bool_, False), "zeros": taps.noted(dt.int64, "divisor"),
+            "negatives": taps.noted(dt.int8, "length"), "chances": taps.noted(dt.bfloat16, "probability"),
+            "whole": taps.noted(dt.float64, "count"), "found": scans.found(3),
             "recurrence": scans.recurrence(dt.bfloat16), "recurrence_wide": scans.recurrence(dt.float64),
             "log_sums": scans.log_sums(dt.float16), "log_sums_wide": scans.log_sums(dt.float64),
             "running_max": scans.extreme(dt.bfloat16, ">"), "running_min_of_integers": scans.extreme(dt.int64, "<"),

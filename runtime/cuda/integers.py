@@ -52,7 +52,7 @@ def _note_zeros(op, b, kind, device):
     if isinstance(b, DeviceArray):
         constants, warps, grid = flat_blocks(b.size)
         how = (*constants, ("SLOT", checks.slot(op.name))), warps, grid
-        launch(device, text.noted(kind, "== 0"), (contiguous(b), checks.words(device)), {"TOTAL": b.size}, how)
+        launch(device, text.noted(kind, "divisor"), (contiguous(b), checks.words(device)), {"TOTAL": b.size}, how)
     else:
         refuse_zero(op.name, np.ones(1, np.int64), np.asarray(b))
 

@@ -18,9 +18,9 @@ def of_elements(write, how, arrays, gives, device) -> list:
     """Arrays of the dtypes `gives`: what `write(k, *values, *how)`, of values of a KernelBuilder, makes of each element."""
     outs = [empty(device, arrays[0].shape, kind.np) for kind in gives]
     if outs[0].size:
-        stream = streams.current(device).handle
+        stream, arrays = streams.current(device).handle, [contiguous(a) for a in arrays]
         kernel = _kernel(write, how, tuple([dt.from_numpy(a.dtype) for a in arrays]), gives)
-        addresses = [used(a, stream) for a in (*map(contiguous, arrays), *outs)]
+        addresses = [used(a, stream) for a in (*arrays, *outs)]
         Prepared(kernel, {"n": outs[0].size})(device, stream, addresses)
     return outs
 

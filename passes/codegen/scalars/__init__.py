@@ -38,6 +38,7 @@ from . import (
     incomplete,
     integers,
     random,
+    rejection,
     series,
     special,
     trigonometric,
@@ -63,7 +64,8 @@ EITHER = (
     integers.gcd, integers.lcm, basic.logaddexp, basic.logaddexp2, basic.logit, incomplete.gammainc, incomplete.gammaincc,
 )
 DRAWS = (random.random_bits, random.random_uniform, random.random_uniform_double, random.random_normal,
-         random.random_normal_double, random.random_below)
+         random.random_normal_double, random.random_below, rejection.random_poisson, rejection.random_gamma,
+         rejection.random_binomial)
 
 
 def _own_functions(module):
