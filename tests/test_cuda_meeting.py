@@ -145,3 +145,45 @@ def test_powers_of_integers(kind):
     for call in calls:
         for want, got in both(call, a, b):
             np.testing.assert_array_equal(got, want)
+
+
+SIZES = (131, 150, 144, 160, 1, 17, 131, 300)
+
+
+def _windowed(x):
+    x.requires_grad_()
+    (ingot.as_strided(x, (x.shape[0] - 3, 4), (1, 1)) ** 2).sum().backward()
+    return x.grad
+
+
+def _looked_up(x):
+    x.requires_grad_()
+    F.embedding((x.detach() * 3).to(ingot.int64) % 5, x.reshape(-1, 2), scale_grad_by_freq=True).sum().backward()
+    return x.grad
+
+
+OF_ANY_SIZE = {"frexp": lambda x: tuple(ingot.frexp(x)), "powers": lambda x: (x * 3).to(ingot.int32) ** 3,
+               "windows": _windowed, "rows": _looked_up, "gammainc": lambda x: ingot.special.gammainc(x.abs() + 0.5, x.abs()),
+               "polygamma": lambda x: ingot.special.polygamma(2, x.abs() + 1),
+               "legendre": lambda x: ingot.special.legendre_polynomial_p(x, x.round()),
+               "poisson": lambda x: ingot.poisson(x.abs() * 5),
+               "pool": lambda x: F.fractional_max_pool2d(x.repeat(8).reshape(1, 2, -1, 5), 2, output_size=(3, 4),
+                                                         _random_samples=ingot.full((1, 2, 2), 0.4, device=x.device))}
+
+
+@pytest.mark.parametrize("name", OF_ANY_SIZE)
+def test_sizes_that_were_not_met(name):
+    """Lists that are noted for all sizes give what the CPU gives, and so do traced functions."""
+    f = OF_ANY_SIZE[name]
+    calls = [f, jit.trace(f)] if name in ("frexp", "powers", "gammainc", "legendre", "pool") else [f]
+    for call in calls:
+        for n in SIZES:
+            x = rows(np.float32, 10 * n)
+            ingot.manual_seed(n)
+            found = []
+            for device in ("cpu", "cuda"):
+                ingot.manual_seed(n)
+                out = f(ingot.tensor(x)) if device == "cpu" else call(ingot.tensor(x, device=device))
+                found.append([t.cpu().numpy() for t in (out if isinstance(out, tuple) else (out,))])
+            for want, got in zip(*found):
+                np.testing.assert_allclose(got, want, rtol=1e-5, atol=1e-5)

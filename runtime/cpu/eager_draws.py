@@ -99,9 +99,10 @@ def randint(op: Op):
     return run
 
 
-_REJECTED = {random.poisson: (rejected.poisson, random.check_rates),
-             gamma.standard_gamma: (rejected.standard_gamma, gamma.check_concentrations),
-             counts.binomial: (rejected.binomial, counts.check_trials)}
+_REJECTED: dict[Op, tuple[Any, Any]] = {
+    random.poisson: (rejected.poisson, random.check_rates),
+    gamma.standard_gamma: (rejected.standard_gamma, gamma.check_concentrations),
+    counts.binomial: (rejected.binomial, counts.check_trials)}
 
 
 @TABLE.makes(*_REJECTED)
