@@ -147,6 +147,29 @@ def test_powers_of_integers(kind):
             np.testing.assert_array_equal(got, want)
 
 
+def test_captured_graphs():
+    """What was sorted, counted or drawn once is sorted, counted and drawn anew when the graph is replayed."""
+    def work(x):
+        x = x.detach().requires_grad_()
+        index = (x.detach().abs() * 3).to(ingot.int64) % 6
+        looked_up = F.embedding(index, x.reshape(10, 2), scale_grad_by_freq=True)
+        (ingot.as_strided(x, (9, 4), (2, 1)).sum(0) * x[:4]).sum().backward(retain_graph=True)
+        looked_up.sum().backward()
+        mantissa, exponent = ingot.frexp(x.detach())
+        return x.grad, mantissa, exponent, index ** 3
+
+    x = ingot.zeros(20, device="cuda")
+    graph = ingot.cuda.CUDAGraph()
+    with ingot.cuda.graph(graph):
+        found = work(x)
+    for seed in (1, 2):
+        given = ingot.tensor(np.random.default_rng(seed).standard_normal(20).astype(np.float32))
+        x.copy_(given.to("cuda"))
+        graph.replay()
+        for want, got in zip(work(given), found):
+            np.testing.assert_allclose(got.cpu().numpy(), want.numpy(), rtol=1e-5)
+
+
 SIZES = (131, 150, 144, 160, 1, 17, 131, 300)
 
 

@@ -112,6 +112,19 @@ def test_a_trace_fuses_what_stands_beside():
     same(jit.trace(f), a, x)
 
 
+@pytest.mark.parametrize("dim", [0, 1, None])
+def test_sums_take_loops_in(dim):
+    """A traced sum computes what it adds up, eager code adds up what is in memory."""
+    def f(a, x):
+        shares = special.gammaincc(a, x) * special.zeta(x + 1.5, a)
+        return shares.sum() if dim is None else shares.sum(dim)
+
+    a, x = [v[:300].reshape(12, 25) for v in pairs((0.3, 20), (0.2, 30))]
+    for call in (f, jit.trace(f)):
+        for want, got in both(call, a, x):
+            np.testing.assert_allclose(got, want, rtol=1e-12)
+
+
 def test_lanes_that_are_done_keep_their_state():
     """Halving until a number is below 1: as many turns as each asks for, at most so many."""
     s = scalars.NumpyBuilder()
