@@ -140,12 +140,13 @@ def _rejecting(write, rules):
         key, *given = inputs
         if not all(isinstance(x, DeviceArray) for x in given):
             return NotImplemented
+        given = [contiguous(x) for x in given]
         first = given[0]
         if first.size:
             for x, rule in zip(given, rules):
                 source, (constants, warps, grid) = text.noted(dt.from_numpy(x.dtype), rule), flat_blocks(x.size)
                 how = (*constants, ("SLOT", checks.slot(write.__name__))), warps, grid
-                launch(device, source, (contiguous(x), checks.words(device)), {"TOTAL": x.size}, how)
+                launch(device, source, (x, checks.words(device)), {"TOTAL": x.size}, how)
         return draw(key, first.shape, dt.from_numpy(first.dtype), device, write, given=given)
 
     return run
