@@ -133,11 +133,16 @@ def digamma(x):
 BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
 
 
+MOST_TERMS = 10_000     # that are added up by themselves
+
+
 def hurwitz_zeta(s, x):
-    """sum over k >= 0 of (x + k)^-s, s a float or an array: the first terms directly, the rest by Euler-Maclaurin."""
+    """sum over k >= 0 of (x + k)^-s, s a float or an array: the first terms directly, the rest by Euler-Maclaurin; nan where
+    there would be too many of the first ones."""
     shift = np.maximum(0, np.ceil(np.clip(s, 12, 1000) - x))
+    shift = np.where(shift > MOST_TERMS, np.nan, shift)
     total = np.zeros_like(x)
-    for k in range(int(np.clip(np.nanmax(np.where(np.isfinite(shift), shift, 0), initial=0), 0, 10_000))):
+    for k in range(int(np.nanmax(np.where(np.isfinite(shift), shift, 0), initial=0))):
         total = np.where(k < shift, total + (x + k) ** -s, total)
     y = x + shift
     out = total + y ** (1.0 - s) / (s - 1) + 0.5 * y ** -s

@@ -91,21 +91,17 @@ def erfcx(input, *, out=None):
 def gammainc(input, other, *, out=None):
     """The regularised lower incomplete gamma function: the probability that a gamma number of concentration `input` is at
     most `other`."""
-    return deliver(incomplete.gammainc(*_contiguous(input, other)), out, "gammainc")
+    return deliver(incomplete.gammainc(*_pair(input, other)), out, "gammainc")
 
 
 def gammaincc(input, other, *, out=None):
     """The regularised upper incomplete gamma function, 1 - gammainc, accurate where it is small."""
-    return deliver(incomplete.gammaincc(*_contiguous(input, other)), out, "gammaincc")
-
-
-def _contiguous(a, x):
-    return [v.contiguous() for v in _pair(a, x)]
+    return deliver(incomplete.gammaincc(*_pair(input, other)), out, "gammaincc")
 
 
 def zeta(input, other, *, out=None):
     """Hurwitz's zeta function: the sum of (other + k) ** -input over k from 0 on, for input above 1."""
-    return deliver(polynomials.zeta(*_contiguous(input, other)), out, "zeta")
+    return deliver(polynomials.zeta(*_pair(input, other)), out, "zeta")
 
 
 def multigammaln(input, p, *, out=None):
@@ -117,7 +113,7 @@ def _polynomial(name, doc, shifted=False):
     """The function of one family of polynomials."""
 
     def function(input, n, *, out=None):
-        x, degree = _contiguous(input, n)
+        x, degree = _pair(input, n)
         result = polynomials.polynomial(2 * x - 1 if shifted else x, degree, family=name.removeprefix("shifted_"))
         return deliver(result, out, name)
 

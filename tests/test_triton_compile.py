@@ -12,13 +12,13 @@ import pytest
 from ingot.ir import config
 from ingot.ir import dtype as dt
 from ingot.ir.kernel_builder import KernelBuilder
-from ingot.passes.codegen import library, scalars
+from ingot.passes.codegen import library, rejected, scalars
 from ingot.passes.codegen.triton import configs, elementwise, matmul, sweeps
 from ingot.passes.codegen.triton import lists as list_texts
 from ingot.passes.codegen.triton.nest import POINTER, SIZE, Source
 from ingot.runtime.cpu import kernels as host_kernels
 from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import kernels, lists, many
+from ingot.runtime.cuda import draws, kernels, lists, many
 from ingot.runtime.cuda.together import UNITS, Together
 from ingot.runtime.optim import Adam
 from ingot.runtime.optim.elementwise import kernel_of
@@ -147,6 +147,13 @@ def test_functions_compile(name):
     compile_function(name, dt.float32)
 
 
+@pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
+@pytest.mark.parametrize("name", [n if n == "gammainc" else pytest.param(n, marks=pytest.mark.slow)
+                                  for n in sorted(scalars.ITERATED)])
+def test_functions_of_many_turns_compile(name, kind):
+    compile_function(name, kind)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", [dt.float32, dt.float64, dt.bfloat16], ids=str)
 @pytest.mark.parametrize("name", FLOATING)
@@ -207,6 +214,14 @@ def test_random_numbers_compile():
     one, = configs.launches(k.build(), {"n": 4096})
     _, ptx = built(one, {"n": 4096}, 90)
     assert "mul.hi.u32" in ptx or "mul.wide.u32" in ptx
+
+
+@pytest.mark.parametrize("write, count", [(rejected.poisson, 1), (rejected.standard_gamma, 1),
+                                          pytest.param(rejected.binomial, 2, marks=pytest.mark.slow)])
+def test_numbers_by_rejection_compile(write, count):
+    for kind, arch in ((dt.float32, 90), (dt.float64, 80)):
+        one, = configs.launches(draws._kernel(write, (), kind, 2, (kind,) * count), {"n": 4096})
+        built(one, {"n": 4096}, arch)
 
 
 def test_running_folds_compile():

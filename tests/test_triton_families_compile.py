@@ -45,7 +45,8 @@ def compiled(source, constants, warps, arch, stages=3, size=1024, spills=0):
 
 ROWS = {"numbers": positions.numbers((dt.int64, dt.int32), 2, True), "take": positions.moved(4, False),
         "put": positions.moved(2, True), "add": positions.merged(dt.bfloat16, "add"),
-        "paired": positions.merged(dt.bfloat16, "add", True), "bools": positions.merged(dt.bool_, "add")}
+        "paired": positions.merged(dt.bfloat16, "add", True), "bools": positions.merged(dt.bool_, "add"),
+        "complex": positions.merged(dt.complex64, "amax")}
 
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -53,6 +54,8 @@ ROWS = {"numbers": positions.numbers((dt.int64, dt.int32), 2, True), "take": pos
 def test_rows(name, arch):
     constants, warps, _ = positions.tile(4096, 768, 1)
     constants = (("BLOCK", 1024), ("SLOT", 0)) if name == "numbers" else constants
+    if name == "complex":       # whose columns are parts of rows
+        constants, warps, _ = positions.tile(4096, 1, 1)
     compiled(ROWS[name], constants, warps, arch)
 
 
@@ -100,8 +103,9 @@ def test_classes_and_joining(name, arch):
 
 
 ONE_LANE = {"map": taps.mapped(dt.bfloat16, True), "map_wide": taps.mapped(dt.float64, True, True),
-            "bits": taps.mapped(dt.bool_, False), "zeros": taps.noted(dt.int64, "== 0"),
-            "negatives": taps.noted(dt.int8, "< 0"), "found": scans.found(3),
+            "bits": taps.mapped(dt.bool_, False), "zeros": taps.noted(dt.int64, "divisor"),
+            "negatives": taps.noted(dt.int8, "length"), "chances": taps.noted(dt.bfloat16, "probability"),
+            "whole": taps.noted(dt.float64, "count"), "found": scans.found(3),
             "recurrence": scans.recurrence(dt.bfloat16), "recurrence_wide": scans.recurrence(dt.float64),
             "log_sums": scans.log_sums(dt.float16), "log_sums_wide": scans.log_sums(dt.float64),
             "running_max": scans.extreme(dt.bfloat16, ">"), "running_min_of_integers": scans.extreme(dt.int64, "<"),
@@ -384,6 +388,7 @@ def test_pools():
     counted = tuple([(n, 0) for n in pools.COUNTED])
     for even in (False, True):
         compiled(pools.maximum(dt.bfloat16, even), (*WINDOW, ("BLOCK", 256)), 4, 90)
+    compiled(pools.drawn_maximum(dt.bfloat16, dt.float32, 2), (*WINDOW, ("BLOCK", 256)), 4, 80)
     for write in (pools.average, pools.average_grad):
         for divisor in (False, True):
             compiled(write(dt.float32, divisor), (*WINDOW, *counted, ("DIVISOR", 9), ("BLOCK", 256)), 4, 90)

@@ -11,7 +11,7 @@ from ..numeric import lgamma
 from ..op import NO_GRAD, Host, op
 from . import elementwise as ew
 from .incomplete import check_pair
-from .random import BY_NUMPY, batch_drawn, by_pieces, check_key, stream
+from .random import batch_drawn, by_pieces, check_key, stream, uniforms
 
 _MOST_KEPT = 1 << 16        # numbers whose factorials are kept
 
@@ -65,13 +65,21 @@ def _by_inversion(u, n, p):
     return found
 
 
-def _binomial(key, count, prob, draws=BY_NUMPY):
+TRIALS = "binomial takes whole counts of at least 0 and probabilities from 0 to 1"
+
+
+def check_trials(count, prob):
+    """Raises unless counts are whole and at least 0, and probabilities from 0 to 1."""
+    if not ((count >= 0) & (count == np.floor(count))).all() or not ((prob >= 0) & (prob <= 1)).all():
+        raise ArgumentError(TRIALS)
+
+
+def _binomial(key, count, prob):
+    check_trials(count, prob)
     n, p = count.astype(np.float64).reshape(-1), prob.astype(np.float64).reshape(-1)
-    if not ((n >= 0) & (n == np.floor(n))).all() or not ((p >= 0) & (p <= 1)).all():
-        raise ArgumentError("binomial takes whole counts of at least 0 and probabilities from 0 to 1")
     seed, call = stream(key)
     with np.errstate(all="ignore"):
-        found = by_pieces(lambda start, n, p: _by_inversion(draws.uniform(seed, call, n.size, start), n, p),
+        found = by_pieces(lambda start, n, p: _by_inversion(uniforms(seed, call, slice(None), n.size, start), n, p),
                           np.empty(n.size), n, p)
     return found.astype(count.dtype).reshape(count.shape)
 

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from ..batch import LEADING
-from ..errors import ArgumentError, DTypeError, ShapeError
+from ..errors import ArgumentError, DTypeError
 from ..numeric import digamma
-from ..op import NO_GRAD, Host, op
+from ..op import Host, op
 from . import elementwise as ew
-from .random import BY_NUMPY, batch_drawn, by_pieces, check_key, of_round, stream
+from .families import elementwise
+from .random import MOST_ROUNDS, batch_drawn, by_pieces, check_key, normals, of_round, stream, uniforms
 
 
 def _infer_gamma(key, alpha):
@@ -17,17 +17,17 @@ def _infer_gamma(key, alpha):
     return alpha
 
 
-def _above_one(seed, call, alpha, draws, start):
+def _above_one(seed, call, alpha, start):
     """Marsaglia and Tsang's rejection for concentrations of 1 and more, all elements at once."""
     d = alpha - 1 / 3
     c = 1 / np.sqrt(9 * d)
     out = np.zeros(alpha.size)
     live = np.arange(alpha.size)
-    for turn in range(1, 1000):
+    for turn in range(1, MOST_ROUNDS + 1):
         if not live.size:
             break
-        x = draws.normals(of_round(seed, 2 * turn), call, live, alpha.size, start)
-        u = draws.uniforms(of_round(seed, 2 * turn + 1), call, live, alpha.size, start)
+        x = normals(of_round(seed, 2 * turn), call, live, alpha.size, start)
+        u = uniforms(of_round(seed, 2 * turn + 1), call, live, alpha.size, start)
         v = (1 + c[live] * x) ** 3
         done = (v > 0) & (np.log(u) < 0.5 * x * x + d[live] * (1 - v + np.log(np.maximum(v, 1e-300))))
         out[live[done]] = (d[live] * v)[done]
@@ -35,18 +35,26 @@ def _above_one(seed, call, alpha, draws, start):
     return out
 
 
-def _standard_gamma(key, alpha, draws=BY_NUMPY):
+CONCENTRATIONS = "standard_gamma takes concentrations above 0"
+
+
+def check_concentrations(alpha):
+    """Raises unless all concentrations are above 0."""
+    if not (alpha > 0).all():
+        raise ArgumentError(CONCENTRATIONS)
+
+
+def _standard_gamma(key, alpha):
     """Below 1 a number of concentration + 1 is scaled by a uniform to the power 1 / concentration."""
+    check_concentrations(alpha)
     flat = alpha.astype(np.float64).reshape(-1)
-    if not (flat > 0).all():
-        raise ArgumentError("standard_gamma takes concentrations above 0")
     seed, call = stream(key)
 
     def numbers(start, alpha):
         small = alpha < 1
-        drawn = _above_one(seed, call, np.where(small, alpha + 1, alpha), draws, start)
+        drawn = _above_one(seed, call, np.where(small, alpha + 1, alpha), start)
         if small.any():
-            u = 1 - draws.uniform(of_round(seed, 1), call, alpha.size, start)
+            u = 1 - uniforms(of_round(seed, 1), call, slice(None), alpha.size, start)
             drawn = np.where(small, drawn * u ** (1 / alpha), drawn)
         return drawn
 
@@ -62,10 +70,11 @@ standard_gamma = op("standard_gamma", infer=_infer_gamma, ref=_standard_gamma,
 # d sample / d concentration, from F(sample; concentration) = const: minus the concentration derivative of F over the density.
 
 _ENDS = np.array([0, 0.001, 0.004, 0.015, 0.06, 0.25, 1, 3, 8, 20, 50.0])
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(10)
-_HALF = np.diff(_ENDS) / 2
-_AT = ((_ENDS[:-1] + _HALF)[:, None] + _HALF[:, None] * _NODES).reshape(-1)
-_WEIGHT = (_HALF[:, None] * _WEIGHTS).reshape(-1)
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(10)        # in each piece
+HALVES = np.diff(_ENDS) / 2
+MIDDLES = _ENDS[:-1] + HALVES
+_AT = (MIDDLES[:, None] + HALVES[:, None] * NODES).reshape(-1)
+_WEIGHT = (HALVES[:, None] * WEIGHTS).reshape(-1)
 
 
 def _from_below(a, x):
@@ -87,6 +96,7 @@ def _from_above(a, x):
 
 
 def _gamma_slope(alpha, sample):
+    alpha, sample = np.broadcast_arrays(alpha, sample)
     a, x = (v.astype(np.float64).reshape(-1) for v in (alpha, sample))
     out = np.empty(a.size)
     for start in range(0, a.size, 4096):
@@ -98,11 +108,5 @@ def _gamma_slope(alpha, sample):
     return out.astype(sample.dtype).reshape(sample.shape)
 
 
-def _infer_slope(alpha, sample):
-    if alpha.shape != sample.shape or alpha.dtype is not sample.dtype:
-        raise ShapeError(f"gamma_slope takes concentrations and samples alike, got {alpha} and {sample}")
-    return sample
-
-
-gamma_slope = op("gamma_slope", infer=_infer_slope, ref=_gamma_slope, vjp=NO_GRAD, lower=Host(), batch=LEADING,
-                 doc="How a gamma number moves with its concentration, its quantile held fixed.")
+gamma_slope = elementwise("gamma_slope", _gamma_slope, takes="real_float",
+                          doc="How a gamma number moves with its concentration, its quantile held fixed.")

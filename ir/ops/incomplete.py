@@ -2,11 +2,10 @@
 
 import numpy as np
 
-from ..batch import LEADING
 from ..errors import DTypeError, ShapeError
 from ..numeric import lgamma
-from ..op import Host, op
 from . import elementwise as ew
+from .families import elementwise
 from .gamma import gamma_slope
 
 
@@ -16,15 +15,6 @@ def check_pair(name, x, y):
         raise DTypeError(f"{name} takes two tensors of one floating point dtype, got {x} and {y}; cast one with .to()")
     if x.shape != y.shape:
         raise ShapeError(f"{name} takes tensors of one shape, got {x} and {y}")
-
-
-def _infer(name):
-
-    def infer(a, x):
-        check_pair(name, a, x)
-        return a
-
-    return infer
 
 
 _TURNS = 10000
@@ -74,21 +64,22 @@ def _fraction(a, x, least):
 
 
 def _both_kinds(upper):
-    """The reference of one of the functions; `log_gamma` may be another one of the same meaning."""
+    """The meaning of one of the functions."""
 
-    def ref(a, x, log_gamma=lgamma):
+    def ref(a, x):
+        a, x = np.broadcast_arrays(a, x)
         kind, shape = a.dtype, a.shape
         a, x = (v.astype(np.float64).reshape(-1) for v in (a, x))
         out, left = np.empty(a.size), _LEFT.get(kind.itemsize, _LEFT[4])
         for start in range(0, a.size, _PIECE):
             part = slice(start, start + _PIECE)
-            out[part] = _share(a[part], x[part], log_gamma, left, upper)
+            out[part] = _share(a[part], x[part], left, upper)
         return out.reshape(shape).astype(kind)
 
     return ref
 
 
-def _share(a, x, log_gamma, left, upper):
+def _share(a, x, left, upper):
     """P(a, x) or Q(a, x) of float64 numbers."""
     out = np.full(a.size, np.nan)
     valid = (a > 0) & (x > 0) & np.isfinite(a) & np.isfinite(x)
@@ -100,7 +91,7 @@ def _share(a, x, log_gamma, left, upper):
     for part, sums in ((low, _series), (valid & ~low, _fraction)):
         if part.any():
             a_, x_ = a[part], x[part]
-            share = sums(a_, x_, left) * np.exp(a_ * np.log(x_) - x_ - log_gamma(a_))
+            share = sums(a_, x_, left) * np.exp(a_ * np.log(x_) - x_ - lgamma(a_))
             out[part] = share if (sums is _fraction) is upper else 1 - share
     return np.clip(out, 0, 1, out)
 
@@ -113,11 +104,10 @@ def _by_concentration(g, a, x):
     return ew.mul(g, ew.mul(_density(a, x), gamma_slope(a, x)))
 
 
-gammainc = op("gammainc", infer=_infer("gammainc"), ref=_both_kinds(False),
-              vjp=(lambda g, out, a, x: ew.neg(_by_concentration(g, a, x)), lambda g, out, a, x: ew.mul(g, _density(a, x))),
-              lower=Host(), batch=LEADING,
-              doc="The regularised lower incomplete gamma function P(a, x); nan outside of a, x >= 0.")
-gammaincc = op("gammaincc", infer=_infer("gammaincc"), ref=_both_kinds(True),
-               vjp=(lambda g, out, a, x: _by_concentration(g, a, x), lambda g, out, a, x: ew.neg(ew.mul(g, _density(a, x)))),
-               lower=Host(), batch=LEADING,
-               doc="The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x); nan outside of a, x >= 0.")
+gammainc = elementwise("gammainc", _both_kinds(False), (lambda g, out, a, x: ew.neg(_by_concentration(g, a, x)),
+                                                        lambda g, out, a, x: ew.mul(g, _density(a, x))), takes="real_float",
+                       doc="The regularised lower incomplete gamma function P(a, x); nan outside of a, x >= 0.")
+gammaincc = elementwise("gammaincc", _both_kinds(True), (lambda g, out, a, x: _by_concentration(g, a, x),
+                                                         lambda g, out, a, x: ew.neg(ew.mul(g, _density(a, x)))),
+                        takes="real_float",
+                        doc="The regularised upper incomplete gamma function Q(a, x) = 1 - P(a, x); nan outside of a, x >= 0.")

@@ -7,6 +7,7 @@ from ..errors import ArgumentError
 from ..numeric import hurwitz_zeta
 from ..op import NO_GRAD, Host, op
 from . import elementwise as ew
+from .families import elementwise
 from .incomplete import check_pair
 
 # name: (the polynomial of degree 1, that of degree k + 1 from those of degrees k and k - 1)
@@ -22,15 +23,11 @@ FAMILIES = {
 }
 
 
-def _infer_alike(name):
-
-    def infer(x, n, **params):
-        check_pair(name, x, n)
-        if params and params["family"] not in FAMILIES:
-            raise ArgumentError(f"{name}: family must be one of {', '.join(FAMILIES)}, got {params['family']!r}")
-        return x
-
-    return infer
+def _infer_polynomial(x, n, *, family):
+    check_pair("polynomial", x, n)
+    if family not in FAMILIES:
+        raise ArgumentError(f"polynomial: family must be one of {', '.join(FAMILIES)}, got {family!r}")
+    return x
 
 
 def _polynomial(x, n, *, family):
@@ -45,11 +42,12 @@ def _polynomial(x, n, *, family):
         return out.astype(x.dtype)
 
 
-polynomial = op("polynomial", infer=_infer_alike("polynomial"), ref=_polynomial, vjp=NO_GRAD, lower=Host(), batch=LEADING,
+polynomial = op("polynomial", infer=_infer_polynomial, ref=_polynomial, vjp=NO_GRAD, lower=Host(), batch=LEADING,
                 doc="The polynomial of degree n of an orthogonal family, at x; 0 for negative degrees.")
 
 
 def _zeta(x, q):
+    x, q = np.broadcast_arrays(x, q)
     kind, x, q = x.dtype, x.astype(np.float64), q.astype(np.float64)
     pole = (x == 1) | ((q <= 0) & (q == np.floor(q)))
     unknown = (x < 1) | ((q <= 0) & (x != np.floor(x)))
@@ -59,6 +57,6 @@ def _zeta(x, q):
         return np.where(unknown & (x != 1), np.nan, np.where(pole, np.inf, found)).astype(kind)
 
 
-zeta = op("zeta", infer=_infer_alike("zeta"), ref=_zeta,
-          vjp=(None, lambda g, out, x, q: ew.neg(ew.mul(g, ew.mul(x, zeta(ew.add(x, 1.0), q))))), lower=Host(), batch=LEADING,
-          doc="Hurwitz's zeta function: the sum of (q + k)^-x over k from 0 on, for x above 1.")
+zeta = elementwise("zeta", _zeta, (None, lambda g, out, x, q: ew.neg(ew.mul(g, ew.mul(x, zeta(ew.add(x, 1.0), q))))),
+                   takes="real_float",
+                   doc="Hurwitz's zeta function: the sum of (q + k)^-x over k from 0 on, for x above 1.")

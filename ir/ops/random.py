@@ -134,24 +134,25 @@ bernoulli_mask = op("bernoulli_mask", infer=_infer_mask, vjp=NO_GRAD, lower=Temp
                     numbers=("p",), given=_mask_by_number, ref=_mask,
                     doc="Bools, true with probability p (word < round(p * 2**32)): what dropout keeps.")
 
-class Draws:
-    """The float64 numbers that rejection reads: `uniform` and `normal` give (seed, call, count, start) -> array. Each element
-    has a stream of its own, so it is the same whoever is drawn beside it."""
+# What follows rejects: each element has a stream of its own, so it is the same whoever is drawn beside it.
 
-    def __init__(self, uniform, normal):
-        self.uniform, self.normal = uniform, normal
-
-    def uniforms(self, seed, call, live, count, start):
-        """The uniforms of those among elements start .. start + count - 1 that are still live."""
-        return self.uniform(seed, call, count, start)[live]
-
-    def normals(self, seed, call, live, count, start):
-        """Their normal numbers."""
-        return self.normal(seed, call, count, start)[live]
+MOST_ROUNDS = 999                   # that an element is given; none needs as many
+ROUND = 0x9E3779B97F4A7C15          # times the number of a round is what its seed is changed by
 
 
-BY_NUMPY = Draws(lambda seed, call, n, start: philox.uniform01(seed, call, n, np.float64, start),
-                 lambda seed, call, n, start: philox.normal(seed, call, n, np.float64, start))
+def of_round(seed, turn) -> int:
+    """The seed of one round of a rejection, far from the seeds that people choose."""
+    return seed ^ (turn * ROUND % 2 ** 64)
+
+
+def uniforms(seed, call, live, count, start):
+    """The float64 uniforms of those among elements start .. start + count - 1 that are still live."""
+    return philox.uniform01(seed, call, count, np.float64, start)[live]
+
+
+def normals(seed, call, live, count, start):
+    """Their normal numbers."""
+    return philox.normal(seed, call, count, np.float64, start)[live]
 
 
 def by_pieces(draw, out, *arrays):
@@ -161,9 +162,6 @@ def by_pieces(draw, out, *arrays):
     return out
 
 
-# Poisson: no closed form, so each element has a stream of its own and rejects until it is done.
-
-
 def _infer_poisson(key, rate):
     check_key("poisson", key)
     if not rate.dtype.is_floating_point:
@@ -171,13 +169,13 @@ def _infer_poisson(key, rate):
     return rate
 
 
-def _poisson_small(seed, call, rate, draws, start):
+def _poisson_small(seed, call, rate, start):
     """Counts the factors of a product of uniforms that keep it above exp(-rate); for rates below 10."""
     count = np.zeros(rate.shape)
     live = np.flatnonzero(rate > 0)
     product, bound = np.ones(live.size), np.exp(-rate[live])
-    for turn in range(1, 1000):
-        product = product * draws.uniforms(of_round(seed, turn), call, live, rate.size, start)
+    for turn in range(1, MOST_ROUNDS + 1):
+        product = product * uniforms(of_round(seed, turn), call, live, rate.size, start)
         on = product > bound
         live, product, bound = live[on], product[on], bound[on]
         if not live.size:
@@ -186,17 +184,17 @@ def _poisson_small(seed, call, rate, draws, start):
     return count
 
 
-def _poisson_large(seed, call, rate, draws, start):
+def _poisson_large(seed, call, rate, start):
     """Hoermann's transformed rejection (PTRS) for rates of 10 and more."""
     out = np.zeros(rate.shape)
     live = np.flatnonzero(rate >= 10)
-    for turn in range(1, 1000):
+    for turn in range(1, MOST_ROUNDS + 1):
         if not live.size:
             break
         lam = rate[live]
         b = 0.931 + 2.53 * np.sqrt(lam)
         a = -0.059 + 0.02483 * b
-        u, v = (draws.uniforms(of_round(seed, 2 * turn + i), call, live, rate.size, start) for i in (0, 1))
+        u, v = (uniforms(of_round(seed, 2 * turn + i), call, live, rate.size, start) for i in (0, 1))
         u = u - 0.5
         us = 0.5 - np.abs(u)
         k = np.floor((2 * a / us + b) * u + lam + 0.43)
@@ -209,28 +207,33 @@ def _poisson_large(seed, call, rate, draws, start):
     return out
 
 
-def of_round(seed, turn) -> int:
-    """The seed of one round of a rejection, far from the seeds that people choose."""
-    return seed ^ (turn * 0x9E3779B97F4A7C15 % 2 ** 64)
+LOG_FACTORIALS = np.log(np.cumprod(np.r_[1.0, np.arange(1, 10)])).tolist()      # of 0 to 9
 
 
 def _log_factorial(k):
     """log k! by Stirling's series above 9, by table below."""
-    table = np.log(np.cumprod(np.r_[1.0, np.arange(1, 10)]))
+    table = np.array(LOG_FACTORIALS)
     n = np.maximum(k, 9.0) + 1
     series = (n - 0.5) * np.log(n) - n + 0.5 * np.log(2 * np.pi) + 1 / (12 * n) - 1 / (360 * n ** 3) + 1 / (1260 * n ** 5)
     return np.where(k < 10, table[np.minimum(k, 9).astype(np.int64)], series)
 
 
-def _poisson(key, rate, draws=BY_NUMPY):
+RATES = "poisson takes rates of at least 0"
+
+
+def check_rates(rate):
+    """Raises unless all rates are at least 0."""
+    if not (rate >= 0).all():
+        raise ArgumentError(RATES)
+
+
+def _poisson(key, rate):
+    check_rates(rate)
     flat = rate.astype(np.float64).reshape(-1)
-    if not (flat >= 0).all():
-        raise ArgumentError("poisson takes rates of at least 0")
 
     def counts(start, rate):
         small = np.where(rate < 10, rate, 0.0)
-        return np.where(rate < 10, _poisson_small(*stream(key), small, draws, start),
-                        _poisson_large(*stream(key), rate, draws, start))
+        return np.where(rate < 10, _poisson_small(*stream(key), small, start), _poisson_large(*stream(key), rate, start))
 
     out = by_pieces(counts, np.empty(flat.size), flat)
     return out.reshape(rate.shape).astype(rate.dtype)

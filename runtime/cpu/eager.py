@@ -31,7 +31,6 @@ from ...ir.ops import (
     fourier,
     gamma,
     grouped,
-    incomplete,
     indexing,
     int8,
     int8_conv,
@@ -42,6 +41,7 @@ from ...ir.ops import (
     nn,
     norm,
     point_taps,
+    polynomials,
     pool,
     random,
     recurrent,
@@ -208,10 +208,22 @@ def cast(op: Op):
     return run
 
 
-@TABLE.makes(incomplete.gammainc, incomplete.gammaincc)
-def incomplete_gamma(op: Op):
-    """The reference, with a compiled logarithm of gamma."""
-    return functools.partial(op.ref, log_gamma=kernels.function("lgamma", dt.float64))
+@TABLE.makes(ew.polygamma)
+def polygamma(op: Op):
+    """The compiled kernel of a number and an array, for floating point arrays."""
+
+    def run(x, *, n):
+        if x.dtype not in _FLOAT_KINDS:
+            return op.ref(x, n=n)
+        return kernels.function("polygamma", *[dt.BY_NP[x.dtype]] * 2)(np.asarray(n).astype(x.dtype), x)
+
+    return run
+
+
+@TABLE.makes(polynomials.polynomial)
+def polynomial(op: Op):
+    """The compiled kernel of a family."""
+    return lambda x, n, *, family: kernels.function(family, *[dt.BY_NP[x.dtype]] * 2)(x, n)
 
 
 # Reductions.

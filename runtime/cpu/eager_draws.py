@@ -3,7 +3,6 @@
 They give the bits that ir/philox.py defines; normals differ from numpy's in the last one.
 """
 
-import functools
 import math
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.ops import counts, gamma, random
+from ...passes.codegen import rejected
 from . import kernels, row_calls
 from .kernel_table import KernelTable
 
@@ -99,8 +99,22 @@ def randint(op: Op):
     return run
 
 
-@TABLE.makes(random.poisson, gamma.standard_gamma, counts.binomial)
-def rejected(op: Op):
-    """Numbers without a closed form: the reference, with compiled draws."""
-    uniform, normal = (kernels.draw(f"random_{name}_double").__call__ for name in ("uniform", "normal"))
-    return functools.partial(op.ref, draws=random.Draws(uniform, normal))
+_REJECTED: dict[Op, tuple[Any, Any]] = {
+    random.poisson: (rejected.poisson, random.check_rates),
+    gamma.standard_gamma: (rejected.standard_gamma, gamma.check_concentrations),
+    counts.binomial: (rejected.binomial, counts.check_trials)}
+
+
+@TABLE.makes(*_REJECTED)
+def by_rejection(op: Op):
+    """Numbers without a closed form: a kernel of elements, their numbers among them, and of the key."""
+    write, check = _REJECTED[op]
+
+    def run(key, *given):
+        check(*given)
+        kind, first = dt.BY_NP[given[0].dtype], given[0]
+        made = kernels.elementwise(op.name, (dt.int64,) * 3 + (kind,) * len(given), (kind,), write)
+        words = [np.array(word) for word in key.view(np.int64)]
+        return made(np.arange(first.size).reshape(first.shape), *words, *given)
+
+    return run

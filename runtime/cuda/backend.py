@@ -42,6 +42,7 @@ from . import (
     scans,
     sliding,
     sorts,
+    special,
     streams,
     taps,
     transfer,
@@ -57,7 +58,7 @@ def ordered_images(graph: Graph) -> Graph:
 
 
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, running, taps, scans,
-                sliding, complexes, integers, fourier, lists, ctc):
+                sliding, complexes, integers, fourier, lists, special, ctc):
     eager.OWN.update(_module.OPERATORS)
 for _module in (attentions, moves):
     eager.INTO.update(_module.INTO)

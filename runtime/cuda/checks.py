@@ -11,6 +11,8 @@ import weakref
 import numpy as np
 
 from ...ir.errors import ArgumentError, DimError
+from ...ir.ops import counts, gamma
+from ...ir.ops import random as rn
 from ..device_array import DeviceArray
 from . import context as contexts
 from . import pools, streams
@@ -19,6 +21,8 @@ from .noting import thread as noting
 
 _WORDS = 64
 _DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # whose words say that a divisor was zero
+_REFUSALS = {"repeat_interleave": "repeat_interleave: counts must not be negative", rn.poisson.name: rn.RATES,
+             gamma.standard_gamma.name: gamma.CONCENTRATIONS, counts.binomial.name: counts.TRIALS}
 _names: list[str] = []
 _words: dict = {}          # device -> array
 _apart: list = []          # (weak reference to words, names) of programs with numbers of their own
@@ -101,8 +105,9 @@ def verify(device: int, stream: int | None = None):
     if divided:
         raise ArgumentError(f"{' and '.join(dict.fromkeys(divided))}: integer division by zero, on cuda:{device}; cast to a "
                             "float first, or mask the zeros with where()")
-    if "repeat_interleave" in wrong:
-        raise ArgumentError(f"repeat_interleave: counts must not be negative, on cuda:{device}")
+    refused = next((name for name in wrong if name in _REFUSALS), None)
+    if refused is not None:
+        raise ArgumentError(f"{_REFUSALS[refused]}, on cuda:{device}")
     if wrong:
         raise DimError(f"{' and '.join(dict.fromkeys(wrong))}: an index was out of range, on cuda:{device}; the same call on "
                        "the CPU (.cpu()) names the index and the line")

@@ -10,12 +10,14 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import embedding as em
 from ...ir.ops import loss
 from ...ir.ops.constant import constant
+from ...ir.ops.indexing import gather
 from ...ir.ops.reduce import sum_
+from ...ir.ops.sort import argsort, searchsorted
 from ...passes.codegen.triton import classes as text
 from ..device_array import DeviceArray
 from . import checks, pools, transfer
-from .eager import contiguous, run
-from .program import empty, fill
+from .eager import composed, contiguous, run
+from .program import empty, fill, filled
 from .sorts import flat_blocks
 from .templates import launch
 
@@ -111,12 +113,26 @@ def literal(inputs, params, device):
 
 
 def row_scale(inputs, params, device):
-    """0 for rows of padding, else 1; how often rows occur is counted on the host."""
+    """0 for rows of padding, else 1, or 1 / how often a row occurs: as often as indices in order have it."""
     like, index = inputs
     padding, kind = params["padding_idx"], dt.from_numpy(like.dtype)
-    if params["by_frequency"] or padding is None or not index.size or not _there(like, index):
+    if not index.size or not _there(like, index):
         return NotImplemented
+    if params["by_frequency"]:
+        shares = composed(_shares, (contiguous(index).reshape(index.size),), {"dtype": kind}, device)[0].reshape(*index.shape)
+        return shares if padding is None else run(ew.where, (run(ew.eq, (index, padding), {}), 0.0, shares), {})
+    if padding is None:
+        return filled(device, index.shape, like.dtype, 1)
     return run(ew.cast, (run(ew.ne, (index, padding), {}),), {"dtype": kind})
+
+
+def _shares(index, *, dtype):
+    """1 / how often each number occurs."""
+    ordered = gather(index, argsort(index, dim=0, descending=False), dim=0)
+    first, last = [searchsorted(ordered, index, right=right) for right in (False, True)]
+    wide = dt.accumulator(dtype) if dtype in dt.NARROW else dtype
+    share = ew.div(1.0, ew.cast(ew.sub(last, first), dtype=wide))
+    return (share if wide is dtype else ew.cast(share, dtype=dtype),)
 
 
 def forget():

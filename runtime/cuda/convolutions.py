@@ -231,6 +231,22 @@ def adaptive_max_pool(inputs, params, device):
     return out, places
 
 
+def fractional_max_pool(inputs, params, device):
+    """The largest element of each window whose place is drawn, and its flat index in the plane."""
+    x, samples = inputs
+    if x.ndim > RANK + 2 or not x.size or x.dtype.kind == "c" or not isinstance(samples, DeviceArray):
+        return NotImplemented
+    kernel, size, rank = params["kernel"], params["size"], x.ndim - 2
+    shape = (*x.shape[:2], *size)
+    out, places = empty(device, shape, x.dtype), empty(device, shape, np.int64)
+    if out.size:
+        ones, (block, warps, grid) = (1,) * rank, blocks(out.size)
+        source = pool_text.drawn_maximum(dt.from_numpy(x.dtype), dt.from_numpy(samples.dtype), rank)
+        launch(device, source, (contiguous(x), contiguous(samples), out, places), {"N": out.size} | spaces(x.shape[2:], size),
+               ((*window(kernel, ones, ((0, 0),) * rank, ones), block), warps, grid))
+    return out, places
+
+
 def max_pool_grad(inputs, params, device):
     """Each element's share of the windows that took it."""
     g, places = inputs
@@ -282,5 +298,5 @@ def avg_pool_grad(inputs, params, device):
 OPERATORS = {cv.conv: conv, cv.conv_input_grad: conv_input_grad, cv.conv_weight_grad: conv_weight_grad,
              last.packed_image: packed_image, last.conv_last: conv_of_last, last.conv_last_input_grad: input_grad_of_last,
              last.conv_last_weight_grad: weight_grad_of_last, pool.max_pool: max_pool,
-             pool.max_pool_grad: max_pool_grad, pool.adaptive_max_pool: adaptive_max_pool, pool.avg_pool: avg_pool,
-             pool.avg_pool_grad: avg_pool_grad}
+             pool.max_pool_grad: max_pool_grad, pool.adaptive_max_pool: adaptive_max_pool,
+             pool.fractional_max_pool: fractional_max_pool, pool.avg_pool: avg_pool, pool.avg_pool_grad: avg_pool_grad}

@@ -9,11 +9,17 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
+from ...ir.ops import counts, gamma
 from ...ir.ops import random as rn
+from ...passes.codegen import rejected
+from ...passes.codegen.triton import taps as text
 from ..device_array import DeviceArray
-from . import pools, streams, transfer
+from . import checks, pools, streams, transfer
+from .eager import contiguous
 from .kernels import Prepared
 from .program import empty, fill, used
+from .sorts import flat_blocks
+from .templates import launch
 
 _LOW_BITS = {dt.float16: 11, dt.bfloat16: 8}       # of a word, as ir/ops/random.py has them
 _WORD = 8
@@ -39,26 +45,29 @@ _NO_TABLE = (0, None)
 _TOGETHER, _MOST_TABLES = 256, 64
 
 
-def draw(key, shape, dtype, device, write, *how, words=2) -> DeviceArray:
-    """An array of `shape` whose element i is `write(k, i, seed, call, *how)`, a value of a KernelBuilder; where more words of
-    the key are asked for, they come behind the call."""
+def draw(key, shape, dtype, device, write, *how, words=2, given=()) -> DeviceArray:
+    """An array of `shape` whose element i is `write(k, i, seed, call, *given, *how)`, a value of a KernelBuilder; where more
+    words of the key are asked for, they come behind the call; `given` are values of arrays of that shape."""
     out = empty(device, shape, dtype.np)
     if out.size:
         key = key if isinstance(key, DeviceArray) else transfer.to_device(np.asarray(key), device)
         stream = streams.current(device).handle
         seed = used(key, stream)
-        made = Prepared(_kernel(write, how, dtype, words), {"n": out.size}, (*[n * _WORD for n in range(words)], 0))
-        made(device, stream, (*[seed] * words, used(out, stream)))
+        given = [contiguous(a) for a in given]
+        kernel = _kernel(write, how, dtype, words, tuple([dt.from_numpy(a.dtype) for a in given]))
+        made = Prepared(kernel, {"n": out.size}, (*[n * _WORD for n in range(words)], *[0] * len(given), 0))
+        made(device, stream, (*[seed] * words, *[used(a, stream) for a in given], used(out, stream)))
     return out
 
 
 @functools.lru_cache(1024)
-def _kernel(write, how, dtype, words):
+def _kernel(write, how, dtype, words, kinds):
     k = KernelBuilder("_".join([write.__name__.strip("_"), dtype.short]))
     k.parallel("i", "n")
-    key, y = [k.input(name, dt.int64, (0,)) for name in ("seed", "call", "bound")[:words]], k.output("y", dtype, (1,))
+    key = [k.input(name, dt.int64, (0,)) for name in ("seed", "call", "bound")[:words]]
+    given, y = [k.input(f"x{n}", kind, (1,)) for n, kind in enumerate(kinds)], k.output("y", dtype, (1,))
     with k.point():
-        k.store(write(k, k.index("i"), *map(k.load, key), *how).to(dtype), y)
+        k.store(write(k, k.index("i"), *map(k.load, (*key, *given)), *how).to(dtype), y)
     return k.build()
 
 
@@ -124,5 +133,27 @@ def randint(inputs, params, device):
     return draw(inputs[0], params["shape"], params["dtype"], device, _integers, low, span)
 
 
-OPERATORS = {rn.uniform: uniform, rn.normal: normal, rn.bernoulli_mask: bernoulli_mask, rn.mask_below: mask_below,
-             rn.randint: randint}
+def _rejecting(write, rules):
+    """Numbers by rejection; parameters that break a rule are noted, and raised when values are next read."""
+
+    def run(inputs, params, device):
+        key, *given = inputs
+        if not all(isinstance(x, DeviceArray) for x in given):
+            return NotImplemented
+        given = [contiguous(x) for x in given]
+        first = given[0]
+        if first.size:
+            for x, rule in zip(given, rules):
+                source, (constants, warps, grid) = text.noted(dt.from_numpy(x.dtype), rule), flat_blocks(x.size)
+                how = (*constants, ("SLOT", checks.slot(write.__name__))), warps, grid
+                launch(device, source, (x, checks.words(device)), {"TOTAL": x.size}, how)
+        return draw(key, first.shape, dt.from_numpy(first.dtype), device, write, given=given)
+
+    return run
+
+
+OPERATORS = {rn.poisson: _rejecting(rejected.poisson, ("rate",)),
+             gamma.standard_gamma: _rejecting(rejected.standard_gamma, ("concentration",)),
+             counts.binomial: _rejecting(rejected.binomial, ("count", "probability"))}
+OPERATORS |= {rn.uniform: uniform, rn.normal: normal, rn.bernoulli_mask: bernoulli_mask, rn.mask_below: mask_below,
+              rn.randint: randint}

@@ -33,15 +33,15 @@ def row_numbers(name, device, indices, coordinates=(), wrap=False) -> DeviceArra
     indices       (contiguous integer array, size of its dim, rows between neighbours) for each index tensor
     coordinates   (extent, stride) of each dim of the index tensors' shape, where the place itself counts
     """
-    first = indices[0][0]
-    out = empty(device, (first.size,), np.int64)
+    count = indices[0][0].size if indices else prod([extent for extent, _ in coordinates])
+    out = empty(device, (count,), np.int64)
     source = text.numbers(tuple([dt.from_numpy(a.dtype) for a, _, _ in indices]), len(coordinates), wrap)
-    sizes = {"N": first.size}
+    sizes = {"N": count}
     for k, (_, size, step) in enumerate(indices):
         sizes |= {f"size{k}": size, f"step{k}": step}
     for k, (extent, stride) in enumerate(coordinates):
         sizes |= {f"extent{k}": extent, f"stride{k}": stride}
-    constants, warps, grid = flat_blocks(first.size)
+    constants, warps, grid = flat_blocks(count)
     arrays = (*[a for a, _, _ in indices], out, checks.words(device))
     launch(device, source, arrays, sizes, ((*constants, ("SLOT", checks.slot(name))), warps, grid))
     return out
@@ -72,8 +72,8 @@ def _move(x, rows, out, groups, height, columns, put):
 
 def merge_rows(x, rows, out, groups, height, columns, mode):
     """Joins x[o, p, c] to out[o, rows[p], c], for one p after the other; parts of complex numbers are joined by
-    themselves unless they are multiplied."""
-    if out.dtype.kind == "c" and mode != "mul":
+    themselves where they are added or set."""
+    if out.dtype.kind == "c" and mode in ("add", "set"):
         x, out, columns = as_reals(x), as_reals(out), 2 * columns
     keys = rows.look((1, rows.size), (rows.nbytes, 8), 0, np.dtype(np.uint64))
     bits = max(1, power_of_two(height).bit_length() - 1)
@@ -84,6 +84,12 @@ def merge_rows(x, rows, out, groups, height, columns, mode):
     if kind.is_complex:
         x, out = as_reals(x), as_reals(out)
     launch(out.device, text.merged(kind, mode, paired), (x, *order, out), sizes, text.tile(rows.size, columns, groups))
+
+
+def add_strided(x, strides, out):
+    """Adds each element of x, in order, to the one of `out` that lies its coordinates times the strides behind the first."""
+    rows = row_numbers("strided_scatter", out.device, [], tuple(zip(x.shape, strides)))
+    merge_rows(x, rows, out, 1, out.size, 1, "add")
 
 
 def embedding(inputs, params, device):
@@ -201,7 +207,7 @@ def gather(inputs, params, device):
 def scatter(inputs, params, device):
     """x with values written, added or otherwise joined at one index for each along a dim."""
     x, at, src = inputs
-    if not _all_there(inputs) or not x.ndim or (x.dtype.kind == "c" and params["mode"] in ("amax", "amin")):
+    if not _all_there(inputs) or not x.ndim:
         return NotImplemented
     out = contiguous(x).copy()
     if at.size:

@@ -1,5 +1,5 @@
-"""Quotients, remainders and matrix products of integers on a device. A divisor of zero is noted in a status word, and raised
-when values are next read."""
+"""Quotients, remainders, powers and matrix products of integers on a device. A divisor of zero is noted in a status word, and
+raised when values are next read."""
 
 import functools
 
@@ -22,7 +22,9 @@ from .sorts import flat_blocks
 from .templates import launch
 
 
-def _divided(op):
+def _of_whole(op, divides=True):
+    """A function of two whole numbers; one that divides notes divisors of zero."""
+
     def run(inputs, params, device):
         kinds = [x.dtype for x in inputs if isinstance(x, DeviceArray)]
         if kinds[0].kind not in "iu" or not all(_is_whole(x) for x in inputs):
@@ -32,13 +34,8 @@ def _divided(op):
         out = empty(device, shape, kind.np)
         if not out.size:
             return out
-        b = inputs[1]
-        if isinstance(b, DeviceArray):
-            constants, warps, grid = flat_blocks(b.size)
-            how = (*constants, ("SLOT", checks.slot(op.name))), warps, grid
-            launch(device, text.noted(kind, "== 0"), (contiguous(b), checks.words(device)), {"TOTAL": b.size}, how)
-        else:
-            refuse_zero(op.name, np.ones(1, np.int64), np.asarray(b))
+        if divides:
+            _note_zeros(op, inputs[1], kind, device)
         given = [_laid_out(x, shape) if isinstance(x, DeviceArray) else x for x in inputs]
         stream = streams.current(device).handle
         numbers = frozenset([name for name, x in zip("ab", inputs) if not isinstance(x, DeviceArray)])
@@ -48,6 +45,16 @@ def _divided(op):
         return out
 
     return run
+
+
+def _note_zeros(op, b, kind, device):
+    """Notes a divisor of zero; a number is refused at once."""
+    if isinstance(b, DeviceArray):
+        constants, warps, grid = flat_blocks(b.size)
+        how = (*constants, ("SLOT", checks.slot(op.name))), warps, grid
+        launch(device, text.noted(kind, "divisor"), (contiguous(b), checks.words(device)), {"TOTAL": b.size}, how)
+    else:
+        refuse_zero(op.name, np.ones(1, np.int64), np.asarray(b))
 
 
 def _is_whole(x) -> bool:
@@ -93,4 +100,5 @@ def _summed_products(x, y):
     return (found if x.dtype is dt.int64 else ew.cast(found, dtype=x.dtype),)
 
 
-OPERATORS = {matmul: product} | {op: _divided(op) for op in (ew.floor_divide, ew.trunc_divide, ew.remainder, ew.fmod)}
+OPERATORS = {matmul: product, ew.pow_: _of_whole(ew.pow_, divides=False)}
+OPERATORS |= {op: _of_whole(op) for op in (ew.floor_divide, ew.trunc_divide, ew.remainder, ew.fmod)}

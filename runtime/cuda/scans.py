@@ -149,7 +149,7 @@ def repeat_index(inputs, params, device):
     if kind.is_signed:
         constants, warps, grid = flat_blocks(repeats.size)
         how = (*constants, ("SLOT", checks.slot("repeat_interleave"))), warps, grid
-        launch(device, checks_text.noted(kind, "< 0"), (repeats, checks.words(device)), {"TOTAL": repeats.size}, how)
+        launch(device, checks_text.noted(kind, "length"), (repeats, checks.words(device)), {"TOTAL": repeats.size}, how)
     ends = _counts((run(ew.cast, (repeats,), {"dtype": dt.int64}),), {"dim": 0}, device)
     return run(searchsorted, (ends, _counted(total, ends)), {"right": True})
 

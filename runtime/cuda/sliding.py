@@ -1,4 +1,4 @@
-"""Sliding windows that are taken apart or added up on a device, and elements put on diagonals and other strided places."""
+"""Sliding windows that are taken apart or added up on a device, and elements put on diagonals and at other strided places."""
 
 from math import prod
 
@@ -6,8 +6,9 @@ from ...ir import dtype as dt
 from ...ir.ops import conv as cv
 from ...ir.ops import shape as sh
 from ...ir.ops import taps
+from ...ir.ops.reduce import sum_
 from ...ir.ops.windows import window_counts
-from . import transfer
+from . import gathers, transfer
 from .eager import contiguous, converted, run
 from .program import filled
 from .taps import mapped
@@ -83,19 +84,40 @@ def diagonal_embed(inputs, params, device):
 
 
 def strided_scatter(inputs, params, device):
-    """Zeros, with the elements at strided places, if no two of them meet."""
+    """Zeros, to which the elements are added at strided places: what meets everywhere is summed first, what else may meet is
+    put in the order of places."""
     g, = inputs
-    steps = sorted((s, n) for n, s in zip(g.shape, params["strides"]) if n > 1)
+    kind, strides, offset = dt.from_numpy(g.dtype), params["strides"], params["offset"]
+    if not g.size:
+        return filled(device, params["size"], g.dtype, 0)
+    still = tuple([d for d, (n, s) in enumerate(zip(g.shape, strides)) if n > 1 and s == 0])
+    apart = not still and _lie_apart(g.shape, strides)
+    x = g if apart or kind not in dt.NARROW else converted(g, dt.accumulator(kind).np)
+    if still:
+        x, strides = _summed(x, still), [s for d, s in enumerate(strides) if d not in still]
+    out, n = filled(device, params["size"], x.dtype, 0), x.itemsize
+    if apart or _lie_apart(x.shape, strides):
+        transfer.write(out.look(x.shape, [s * n for s in strides], offset * n), x)
+    else:
+        reach = 1 + sum([(m - 1) * s for m, s in zip(x.shape, strides)])
+        gathers.add_strided(contiguous(x), strides, out.look((reach,), (n,), offset * n))
+    return out if out.dtype == g.dtype else converted(out, g.dtype)
+
+
+def _lie_apart(shape, strides) -> bool:
+    """Whether no two elements are at one place, as far as steps that grow show it."""
     reach = 1
-    for s, n in steps:
+    for s, n in sorted([(s, n) for n, s in zip(shape, strides) if n > 1]):
         if s < reach:
-            return NotImplemented
+            return False
         reach = s * (n - 1) + reach
-    out = filled(device, params["size"], g.dtype, 0)
-    if g.size:
-        n = out.itemsize
-        transfer.write(out.look(g.shape, [s * n for s in params["strides"]], params["offset"] * n), g)
-    return out
+    return True
+
+
+def _summed(x, dims):
+    """The sum over some dims, in the dtype."""
+    found = run(sum_, (x,), {"dim": dims, "keepdim": False})
+    return found if found.dtype == x.dtype else converted(found, x.dtype)
 
 
 OPERATORS = {cv.im2col: im2col, cv.col2im: col2im, sh.fold_windows: fold_windows, sh.diagonal_scatter: diagonal_embed,

@@ -9,6 +9,7 @@ from ..scalars import Builder, Val
 
 _MEMORY = frozenset({"load", "store"})
 _FREE = frozenset({"const", "index", "size", "cast", "reduce", "scan"})
+_TURNS = 16         # of a loop that ends when it is done
 
 
 class Counter(Builder):
@@ -26,6 +27,10 @@ class Counter(Builder):
 
     def rare(self, cond, usual, slow):
         return usual
+
+    def iterate(self, most, live, state, step):
+        """As if a lane took some turns."""
+        return self.repeat(_TURNS, (live, *state), lambda *before: self._lived(before, step))[1:]
 
     def scale(self, y, n, i):
         self.count += 2

@@ -98,13 +98,15 @@ class Loop:
         self.index = index
         self.carried = carried
         self.results = tuple(carried)
+        self.again = None
         self._stated = not carried
 
-    def next(self, *values):
-        """State the carried values of the next round; needed once in a loop that carries any."""
+    def next(self, *values, again=None):
+        """State the carried values of the next round; needed once in a loop that carries any. There is none unless `again` (an
+        i1, if given) says so."""
         if len(values) != len(self.carried):
             raise ValueError(f"the loop carries {len(self.carried)} values, next() got {len(values)}")
-        self.results = tuple(values)
+        self.results, self.again = tuple(values), again
         self._stated = True
 
 
@@ -248,7 +250,10 @@ class Function(Instructions):
         yield loop
         self._check_next(loop)
         following = self.op(I64, f"add nsw i64 {loop.index.name}, {self.index(step).name}")
-        again, last = self.compare("slt", following, high), self.block
+        again = self.compare("slt", following, high)
+        if loop.again is not None:
+            again = self.bit_and(again, loop.again)
+        last = self.block
         self.do(f"br i1 {again.name}, label %{body}, label %{done}, !llvm.loop !0")
         rows = [(loop.index, low, following), *zip(loop.carried, carry, loop.results, strict=True)]
         for offset, (phi, first, after) in enumerate(rows):

@@ -238,9 +238,7 @@ class LlvmBuilder(Builder):
         """Branches round the slow part unless some lane needs it."""
         many = isinstance(usual, tuple)
         values = usual if many else (usual,)
-        needed = cond.ref
-        if self.lanes > 1:
-            needed = self.f.call(f"llvm.vector.reduce.or.v{self.lanes}i1", I1, cond.ref)
+        needed = self._of_any(cond)
 
         def careful():
             made = slow()
@@ -251,12 +249,25 @@ class LlvmBuilder(Builder):
         out = tuple(Val(self, v.dtype, ref) for v, ref in zip(values, merged))
         return out if many else out[0]
 
-    def repeat(self, times, state, step):
+    def repeat(self, times, state, step, numbered=False):
         """A counted loop."""
         with self.f.loop(0, times, 1, [v.ref for v in state]) as loop:
-            after = step(*(Val(self, v.dtype, ref) for v, ref in zip(state, loop.carried)))
+            turn = [self.splat(Val(self, dt.int64, loop.index))] if numbered else []
+            after = step(*turn, *(Val(self, v.dtype, ref) for v, ref in zip(state, loop.carried)))
             loop.next(*(v.ref for v in after))
         return tuple(Val(self, v.dtype, ref) for v, ref in zip(state, loop.results))
+
+    def iterate(self, most, live, state, step):
+        """A loop that ends when no lane is live."""
+        before = (live, *state)
+        with self.f.loop(0, most, 1, [v.ref for v in before]) as loop:
+            after = self._lived(tuple(Val(self, v.dtype, ref) for v, ref in zip(before, loop.carried)), step)
+            loop.next(*(v.ref for v in after), again=self._of_any(after[0]))
+        return tuple(Val(self, v.dtype, ref) for v, ref in zip(state, loop.results[1:]))
+
+    def _of_any(self, cond: Val):
+        """Whether it is so in some lane."""
+        return self.f.call(f"llvm.vector.reduce.or.v{self.lanes}i1", I1, cond.ref) if self.lanes > 1 else cond.ref
 
     def splat(self, x: Val) -> Val:
         """A one-lane value in every lane of this builder."""

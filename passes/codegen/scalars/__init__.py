@@ -28,14 +28,28 @@ Largest error seen, in units of the last place, over dense samples of the whole 
 """
 
 from ....ir import dtype as dt
-from . import activations, basic, bessel, complexes, exponential, hyperbolic, integers, random, special, trigonometric
+from . import (
+    activations,
+    basic,
+    bessel,
+    complexes,
+    exponential,
+    hyperbolic,
+    incomplete,
+    integers,
+    random,
+    rejection,
+    series,
+    special,
+    trigonometric,
+)
 from .builder import LOW_PRECISION, Builder, Val
 from .numpy_builder import NumpyBuilder
 
 DOUBLE_ONLY = (
     exponential.expm1, exponential.cbrt, trigonometric.tan, trigonometric.asin, trigonometric.acos,
-    hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, special.polygamma, basic.sinc,
-    bessel.spherical_bessel_j0,
+    hyperbolic.sinh, hyperbolic.cosh, hyperbolic.asinh, hyperbolic.acosh, series.polygamma, basic.sinc,
+    bessel.spherical_bessel_j0, series.zeta, series.hurwitz_zeta, *series.FAMILY.values(), incomplete.gamma_slope,
 )
 EITHER = (
     exponential.exp, exponential.exp2, exponential.log, exponential.log2, exponential.log10, exponential.log1p, exponential.pow,
@@ -47,10 +61,11 @@ EITHER = (
     special.erfc, special.erfcx, bessel.i0, bessel.i0e, bessel.i1, bessel.i1e, bessel.bessel_j0, bessel.bessel_j1,
     bessel.bessel_y0, bessel.bessel_y1, bessel.modified_bessel_k0, bessel.modified_bessel_k1, bessel.scaled_modified_bessel_k0,
     bessel.scaled_modified_bessel_k1, bessel.airy_ai,
-    integers.gcd, integers.lcm, basic.logaddexp, basic.logaddexp2, basic.logit,
+    integers.gcd, integers.lcm, basic.logaddexp, basic.logaddexp2, basic.logit, incomplete.gammainc, incomplete.gammaincc,
 )
 DRAWS = (random.random_bits, random.random_uniform, random.random_uniform_double, random.random_normal,
-         random.random_normal_double, random.random_below)
+         random.random_normal_double, random.random_below, rejection.random_poisson, rejection.random_gamma,
+         rejection.random_binomial)
 
 
 def _own_functions(module):
@@ -63,6 +78,8 @@ def _own_functions(module):
 FUNCTIONS = _own_functions(basic) | {f.__name__: f for f in DOUBLE_ONLY + EITHER + DRAWS}
 VIA_DOUBLE = frozenset(f.__name__ for f in DOUBLE_ONLY)
 COMPLEX = _own_functions(complexes)      # those of complex numbers, and `complex`, which makes one of two real numbers
+# Those with as many turns as their arguments ask for.
+ITERATED = frozenset({"gammainc", "gammaincc", "hurwitz_zeta", "polygamma", "zeta", *series.FAMILY})
 DRAW_NAMES = frozenset(f.__name__ for f in DRAWS)
 _IN_SINGLE = frozenset({exponential.expm1.__name__})      # of those, what `units` computes in float32
 _AS_GIVEN = frozenset({basic.where.__name__, basic.nextafter.__name__})  # never widened here

@@ -313,3 +313,27 @@ def nextafter(s, a, b):
     y = s.select(wide_a.eq(wide_b), b.bits(), y)
     nan = s.cast(s.const(wide_a.dtype, NAN), a.dtype).bits()
     return s.select(wide_a.ne(wide_a) | wide_b.ne(wide_b), nan, y).as_(a.dtype)
+
+
+def _normal_parts(s, x):
+    """(bits of x, times a power of two where it is subnormal; how many bits its mantissa has; that power; the largest biased
+    exponent below 1), and whether x has parts: neither 0 nor infinite nor nan."""
+    wide = x.dtype is dt.float64
+    mantissa, below_one = (52, 1022) if wide else (23, 126)
+    tiny = abs(x) < 2.0 ** (1 - below_one)
+    bits = s.select(tiny, x * 2.0 ** (mantissa + 2), x).bits()
+    return bits, mantissa, s.select(tiny, s.const(bits.dtype, mantissa + 2), 0), below_one, x.ne(0) & (abs(x) < INF)
+
+
+def frexp_mantissa(s, x):
+    """The number whose size is in [0.5, 1) and that is x times a power of two; 0, infinities and nan as they are."""
+    bits, mantissa, _, below_one, has_parts = _normal_parts(s, x)
+    kept = bits & (sign_mask(x.dtype) | ((1 << mantissa) - 1))
+    return s.select(has_parts, (kept | (below_one << mantissa)).as_(x.dtype), x)
+
+
+def frexp_exponent(s, x):
+    """The power of two, i32, that makes x of its mantissa; 0 for 0, infinities and nan."""
+    bits, mantissa, lifted, below_one, has_parts = _normal_parts(s, x)
+    power = ((bits >> mantissa) & (2 * below_one + 3)) - lifted - below_one
+    return s.select(has_parts, power, 0).to(dt.int32)

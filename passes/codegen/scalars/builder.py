@@ -150,11 +150,23 @@ class Builder(ABC):
         """`slow()` where `cond`, else `usual`. A backend may branch round the slow part when no lane needs it."""
         return self.choose(cond, slow(), usual)
 
-    def repeat(self, times: int, state: tuple, step) -> tuple:
-        """The state after `state = step(*state)`, `times` times. A backend may make a loop of it."""
-        for _ in range(times):
-            state = step(*state)
+    def repeat(self, times: int, state: tuple, step, numbered=False) -> tuple:
+        """The state after `state = step(*state)`, `times` times; if `numbered`, with the number of the turn (i64) before the
+        state. A backend may make a loop of it."""
+        for turn in range(times):
+            state = step(*[self.const(dt.int64, turn)] * numbered, *state)
         return state
+
+    def iterate(self, most: int, live: Val, state: tuple, step) -> tuple:
+        """The state of each lane after `live, *state = step(*state)` for as long as it is live, at most so many times. A
+        backend makes a loop of it, which ends when no lane is live."""
+        return self.repeat(most, (live, *state), lambda *before: self._lived(before, step))[1:]
+
+    def _lived(self, before, step) -> tuple:
+        """(live, *state) after a step, which only those make that are live."""
+        live = before[0]
+        goes_on, *after = step(*before[1:])
+        return live & goes_on, *[self.select(live, a, b) for a, b in zip(after, before[1:])]
 
     def choose(self, cond, a, b):
         """`select` on values or on tuples of values."""

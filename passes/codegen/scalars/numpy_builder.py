@@ -90,6 +90,15 @@ class NumpyBuilder(Builder):
         array = np.asarray(array)
         return Val(self, dt.from_numpy(array.dtype), array)
 
+    def iterate(self, most, live, state, step):
+        """As many turns as some lane needs."""
+        held = (live, *state)
+        for _ in range(most):
+            if not np.any(held[0].ref):
+                break
+            held = self._lived(held, step)
+        return held[1:]
+
     def emit(self, op, dtype, args, attr=None):
         with np.errstate(all="ignore"):
             return Val(self, dtype, self._run(op, dtype, [a.ref for a in args], attr))

@@ -1,4 +1,4 @@
-"""erf, erfc, erfcx, erfinv, lgamma, digamma and its derivatives.
+"""erf, erfc, erfcx, erfinv, lgamma, digamma and its derivative.
 
 erf: x + x P(x^2) below one (float32: -expm1 of log erfc everywhere); erfc above: exp(-x^2) times a polynomial in
 (x-4)/(x+4), the square of x carried in two parts. lgamma: a polynomial about 2 on [1.5, 2.5], the recurrence up to there and
@@ -9,16 +9,13 @@ What float32 numbers take instead is in `special_short.py`.
 from ....ir import dtype as dt
 from . import coefficients as C
 from . import constants as K
-from .exponential import exp, exp_parts, log, log1p, pow, reduce_single
+from .exponential import exp, exp_parts, log, log1p, reduce_single
 from .special_short import CENTRE, digamma32, erfc32, erfcx32, erfcx_tail, erfinv32, lgamma32, trigamma32
 from .trigonometric import cos, sin
 
 INF, NAN = float("inf"), float("nan")
 STIRLING = (0.08333333333333333, -0.002777777777777778, 0.0007936507936507937, -0.0005952380952380953,
             0.0008417508417508417, -0.0019175269175269176, 0.00641025641025641, -0.029550653594771242)
-# B_2j / (2j)!, of Euler and Maclaurin's sum
-EULER = (0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07, 2.08767569878681e-08,
-         -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13)
 STIRLING_FROM = 8
 
 
@@ -188,22 +185,3 @@ def trigamma(s, x):
     pole = (x <= 0) & (x > -INF) & s.floor(x).eq(x)
     y = s.select(pole, INF, s.select(x.eq(INF), 0.0, y))
     return s.select(x.ne(x), x, y)
-
-
-def polygamma(s, n, x):
-    """The n-th derivative of digamma for n >= 1 and x > 0: n! times Hurwitz's zeta, by Euler and Maclaurin."""
-    power = n + 1.0
-
-    def step(total, y):
-        return total + pow(s, y, -power), y + 1.0
-
-    total, y = s.repeat(12, (s.const(x.dtype, 0.0), x), step)
-    last = pow(s, y, -power)
-    total = total + last * (y / n + 0.5)
-    factor, inverse = last * power / y, 1.0 / (y * y)
-    for j, b in enumerate(EULER):
-        total = total + b * factor
-        factor = factor * (power + (2.0 * j + 1.0)) * (power + (2.0 * j + 2.0)) * inverse
-    factorial = s.round(exp(s, lgamma(s, power)))
-    half = n * 0.5
-    return s.select(x > 0, s.select(s.floor(half).eq(half), -factorial, factorial) * total, NAN)

@@ -15,10 +15,10 @@ from ....ir import dtype as dt
 from ....ir.kernel import Instr, Kernel, buffer_of
 from .. import scalars
 from ..scalars import Val
-from .spelling import TYPE, Text, TritonBuilder, memory
+from .spelling import TYPE, Text, TritonBuilder, memory, of_one_shape
 
 SHORT = 5      # lines up to which a function is written where it is used
-_BLOCKS = "for ", "if "         # how lines begin that others stand under
+_BLOCKS = "for ", "if ", "while "         # how lines begin that others stand under
 # What numbers of narrow types are given as.
 NUMBERS_AS = {**dict.fromkeys(dt.NARROW, dt.float32), dt.bool_: dt.int32}
 POINTER, NUMBER, SIZE = "pointer", "number", "size"
@@ -111,16 +111,9 @@ def function(name: str, dtypes: tuple) -> Function:
     out = scalars.apply(s, name, *[s.wrap(d, x) for d, x in zip(dtypes, names)])
     called = "_".join([name, "of", *dict.fromkeys(d.short for d in dtypes)])
     given, made = [x for n in names for x in refs(n)], ", ".join(map(s.stated, s.pieces(out)))
-    alike = _of_one_shape(given) if any(line.lstrip().startswith(_BLOCKS) for line in text.lines) else ()
-    return Function(called, out.dtype, (f"def {called}({', '.join(given)}):", *alike, *text.lines, f"    return {made}"))
-
-
-def _of_one_shape(names) -> list:
-    """Lines that give some tiles one shape. What a block assigns anew has to have the shape that it had before, and one number
-    for all lanes would meet a tile there."""
-    first, *others = names
-    pairs = [(first, x) for x in others] + [(x, first) for x in others]
-    return [f"    {x} = tl.where({like}.to(tl.float32) == 0, {x}, {x})" for x, like in pairs]
+    alike = of_one_shape(given) if any(line.lstrip().startswith(_BLOCKS) for line in text.lines) else ()
+    lines = *[f"    {line}" for line in alike], *text.lines
+    return Function(called, out.dtype, (f"def {called}({', '.join(given)}):", *lines, f"    return {made}"))
 
 
 def refs(ref) -> tuple:

@@ -34,26 +34,48 @@ def _parameters(pointers):
             *[Parameter(n, SIZE) for n in _SIZES]]
 
 
-@functools.lru_cache(32)
-def maximum(kind: dt.DType, even: bool = False) -> Source:
-    """The largest element of each window (nan wins, then the first), and its place in the plane. `even`: windows are bins that
-    share the plane out, at most KD, KH and KW long."""
+def _maximum(name, kind, pointers, before, at, inside) -> Source:
+    """The largest element of each window (nan wins, then the first), and its place in the plane. `before` are lines before the
+    loop over a window's places, `at` those that say which element it is at, `inside` whether there is one."""
     work = _work(kind)
     better = "(v > best)" if not kind.is_floating_point else "(v > best) | ((v != v) & (best == best))"
-    lines = [*_start("Q", ("qD", "qH", "qW")), f"best = tl.zeros([BLOCK], {TYPE[work]})", "which = at * 0 - 1",
-             "for t in range(0, KD * KH * KW):", *_TAP,
-             *[f"    a{d} = " + (f"q{d} * I{d} // Q{d} + t{d}" if even else f"q{d} * S{d} - P{d} + t{d} * L{d}") for d in DIMS],
-             "    inside = there & " + " & ".join(
-                 [f"(a{d} * Q{d} < (q{d} + 1) * I{d})" if even else f"(a{d} >= 0) & (a{d} < I{d})" for d in DIMS]),
+    lines = [*_start("Q", ("qD", "qH", "qW")), *before, f"best = tl.zeros([BLOCK], {TYPE[work]})", "which = at * 0 - 1",
+             "for t in range(0, KD * KH * KW):", *_TAP, *at, f"    inside = {inside}",
              "    place = (aD * IH + aH) * IW + aW",
              f"    v = tl.load(x + (plane * (ID * IH * IW) + place), inside, 0).to({TYPE[work]})",
              f"    take = inside & ((which < 0) | {better})", "    best = tl.where(take, v, best)",
              "    which = tl.where(take, place, which)",
              f"tl.store(out + at, best.to({TYPE[dt.uint8 if kind is dt.bool_ else kind]}), there)",
              "tl.store(places + at, which.to(tl.int64), there)"]
-    pointers = (("x", kind), ("out", kind), ("places", dt.int64))
-    name = f"{'adaptive_' if even else ''}max_pool_{kind.short}"
     return made(name, _parameters(pointers), ("INDEX", *WINDOW, "BLOCK"), lines)
+
+
+@functools.lru_cache(32)
+def maximum(kind: dt.DType, even: bool = False) -> Source:
+    """The largest element of each window. `even`: windows are bins that share the plane out, at most KD, KH and KW long."""
+    at = [f"    a{d} = " + (f"q{d} * I{d} // Q{d} + t{d}" if even else f"q{d} * S{d} - P{d} + t{d} * L{d}") for d in DIMS]
+    inside = " & ".join(["there", *[f"(a{d} * Q{d} < (q{d} + 1) * I{d})" if even else f"(a{d} >= 0) & (a{d} < I{d})"
+                                    for d in DIMS]])
+    pointers = (("x", kind), ("out", kind), ("places", dt.int64))
+    return _maximum(f"{'adaptive_' if even else ''}max_pool_{kind.short}", kind, pointers, [], at, inside)
+
+
+@functools.lru_cache(32)
+def drawn_maximum(kind: dt.DType, samples: dt.DType, rank: int) -> Source:
+    """`maximum` of windows a step apart that is no whole number, the last one at the end: where the others begin is drawn for
+    each plane and dim."""
+    drawn = DIMS[len(DIMS) - rank:]
+    via = ".to(tl.float32)" if samples in (dt.float16, dt.bfloat16) else ""
+    lines = []
+    for number, d in enumerate(drawn):
+        lines += [f"u{d} = tl.load(samples + (plane * {rank} + {number}), there, 0){via}.to(tl.float64)",
+                  f"step{d} = (at * 0 + (I{d} - K{d})).to(tl.float64) / (at * 0 + tl.maximum(Q{d} - 1, 1)).to(tl.float64)",
+                  f"start{d} = ((q{d}.to(tl.float64) + u{d}) * step{d}).to(tl.int64) - (u{d} * step{d}).to(tl.int64)",
+                  f"start{d} = tl.where(q{d} == Q{d} - 1, at * 0 + (I{d} - K{d}), start{d}.to(INDEX))"]
+    lines += [f"start{d} = at * 0" for d in DIMS if d not in drawn]
+    pointers = (("x", kind), ("samples", samples), ("out", kind), ("places", dt.int64))
+    return _maximum(f"fractional_max_pool{rank}d_{kind.short}_{samples.short}", kind, pointers, lines,
+                    [f"    a{d} = start{d} + t{d}" for d in DIMS], "there")
 
 
 def _windows(dilated=True) -> list:

@@ -19,6 +19,11 @@ _JOIN = {"add": "total + value", "mul": "total * value", "set": "value",
          "amax": "tl.where((value > total) | (value != value), value, total)",
          "amin": "tl.where((value < total) | (value != value), value, total)"}
 _JOIN_BOOLS = {"add": "total | value", "mul": "total & value", "set": "value", "amax": "total | value", "amin": "total & value"}
+# Whether a complex value replaces what is there: by its real part, of equal ones by the imaginary one; the first nan stays.
+_BEYOND = {mode: "(total_re == total_re) & (total_im == total_im) & "
+                 f"((value_re != value_re) | (value_im != value_im) | (value_re {sign} total_re)"
+                 f" | ((value_re == total_re) & (value_im {sign} total_im)))"
+           for mode, sign in (("amax", ">"), ("amin", "<"))}
 
 
 def made(name: str, parameters, constants, lines, flush: bool = False, helpers: str = "") -> Source:
@@ -79,8 +84,8 @@ def moved(itemsize: int, put: bool) -> Source:
 @functools.lru_cache(64)
 def merged(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
     """out[o, keys[p], c] joined by x[o, order[p], c] for all p in turn; `keys` are sorted, `order` says from where; `paired` if
-    both come as one number, the key above. Complex numbers are pairs in memory, and come here to be multiplied: what else is
-    done to them is done to real numbers."""
+    both come as one number, the key above. Complex numbers are pairs in memory, and come here to be multiplied or compared:
+    what else is done to them is done to real numbers."""
     stored = dt.PARTS.get(dtype) or memory(dtype)
     wide = dt.float32 if dtype in (dt.float16, dt.bfloat16) else stored
     order = [] if paired else [Parameter("order", POINTER, dt.int64)]
@@ -90,9 +95,13 @@ def merged(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
     join = (_JOIN_BOOLS if dtype is dt.bool_ else _JOIN)[mode]
     parts = {"": "{}"}
     joined = {"": join}
+    better = []
     if dtype.is_complex:
         parts = {"_re": "2 * ({})", "_im": "2 * ({}) + 1"}
         joined = {"_re": "total_re * value_re - total_im * value_im", "_im": "total_re * value_im + total_im * value_re"}
+        if mode in _BEYOND:
+            better = [f"    take = {_BEYOND[mode]}"]
+            joined = {n: f"tl.where(take, value{n}, total{n})" for n in parts}
     from_x = "(o * P + at[:, None]) * C + c[None, :]"
     lines = [*_PLACE, f"key = tl.load(keys + p, in_p, 0){key}", f"before = tl.load(keys + (p - 1), in_p & (p > 0), 0){key}",
              "on = in_p & ((p == 0) | (key != before))", "inside = on[:, None] & in_c",
@@ -102,7 +111,7 @@ def merged(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
              f"    at = ({came}).to(INDEX)",
              *[f"    value{n} = tl.load(x + ({at.format(from_x)}), on[:, None] & in_c, 0).to({TYPE[wide]})"
                for n, at in parts.items()],
-             *[f"    next{n} = ({text}).to({TYPE[wide]})" for n, text in joined.items()],
+             *better, *[f"    next{n} = ({text}).to({TYPE[wide]})" for n, text in joined.items()],
              *[f"    total{n} = tl.where(on[:, None], next{n}, total{n})" for n in parts],
              "    q = q + 1", "    on = on & (q < P)", f"    following = tl.load(keys + q, on, 0){key}",
              "    on = on & (following == key)",

@@ -251,14 +251,35 @@ class TritonBuilder(Builder):
         out = tuple(self.wrap(v.dtype, n) for v, n in zip(values, names))
         return out if many else out[0]
 
-    def repeat(self, times, state, step):
-        """A counted loop."""
+    def _carried(self, state) -> list:
+        """Names of tiles of one shape that a loop assigns anew."""
         names = [self.text.let(self.stated(v)) for v in state]
-        with self.text.block(f"for _ in range({times}):"):
-            after = step(*(self.wrap(v.dtype, n) for v, n in zip(state, names)))
+        for line in of_one_shape(names):
+            self.text.put(line)
+        return names
+
+    def repeat(self, times, state, step, numbered=False):
+        """A counted loop; the number of a turn is one for all lanes."""
+        names = self._carried(state)
+        count = self.text.name("turn") if numbered else "_"
+        with self.text.block(f"for {count} in range({times}):"):
+            turn = [self._let(dt.int64, f"tl.full([], 0, tl.int64) + {count}")] if numbered else []
+            after = step(*turn, *(self.wrap(v.dtype, n) for v, n in zip(state, names)))
             fresh = [v.ref for v in after]
             self.text.put(f"{', '.join(names)} = {', '.join(fresh)}")
         return tuple(self.wrap(v.dtype, n) for v, n in zip(state, names))
+
+
+    def iterate(self, most, live, state, step):
+        """A loop that ends when no lane of the tile is live."""
+        before = (live, *state)
+        names = self._carried(before)
+        left = self.text.let(f"tl.full([], {most}, tl.int32)")
+        with self.text.block(f"while (tl.max({names[0]}.to(tl.int32) | tl.zeros([1], tl.int32)) > 0) & ({left} > 0):"):
+            after = self._lived(tuple(self.wrap(v.dtype, n) for v, n in zip(before, names)), step)
+            self.text.put(f"{', '.join(names)} = {', '.join([v.ref for v in after])}")
+            self.text.put(f"{left} = {left} - 1")
+        return tuple(self.wrap(v.dtype, n) for v, n in zip(state, names[1:]))
 
 
 def _at(pointer: str, offset: str) -> str:
@@ -268,6 +289,14 @@ def _at(pointer: str, offset: str) -> str:
 def _of_parts(offset: str) -> tuple:
     """The offsets of the parts of a complex number, in elements as large as they are."""
     return (f"2 * ({offset})", f"2 * ({offset}) + 1") if offset else ("", "1")
+
+
+def of_one_shape(names) -> list:
+    """Lines that give some tiles one shape. What a block assigns anew has to have the shape that it had before, and one number
+    for all lanes would meet a tile there."""
+    first, *others = names
+    pairs = [(first, x) for x in others] + [(x, first) for x in others]
+    return [f"{x} = tl.where({like}.to(tl.float32) == 0, {x}, {x})" for x, like in pairs]
 
 
 def _is_literal(ref: str) -> bool:

@@ -33,10 +33,16 @@ def mapped(dtype: dt.DType, weighted: bool, skips: bool = False) -> Source:
     return made(f"map_{'part_' if skips else ''}{mark}", parameters, ("INDEX", "BLOCK"), lines)
 
 
-@functools.lru_cache(16)
-def noted(dtype: dt.DType, wrong: str) -> Source:
-    """Notes in a status word whether an element is wrong: "== 0" or "< 0"."""
-    parameters = (Parameter("x", POINTER, dtype), Parameter("status", POINTER, dt.int32), Parameter("TOTAL", SIZE))
-    lines = [*_AT, "there = at < TOTAL", f"wrong = there & (tl.load(x + at, there, 1) {wrong})",
+# What of a number is wrong, by what the number is; 1 is right everywhere.
+_WRONG = {"divisor": "x == 0", "length": "x < 0", "rate": "~(x >= 0)", "concentration": "~(x > 0)",
+          "count": "~((x >= 0) & (x == tl.floor(x)))", "probability": "~((x >= 0) & (x <= 1))"}
+
+
+@functools.lru_cache(64)
+def noted(dtype: dt.DType, what: str) -> Source:
+    """Notes in a status word whether a number is none that a divisor (a length, a rate ...) can be."""
+    parameters = (Parameter("numbers", POINTER, dtype), Parameter("status", POINTER, dt.int32), Parameter("TOTAL", SIZE))
+    wide = ".to(tl.float32)" if dtype in (dt.float16, dt.bfloat16) else ""
+    lines = [*_AT, "there = at < TOTAL", f"x = tl.load(numbers + at, there, 1){wide}", f"wrong = there & ({_WRONG[what]})",
              "if tl.max(wrong.to(tl.int32)) > 0:", "    tl.atomic_max(status + SLOT, 1)"]
-    return made(f"noted_{'zero' if '=' in wrong else 'negative'}_{dtype.short}", parameters, ("INDEX", "BLOCK", "SLOT"), lines)
+    return made(f"noted_{what}_{dtype.short}", parameters, ("INDEX", "BLOCK", "SLOT"), lines)

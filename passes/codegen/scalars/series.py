@@ -1,0 +1,78 @@
+"""Hurwitz's zeta function, the derivatives of digamma, and orthogonal polynomials of degrees that are data: sums and
+recurrences with as many steps as their arguments ask for."""
+
+from ....ir import numeric
+from ....ir.ops.polynomials import FAMILIES
+from .exponential import pow
+
+INF, NAN = float("inf"), float("nan")
+# B_2j / (2j)!, of Euler and Maclaurin's sum
+EULER = (0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07, 2.08767569878681e-08,
+         -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13)
+_FROM, _TO, TURNS = 12.0, 1000.0, numeric.MOST_TERMS
+_MOST_DEGREES = (1 << 31) - 1
+
+
+def hurwitz_zeta(s, power, x):
+    """The sum of (x + k)^-power over k from 0 on, for powers above 1: the first terms, the rest by Euler and Maclaurin; nan
+    where there would be too many of the first ones."""
+    far = s.select(power < _FROM, _FROM, s.select(power > _TO, _TO, power))
+    shift = s.ceil(far - x)
+    shift = s.select(shift > TURNS, NAN, s.select(shift > 0, shift, 0.0))
+
+    def step(k, total):
+        return k + 1.0 < shift, k + 1.0, total + pow(s, x + k, -power)
+
+    total = s.iterate(TURNS, shift > 0, (s.const(x.dtype, 0.0),) * 2, step)[1]
+    y = x + shift
+    last = pow(s, y, -power)
+    total = total + last * (y / (power - 1.0) + 0.5)
+    factor, inverse = last * power / y, 1.0 / (y * y)
+    for j, b in enumerate(EULER):
+        total = total + b * factor
+        factor = factor * (power + (2.0 * j + 1.0)) * (power + (2.0 * j + 2.0)) * inverse
+    return s.select(x.eq(INF), 0.0, total)
+
+
+def zeta(s, x, q):
+    """Hurwitz's zeta function: the sum of (q + k)^-x; infinite at its poles, nan where it is not defined."""
+    pole = x.eq(1) | ((q <= 0) & s.floor(q).eq(q))
+    unknown = (x < 1) | ((q <= 0) & s.floor(x).ne(x))
+    away = pole | unknown | x.eq(INF)
+    found = hurwitz_zeta(s, s.select(away, 2.0, x), s.select(away, 1.0, q))
+    at_infinity = s.select(q > 1, 0.0, s.select(q.eq(1), 1.0, s.const(x.dtype, NAN)))
+    found = s.select(pole, INF, s.select(x.eq(INF), at_infinity, found))
+    return s.select(unknown & x.ne(1), NAN, found)
+
+
+def polygamma(s, n, x):
+    """The n-th derivative of digamma for n >= 1: n! times Hurwitz's zeta, with a sign."""
+
+    def step(k, product):
+        return k + 1.0 < n, k + 1.0, product * k
+
+    one = s.const(x.dtype, 1.0)
+    factorial = s.iterate(TURNS, one < n, (one, one), step)[1] * n
+    half = n * 0.5
+    return s.select(s.floor(half).eq(half), -factorial, factorial) * hurwitz_zeta(s, n + 1.0, x)
+
+
+def _of_family(name, first, following):
+    """The polynomial of an orthogonal family, at x, of degree n; 0 for negative degrees."""
+
+    def polynomial(s, x, n):
+        degree, one = s.trunc(n), s.const(x.dtype, 1.0)
+
+        def step(k, before, now):
+            return k + 1.0 < degree, k + 1.0, now, following(x, now, before, k)
+
+        going = (degree > 1) & (degree < INF)
+        found = s.iterate(_MOST_DEGREES, going, (one, one, first(x)), step)[2]
+        found = s.select(degree.eq(0), 1.0, s.select(degree < 0, 0.0, found))
+        return s.select(n.ne(n) | degree.eq(INF), NAN, found)
+
+    polynomial.__name__, polynomial.__doc__ = name, f"{name} of x and its degree."
+    return polynomial
+
+
+FAMILY = {name: _of_family(name, *rules) for name, rules in FAMILIES.items()}
