@@ -21,7 +21,9 @@ from .noting import thread as noting
 
 _WORDS = 64
 _DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # whose words say that a divisor was zero
-_REFUSALS = {"repeat_interleave": "repeat_interleave: counts must not be negative", rn.poisson.name: rn.RATES,
+_REFUSALS = {"repeat_interleave": "repeat_interleave: counts must not be negative",
+             "grouped_mm": "grouped_mm: offs must rise to at most the length of what they cut",
+             "ctc_loss": "ctc_loss: a length or a target is out of range", rn.poisson.name: rn.RATES,
              gamma.standard_gamma.name: gamma.CONCENTRATIONS, counts.binomial.name: counts.TRIALS}
 _names: list[str] = []
 _words: dict = {}          # device -> array

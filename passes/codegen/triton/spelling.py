@@ -269,7 +269,6 @@ class TritonBuilder(Builder):
             self.text.put(f"{', '.join(names)} = {', '.join(fresh)}")
         return tuple(self.wrap(v.dtype, n) for v, n in zip(state, names))
 
-
     def iterate(self, most, live, state, step):
         """A loop that ends when no lane of the tile is live."""
         before = (live, *state)
