@@ -6,11 +6,13 @@ from .. import dtype as dt
 from ..batch import LEADING
 from ..op import Host, op
 from . import elementwise as ew
-from .factor import check_matrix, cholesky_gradient, mirrored, solve, textbook
+from .factor import cholesky_gradient, mirrored, positive_factor, solve, textbook
 from .linalg import matmul, transpose_last
+from .matrices import check_matrix
 from .triangular import check_system, lu_of, order_of, require_info, substituted
 
 ZERO_PIVOT = "the matrix is singular: U[{0},{0}] of its factors is zero"
+NOT_POSITIVE = "its leading minor of order {0} is not positive"
 
 
 def _info(x):
@@ -79,27 +81,27 @@ def _first_bad_minor(x):
     while bad - good > 1:
         middle = (good + bad) // 2
         try:
-            np.linalg.cholesky(x[:middle, :middle])
+            positive_factor(x[:middle, :middle])
             good = middle
         except np.linalg.LinAlgError:
             bad = middle
-    factor[:good, :good] = np.linalg.cholesky(x[:good, :good])
+    factor[:good, :good] = positive_factor(x[:good, :good])
     return factor, bad
 
 
 def _cholesky(x, *, check):
     x = mirrored(x)
     try:
-        return np.linalg.cholesky(x), np.zeros(x.shape[:-2], np.int32)
+        return positive_factor(x), np.zeros(x.shape[:-2], np.int32)
     except np.linalg.LinAlgError:
         factor, info = np.empty_like(x), np.zeros(x.shape[:-2], np.int32)
     for at in np.ndindex(info.shape):
         try:
-            factor[at] = np.linalg.cholesky(x[at])
+            factor[at] = positive_factor(x[at])
         except np.linalg.LinAlgError:
             factor[at], info[at] = _first_bad_minor(x[at])
     if check:
-        require_info("cholesky_ex", info, "its leading minor of order {0} is not positive")
+        require_info("cholesky_ex", info, NOT_POSITIVE)
     return factor, info
 
 

@@ -12,23 +12,15 @@ import numpy as np
 
 from .. import dtype as dt
 from ..batch import LEADING
-from ..errors import DTypeError, LinAlgError, ShapeError
+from ..errors import LinAlgError, ShapeError
 from ..op import Host, op
 from . import elementwise as ew
 from .complexes import PARTS, complex_, conj, imag
 from .linalg import matmul, transpose_last
+from .matrices import adjoint, check_matrix, lower
 from .reduce import sum_
 from .shape import cat, diagonal, diagonal_scatter, expand, iota, reshape, slice_
-
-KINDS = (dt.float32, dt.float64, dt.complex64, dt.complex128)
-
-
-def check_matrix(name, x, square=True):
-    """Raises unless x is a matrix or a batch of them, of 32 or 64 bits, real or complex."""
-    if x.dtype not in KINDS:
-        raise DTypeError(f"{name} takes float32 or float64 (or complex numbers of these), got {x}; cast with .to()")
-    if x.ndim < 2 or (square and x.shape[-1] != x.shape[-2]):
-        raise ShapeError(f"{name} takes {'square matrices' if square else 'matrices'} or batches of them, got {x}")
+from .triangular import solve_triangular
 
 
 def lapack(name, fn):
@@ -70,11 +62,6 @@ def _turned(g):
     return conj(g) if g is not None and dt.of(g).is_complex else g
 
 
-def adjoint(x):
-    """Matrices transposed, and conjugated where they are complex."""
-    return transpose_last(conj(x) if dt.of(x).is_complex else x)
-
-
 def like(v, m):
     """Real numbers in the dtype of a matrix that may be complex."""
     return ew.cast(v, dtype=dt.of(m)) if dt.of(v) is not dt.of(m) else v
@@ -93,14 +80,6 @@ def as_row(v):
 def scaled_columns(m, v):
     """Each column of m times its element of v."""
     return ew.mul(m, expand(as_row(like(v, m)), shape=m.shape))
-
-
-def lower(x, offset):
-    """The part of x on and below the diagonal that `offset` names, zeros elsewhere."""
-    shape, n = tuple(x.shape), len(x.shape)
-    rows = iota(x, shape=shape, dim=n - 2, dtype=dt.int64)
-    cols = iota(x, shape=shape, dim=n - 1, dtype=dt.int64)
-    return ew.where(ew.le(ew.sub(cols, rows), offset), x, 0.0)
 
 
 def symmetric(x):
@@ -247,8 +226,8 @@ def cholesky_gradient(g, factor):
     back = adjoint(factor)
     inner = lower(matmul(back, g), 0)
     inner = ew.sub(inner, ew.mul(diag(diagonal_of(inner)), 0.5))
-    half = solve(back, adjoint(solve(back, adjoint(inner))))
-    return symmetric(half)
+    half = solve_triangular(back, adjoint(inner), upper=True, unit=False)
+    return symmetric(solve_triangular(back, adjoint(half), upper=True, unit=False))
 
 
 @textbook
@@ -267,7 +246,15 @@ def mirrored(x):
     return (x + np.swapaxes(x, -1, -2).conj()) * x.real.dtype.type(0.5)
 
 
-cholesky = op("cholesky", infer=_square("cholesky"), ref=lapack("cholesky", lambda x: np.linalg.cholesky(mirrored(x))),
+def positive_factor(x):
+    """numpy's factor L; what is no number is not positive either, which not every LAPACK says."""
+    found = np.linalg.cholesky(x)
+    if np.isnan(np.diagonal(found, axis1=-2, axis2=-1)).any():
+        raise np.linalg.LinAlgError("Matrix is not positive definite")
+    return found
+
+
+cholesky = op("cholesky", infer=_square("cholesky"), ref=lapack("cholesky", lambda x: positive_factor(mirrored(x))),
               vjp=_cholesky_vjp, saves=(0,), lower=Host(), batch=LEADING,
               doc="The lower triangular L with L @ L^H = x, for Hermitian positive x.")
 
@@ -284,7 +271,7 @@ def _qr_square(gq, gr, q, r):
     m = ew.sub(matmul(r, adjoint(gr)), matmul(adjoint(gq), q))
     copied = symmetric(ew.add(lower(m, 0), adjoint(lower(m, -1))))
     inner = ew.add(gq, matmul(q, copied))
-    return adjoint(solve(r, adjoint(inner)))
+    return adjoint(solve_triangular(r, adjoint(inner), upper=True, unit=False))
 
 
 def _columns(x, start, stop):

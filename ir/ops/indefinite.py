@@ -9,7 +9,8 @@ from .. import dtype as dt
 from ..batch import LEADING
 from ..errors import ShapeError
 from ..op import NO_GRAD, Host, op
-from .factor import check_matrix, lapack
+from .factor import lapack
+from .matrices import check_matrix
 from .triangular import check_system, flipped, require_info, size_of
 
 _ALPHA = (1 + 17 ** 0.5) / 8           # how much smaller a diagonal element may be than its column and still be a pivot

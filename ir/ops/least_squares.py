@@ -6,8 +6,9 @@ from .. import dtype as dt
 from ..batch import LEADING
 from ..errors import ShapeError
 from ..op import Host, op
-from .factor import adjoint, check_matrix, lapack, pinv, pinv_gradient, textbook
+from .factor import lapack, pinv, pinv_gradient, textbook
 from .linalg import matmul
+from .matrices import adjoint, check_matrix
 
 
 def _infer(a, b, *, rcond):

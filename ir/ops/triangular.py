@@ -12,8 +12,8 @@ from ..batch import LEADING
 from ..errors import ArgumentError, DTypeError, LinAlgError, ShapeError
 from ..op import NO_GRAD, Host, op
 from . import elementwise as ew
-from .factor import adjoint, check_matrix, lower
 from .linalg import matmul, transpose_last
+from .matrices import adjoint, check_matrix, lower
 from .shape import cat, full, iota, slice_
 
 _BLOCK = 32        # columns that are worked on one by one before the rest takes them in as a matrix product
