@@ -16,8 +16,8 @@ import pytest
 import ingot
 import mock_cuda
 from exported_models import MODELS, made, mlp
-from ingot import jit, nn
-from ingot.ir.errors import ArgumentError, DeviceError, DimError, FileError
+from ingot import jit, linalg, nn
+from ingot.ir.errors import ArgumentError, DeviceError, DimError, FileError, LinAlgError
 from ingot.ir.target import host
 from ingot.jit import ExportError
 from ingot.jit.exported import archive, cubins, on_device, structure, writer
@@ -180,6 +180,23 @@ def test_an_index_out_of_range_is_an_error(planned_here, tmp_path):
         with pytest.raises(DimError, match="embedding: an index was out of range"):
             model(words.numpy() + 9)
         np.testing.assert_allclose(model(words.numpy()), want, rtol=1e-5)
+
+
+def test_a_matrix_without_factors_is_an_error(planned_here, tmp_path):
+    def fn(x, b):
+        return linalg.solve_triangular(linalg.cholesky(x), b, upper=False), linalg.inv(x + 1)
+
+    def matrix(n):
+        return ingot.tensor(np.random.default_rng(n).random((n, n)) / n + 2 * np.eye(n))
+
+    x, b = matrix(70), ingot.ones(70, 2, dtype=ingot.float64)
+    jit.export(fn, (x, b), tmp_path / "m.ingot", targets=["sm_90"])
+    with device_alone():
+        model = jit.load(tmp_path / "m.ingot", device="cuda")
+        agrees(model(x.numpy(), b.numpy()), fn(x, b))
+        with pytest.raises(LinAlgError, match="cholesky: a matrix is singular or not positive definite, on cuda:0"):
+            model(-x.numpy(), b.numpy())
+        agrees(model(x.numpy(), b.numpy()), fn(x, b))
 
 
 def test_constants_and_results_that_are_inputs(planned_here, tmp_path):

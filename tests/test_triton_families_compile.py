@@ -14,6 +14,7 @@ from ingot.ir import philox
 from ingot.passes.codegen.triton import (
     attention,
     attention_drops,
+    cholesky,
     classes,
     configs,
     conv,
@@ -23,12 +24,15 @@ from ingot.passes.codegen.triton import (
     ctc,
     fourier,
     grouped,
+    householder,
+    lu,
     pools,
     positions,
     row_scans,
     scans,
     sorting,
     taps,
+    triangular,
 )
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.runtime.cuda import compile as compiler
@@ -142,6 +146,57 @@ def test_scans_along_rows_load_whole_vectors(name, how):
     for arch, wide in ((80, False), (90, False), (90, True)):
         _, ptx = built(one, {p.name: 1 << 16 for p in source.parameters if p.kind == SIZE}, arch, spills, wide=wide)
         assert {"ld.global.v4.b32", "ld.global.v2.b64", "ld.global.v2.b32"} & set(loads(ptx))
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
+def test_factors(kind, arch):
+    """As the runtime launches them; small matrices without waiting for other warps."""
+    for side in (16, 32, 64):
+        warps = cholesky.warps(kind, side)
+        _, ptx = compiled(cholesky.whole(kind), (("BN", side),), warps, arch)
+        assert warps > 1 or "bar.sync" not in ptx
+    compiled(cholesky.block(kind), (("BN", 64),), cholesky.warps(kind, 64), arch)
+    compiled(cholesky.finished(kind), (("BLOCK", 1024),), 4, arch)
+    for columns in (1, triangular.COLUMNS[kind]):
+        compiled(triangular.solved(kind, columns == 1, False), (("BN", 64), ("BC", columns)), 1, arch)
+    for m, n in ((64, 64), (64, 16), (16, 64)):
+        constants, warps, _ = triangular.tile(kind, m, n)
+        _, ptx = compiled(triangular.taken_off(kind, m == n), constants, warps, arch, 2)
+        assert kind is dt.float64 or "fma.rn.f32" in ptx, "products that round as float32 does"
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
+def test_lu_factors(kind, arch):
+    for rows, columns in ((16, 16), (32, 32), (lu.WHOLE, lu.WHOLE), (lu.HELD[kind] // lu.PANEL, lu.PANEL)):
+        constants, warps = lu.tile(kind, rows, columns)
+        compiled(lu.held(kind, rows == columns), constants, warps, arch)
+    compiled(lu.tall(kind), (("BM", lu.TALL[kind]), ("BN", lu.PANEL)), 8, arch)
+    for pivots, columns in ((lu.PANEL, 64), (lu.EXCHANGED, 64), (lu.EXCHANGED, 1)):
+        compiled(lu.exchanged(kind.itemsize), (("BN", pivots), ("BC", columns)), 4, arch)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
+def test_reflections(kind, arch):
+    for rows, columns in ((16, 16), (32, 32), (householder.HELD[kind] // householder.PANEL, householder.PANEL)):
+        how = (("BM", rows), ("BN", columns)), householder.warps(kind, rows, columns)
+        compiled(householder.held(kind), *how, arch)
+    compiled(householder.tall(kind), (("BM", householder.TALL[kind]), ("BN", householder.PANEL)), 8, arch)
+
+
+def test_factors_of_more_than_32_bits_address():
+    square, long = (("BM", 32), ("BN", 32)), (("BM", 256), ("BN", 32))
+    for source, constants, warps in (
+            (cholesky.whole(dt.float32), square[1:], 1), (cholesky.block(dt.float32), square[1:], 1),
+            (cholesky.finished(dt.float32), (("BLOCK", 1024),), 4), (lu.exchanged(4), (("BN", 32), ("BC", 64)), 4),
+            (triangular.solved(dt.float32, True, False), (("BN", 64), ("BC", 16)), 1),
+            (triangular.taken_off(dt.float32, True), triangular.tile(dt.float32, 64, 64)[0], 4),
+            (lu.held(dt.float32, False), square, 1), (lu.tall(dt.float32), long, 8),
+            (householder.held(dt.float32), square, 2), (householder.tall(dt.float32), long, 8)):
+        one = configs.Launch(source, constants, warps, (1, 1, 1), stages=2)
+        built(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, 90, wide=True)
 
 
 @pytest.mark.parametrize("arch", ARCHS)

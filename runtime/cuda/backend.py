@@ -18,6 +18,7 @@ from ..device_array import DeviceArray
 from . import (
     attentions,
     checks,
+    cholesky,
     classes,
     complexes,
     convolutions,
@@ -30,12 +31,14 @@ from . import (
     integers,
     late,
     lists,
+    lu,
     many,
     moves,
     pools,
     precision,
     products,
     program,
+    qr,
     recurrent,
     rules,
     running,
@@ -46,6 +49,7 @@ from . import (
     streams,
     taps,
     transfer,
+    triangular,
 )
 from . import context as contexts
 from . import driver as library
@@ -58,7 +62,7 @@ def ordered_images(graph: Graph) -> Graph:
 
 
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, running, taps, scans,
-                sliding, complexes, integers, fourier, lists, special, ctc):
+                sliding, complexes, integers, fourier, lists, special, ctc, triangular, cholesky, lu, qr):
     eager.OWN.update(_module.OPERATORS)
 for _module in (attentions, moves):
     eager.INTO.update(_module.INTO)

@@ -10,7 +10,7 @@ import weakref
 
 import numpy as np
 
-from ...ir.errors import ArgumentError, DimError
+from ...ir.errors import ArgumentError, DimError, LinAlgError
 from ...ir.ops import counts, gamma
 from ...ir.ops import random as rn
 from ..device_array import DeviceArray
@@ -24,7 +24,9 @@ _DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # whose 
 _REFUSALS = {"repeat_interleave": "repeat_interleave: counts must not be negative",
              "grouped_mm": "grouped_mm: offs must rise to at most the length of what they cut",
              "ctc_loss": "ctc_loss: a length or a target is out of range", rn.poisson.name: rn.RATES,
-             gamma.standard_gamma.name: gamma.CONCENTRATIONS, counts.binomial.name: counts.TRIALS}
+             gamma.standard_gamma.name: gamma.CONCENTRATIONS, counts.binomial.name: counts.TRIALS,
+             "lu_unpack": "lu_unpack: pivots are rows, from 1 on"}
+_FACTORED = frozenset(("cholesky", "cholesky_ex", "lu_factor", "solve", "solve_ex", "inv", "inv_ex"))
 _names: list[str] = []
 _words: dict = {}          # device -> array
 _apart: list = []          # (weak reference to words, names) of programs with numbers of their own
@@ -110,6 +112,10 @@ def verify(device: int, stream: int | None = None):
     refused = next((name for name in wrong if name in _REFUSALS), None)
     if refused is not None:
         raise ArgumentError(f"{_REFUSALS[refused]}, on cuda:{device}")
+    matrices = [name for name in wrong if name in _FACTORED]
+    if matrices:
+        raise LinAlgError(f"{' and '.join(dict.fromkeys(matrices))}: a matrix is singular or not positive definite, on "
+                          f"cuda:{device}; a call by itself says which one")
     if wrong:
         raise DimError(f"{' and '.join(dict.fromkeys(wrong))}: an index was out of range, on cuda:{device}; the same call on "
                        "the CPU (.cpu()) names the index and the line")

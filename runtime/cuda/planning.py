@@ -21,6 +21,7 @@ from . import backend, checks, classes, eager, launch, pools, taps
 from . import compile as compiler
 from . import driver as library
 from .chips import CHIPS
+from .noting import thread as noting
 
 _REGION = 44                 # an address is a region's number plus one, shifted by so many bits, plus a byte in it
 _ROUND = 512
@@ -239,7 +240,11 @@ class Planner:
         self.noted.clear()
         inputs = [backend.foreign(0, _address(self.first + i), a.shape, a.dtype.np, _strides(a), self)
                   for i, a in enumerate(avals)]
-        results = run(inputs)
+        noting.plans = True
+        try:
+            results = run(inputs)
+        finally:
+            noting.plans = False
         if not all(a.is_contiguous for a in results):
             raise DeviceError("a result does not lie in row-major order")
         return results

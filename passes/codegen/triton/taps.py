@@ -33,9 +33,9 @@ def mapped(dtype: dt.DType, weighted: bool, skips: bool = False) -> Source:
     return made(f"map_{'part_' if skips else ''}{mark}", parameters, ("INDEX", "BLOCK"), lines)
 
 
-# What of a number is wrong, by what the number is; 1 is right everywhere.
+# What of a number is wrong, by what the number is.
 _WRONG = {"divisor": "x == 0", "length": "x < 0", "rate": "~(x >= 0)", "concentration": "~(x > 0)",
-          "count": "~((x >= 0) & (x == tl.floor(x)))", "probability": "~((x >= 0) & (x <= 1))"}
+          "count": "~((x >= 0) & (x == tl.floor(x)))", "probability": "~((x >= 0) & (x <= 1))", "fault": "x > 0"}
 
 
 @functools.lru_cache(64)
