@@ -13,6 +13,8 @@ import contextlib
 import json
 from dataclasses import replace
 
+import pytest
+
 import ingot
 import mock_cuda_chip
 import mock_cuda_triton
@@ -24,6 +26,7 @@ from ingot.runtime.cuda import (
     context,
     draws,
     driver,
+    eager,
     fourier,
     kernels,
     late,
@@ -106,8 +109,8 @@ def forget():
 
 
 @contextlib.contextmanager
-def installed(devices=1, memory=1 << 30, seed=0, arch=0):
-    """The runtime on a mock driver."""
+def installed(devices=1, memory=1 << 30, seed=0, arch=0, alone=False):
+    """The runtime on a mock driver; `alone`: operators that the host would compute are failures."""
     mock = MockDriver(devices, memory, seed, arch or mock_cuda_chip.compiled_for or 90)
     forget()
     before, made = driver.replace(mock), compiler.build
@@ -115,15 +118,22 @@ def installed(devices=1, memory=1 << 30, seed=0, arch=0):
     allocate, Allocator.allocate = Allocator.allocate, _spoiling(mock, Allocator.allocate)
     store, compiler.cache = compiler.cache, _NoCache
     compiler.build = build
+    compute = eager.on_host
+    if alone:
+        eager.on_host = _refused
     try:
         yield mock
     finally:
         with contextlib.suppress(DeviceError):      # which whoever waited has met
             late.run_all()
         forget()
-        compiler.build, compiler._load, compiler.cache = made, load, store
+        compiler.build, compiler._load, compiler.cache, eager.on_host = made, load, store, compute
         Allocator.allocate = allocate
         driver.restore(before)
+
+
+def _refused(op, *rest):
+    pytest.fail(f"{op.name} ran on the host")
 
 
 def _spoiling(mock, allocate):

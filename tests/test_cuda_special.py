@@ -12,16 +12,11 @@ from ingot.ir import dtype as dt
 from ingot.ir.ops import gamma
 from ingot.ir.ops.polynomials import FAMILIES
 from ingot.passes.codegen import scalars
-from ingot.runtime.cuda import eager
 
 
 @pytest.fixture(autouse=True)
-def cuda(monkeypatch):
-    def refused(op, *_):
-        raise AssertionError(f"{op.name} went to the host")
-
-    monkeypatch.setattr(eager, "on_host", refused)
-    with mock_cuda.installed() as mock:
+def cuda():
+    with mock_cuda.installed(alone=True) as mock:
         yield mock
 
 

@@ -41,7 +41,7 @@ def pointwise(name, *dtypes):
 
 FUNCTIONS = [("exp", 1), ("tanh", 1), ("log", 1), ("sin", 1), ("gelu", 1), ("lgamma", 1), ("pow", 2), ("fmod", 2), ("atan2", 2),
              ("maximum", 2), ("floor_divide", 2), ("round", 1), ("nextafter", 2), ("polygamma", 2), ("erfinv", 1), ("ldexp", 2),
-             ("bessel_y1", 1), ("i1e", 1), ("modified_bessel_k1", 1), ("airy_ai", 1)]
+             ("bessel_y1", 1), ("i1e", 1), ("modified_bessel_k1", 1), ("airy_ai", 1), ("zeta", 2), ("gammainc", 2)]
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -49,6 +49,8 @@ FUNCTIONS = [("exp", 1), ("tanh", 1), ("log", 1), ("sin", 1), ("gelu", 1), ("lga
 @pytest.mark.parametrize("name, arity", FUNCTIONS, ids=[f[0] for f in FUNCTIONS])
 def test_functions_have_the_same_bits_everywhere(name, arity, dtype, level):
     args = [samples(dtype, 101, seed) for seed in range(arity)]
+    if name in scalars.ITERATED:        # which take as many turns as large numbers ask for
+        args = [np.where(np.abs(a.astype(np.float64)) > 100, a.dtype.type(7), a) for a in args]
     got = np.zeros(101, dtype.np)
     run(pointwise(name, *[dtype] * arity), [*args, got], level, n=101)
     want = meaning(name, *args)
