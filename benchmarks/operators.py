@@ -150,6 +150,14 @@ POINTWISE = {
     **{name: unary(name, (F32,), XP) for name in ("log", "sqrt", "rsqrt", "log1p", "reciprocal", "log2", "lgamma", "digamma")},
     **{name: binary(name) for name in ("maximum", "atan2", "hypot", "logaddexp", "copysign")},
     "fmod": binary("fmod", second=XP, grads=1),
+    "gammainc": Work(lambda lib, x, y: lib.special.gammainc(x, y), (XP, XP)),
+    "gammaincc": Work(lambda lib, x, y: lib.special.gammaincc(x, y), (XP, XP)),
+    "zeta": Work(lambda lib, x, y: lib.special.zeta(x + 1, y), (XP, XP)),
+    "polygamma(2)": Work(lambda lib, x: lib.polygamma(2, x), (XP,)),
+    # Of random numbers only what all libraries agree on.
+    "poisson": Work(lambda lib, x: lib.poisson(3 * x) >= 0, (XP,)),
+    "binomial": Work(lambda lib, x, p: lib.binomial(x.round(), p / (p + 1)) >= 0, (XP, XP)),
+    "gamma numbers": Work(lambda lib, x, y: lib.distributions.Gamma(x, y).sample() > 0, (XP, XP)),
 }
 
 
