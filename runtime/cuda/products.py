@@ -335,7 +335,7 @@ def _as_factor(factor, letter, device) -> tuple:
     """(how it lies or is computed, the arrays that it is made of, its shape)"""
     if factor.__class__ is not DeviceArray:
         return factor
-    a, batch = _as_batch(factor)
+    a, batch = as_batch(factor)
     laid = Laid(dt.from_numpy(a.dtype), batch, _last(a))
     if laid.kind in dt.FLOAT8 and contexts.context(device).arch < FLOAT8_CHIPS:
         a = a if 1 in laid.last else a.backend.contiguous(a)
@@ -402,7 +402,7 @@ def _last(a) -> tuple:
     return a.strides[-2] // a.itemsize, a.strides[-1] // a.itemsize
 
 
-def _as_batch(a):
+def as_batch(a):
     """(the array, elements between its matrices): copied where they do not follow each other evenly."""
     if any(s % a.itemsize for s in a.strides):
         a = a.backend.contiguous(a)
@@ -413,7 +413,7 @@ def _as_batch(a):
         if size == 1:
             step = s
         elif s != step * size:
-            return _as_batch(a.backend.contiguous(a)) if not a.is_contiguous else (a, a.shape[-1] * a.shape[-2])
+            return as_batch(a.backend.contiguous(a)) if not a.is_contiguous else (a, a.shape[-1] * a.shape[-2])
         size *= n
     return a, step // a.itemsize
 

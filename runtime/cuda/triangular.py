@@ -11,6 +11,7 @@ from ...ir.symbolic import power_of_two
 from ...passes.codegen.triton import triangular as text
 from ..device_array import DeviceArray
 from .eager import copied
+from .products import as_batch
 from .program import empty
 from .templates import launch
 
@@ -66,19 +67,8 @@ def takes(*arrays) -> bool:
 
 def as_matrices(x: DeviceArray) -> Matrices:
     """The matrices of an array, copied where batches do not follow each other evenly."""
-    step, size = 0, 1
-    for n, s in zip(reversed(x.shape[:-2]), reversed(x.strides[:-2])):
-        if n == 1:
-            continue
-        if size == 1:
-            step = s
-        elif s != step * size:
-            return as_matrices(copied(x))
-        size *= n
-    strides = step, *x.strides[-2:]
-    if any(s % x.itemsize for s in strides):
-        return as_matrices(copied(x))
-    return Matrices(x, x.shape[-2], x.shape[-1], tuple([s // x.itemsize for s in strides]))
+    x, step = as_batch(x)
+    return Matrices(x, x.shape[-2], x.shape[-1], (step, *[s // x.itemsize for s in x.strides[-2:]]))
 
 
 def solve_in_place(a: Matrices, x: Matrices, upper: bool, unit: bool):
