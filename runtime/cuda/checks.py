@@ -11,7 +11,7 @@ import weakref
 import numpy as np
 
 from ...ir.errors import ArgumentError, DimError, LinAlgError
-from ...ir.ops import counts, gamma
+from ...ir.ops import checked, counts, ctc, factor, gamma, triangular
 from ...ir.ops import random as rn
 from ..device_array import DeviceArray
 from . import context as contexts
@@ -23,10 +23,11 @@ _WORDS = 64
 _DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")      # whose words say that a divisor was zero
 _REFUSALS = {"repeat_interleave": "repeat_interleave: counts must not be negative",
              "grouped_mm": "grouped_mm: offs must rise to at most the length of what they cut",
-             "ctc_loss": "ctc_loss: a length or a target is out of range", rn.poisson.name: rn.RATES,
+             ctc.ctc_loss.name: "ctc_loss: a length or a target is out of range", rn.poisson.name: rn.RATES,
              gamma.standard_gamma.name: gamma.CONCENTRATIONS, counts.binomial.name: counts.TRIALS,
              "lu_unpack": "lu_unpack: pivots are rows, from 1 on"}
-_FACTORED = frozenset(("cholesky", "cholesky_ex", "lu_factor", "solve", "solve_ex", "inv", "inv_ex"))
+_FACTORED = frozenset([op.name for op in (factor.cholesky, checked.cholesky_ex, triangular.lu_factor, factor.solve,
+                                          checked.solve_ex, factor.inv, checked.inv_ex)])
 _names: list[str] = []
 _words: dict = {}          # device -> array
 _apart: list = []          # (weak reference to words, names) of programs with numbers of their own

@@ -67,7 +67,7 @@ def _sizes(log_probs, targets, params) -> tuple:
     most = min(steps, targets.shape[-1])
     states = power_of_two(max(2, 2 * most + 1))
     sizes = {"T": steps, "N": count, "C": classes, "S": targets.shape[-1], "BLANK": params["blank"], "MOST": most}
-    constants = ("AT_ONCE", text.AT_ONCE), ("STATES", states), ("SLOT", checks.slot("ctc_loss"))
+    constants = ("AT_ONCE", text.AT_ONCE), ("STATES", states), ("SLOT", checks.slot(ctc_loss.name))
     return sizes, (constants, max(1, min(_MOST_WARPS, states // _LANES)), (count, 1, 1))
 
 
