@@ -22,11 +22,11 @@ from .attention_softmax import (
     TOGETHER,
     add_mask,
     edge_numbers,
-    joined,
     squasher,
 )
 from .emit import Module
 from .microkernel import Precision, TileShape, tile_shape
+from .pieces import joined
 from .products import write_product
 from .spelling import LlvmBuilder
 from .tasks import Words, chunk_share, write_task

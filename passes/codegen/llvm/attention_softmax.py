@@ -10,6 +10,7 @@ from ....ir import dtype as dt
 from ..gates import exp_below
 from ..scalars import apply
 from .attention_bounds import edges_of
+from .pieces import joined
 from .spelling import LlvmBuilder
 from .types import F32, F64, I8, I64, PTR, VOID, bytes_of, constant, lanes_of, null, vector, zero
 
@@ -214,13 +215,6 @@ def squasher(f, kernel, numbers):
         return f.fmul(f.fsub(constant(bent.type, 1), f.fmul(bent, bent)), f.fmul(inner, outer))
 
     return squash, slope
-
-
-def joined(f, vectors):
-    """Some vectors, a power of two, as one."""
-    while len(vectors) > 1:
-        vectors = [f.shuffle(a, b, range(2 * lanes_of(a.type))) for a, b in zip(vectors[::2], vectors[1::2])]
-    return vectors[0]
 
 
 def fold_lanes(f, vectors, join):

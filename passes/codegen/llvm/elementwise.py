@@ -10,6 +10,7 @@ from .nest import Nest, Where
 from .spelling import LlvmBuilder
 
 BLOCK = 8192
+CHAIN = 13      # instructions from which two vectors go side by side
 LONG_BODY = 50  # instructions from which one masked loop is better than two copies
 
 
@@ -51,9 +52,15 @@ class Elementwise(Nest):
     def end(self):
         """What a task does when its elements are stored."""
 
+    def width(self) -> int:
+        """Elements that go side by side: of a chain of instructions two vectors, since one by itself waits for its own results
+        and fills the lists of what waits."""
+        chain = self.cost() >= CHAIN and self.target.vector_registers >= 32
+        return self.lanes() * (2 if chain else 1)
+
     def row(self, outer: Where, first, last):
         """Elements [first, last) of one row."""
-        f, lanes = self.f, self.lanes()
+        f, lanes = self.f, self.width()
         if self.cost() < LONG_BODY:
             full = f.add(first, f.bit_and(f.sub(last, first), -lanes))
             with f.loop(first, full, lanes) as loop:

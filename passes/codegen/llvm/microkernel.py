@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ....ir.target import Target
+from .bfloat import to_bfloat
 from .emit import Function
 from .types import BF16, F16, F32, F64, I16, I32, Value, bytes_of, element_of, lanes_of, like, mangled, vector, zero
 
@@ -94,19 +95,9 @@ def narrow(f: Function, value: Value, stored: str) -> Value:
     if element_of(value.type) == stored:
         return value
     if stored == BF16:
-        return _to_bfloat(f, f.cast("fptrunc", value, like(value.type, F32)))
+        return to_bfloat(f, f.cast("fptrunc", value, like(value.type, F32)))
     short = f.cast("fptrunc", value, like(value.type, stored))
     return f.bitcast(short, like(value.type, memory_type(stored)))
-
-
-def _to_bfloat(f, value):
-    """The upper halves of floats by integers: the same bits on every target, denormals kept, NaN quieted."""
-    wide = like(value.type, I32)
-    bits = f.bitcast(value, wide)
-    odd = f.binary("and", f.binary("lshr", bits, 16), 1)
-    rounded = f.binary("lshr", f.binary("add", f.binary("add", bits, 0x7FFF), odd), 16)
-    quiet = f.binary("or", f.binary("lshr", bits, 16), 0x40)
-    return f.cast("trunc", f.select(f.compare("uno", value, value), quiet, rounded), like(value.type, I16))
 
 
 def multiply_add(f: Function, a: Value, b: Value, c: Value) -> Value:

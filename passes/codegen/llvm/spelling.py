@@ -7,6 +7,8 @@ import numpy as np
 from ....ir import dtype as dt
 from ....ir.numeric import as_kind
 from ..scalars import Builder, Val
+from .bfloat import to_bfloat
+from .pieces import joined, pieces
 from .types import FLOATS, I1, I16, I32, I64, Value, bytes_of, constant, element_of, lanes_of, like, vector, zero
 
 ELEMENT = {dt.bool_: "i1", dt.float32: "float", dt.float64: "double", dt.float16: "i16", dt.bfloat16: "i16",
@@ -197,11 +199,9 @@ class LlvmBuilder(Builder):
         f, half = self.f, self.type(dtype)
         if dtype is dt.float16 and f.module.target.half_conversions:
             return f.bitcast(f.cast("fptrunc", x.ref, like(half, "half")), half)
-        bits = x.ubits()
         if dtype is dt.bfloat16:
-            rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
-            out = self.select(x.ne(x), (bits >> 16) | 0x40, rounded)
-            return f.cast("trunc", out.ref, half)
+            return to_bfloat(f, x.ref)
+        bits = x.ubits()
         magnitude = bits & 0x7FFFFFFF
         normal = (magnitude - 0x38000000 + 0xFFF + ((magnitude >> 13) & 1)) >> 13
         small = (magnitude.as_(dt.float32) + 0.5).ubits() - 0x3F000000
@@ -216,18 +216,8 @@ class LlvmBuilder(Builder):
         full = 8 if wide else 16
         if self.f.module.target.level != "x86-64-v4" or self.lanes % full:
             return super().scale(y, n, i)
-        parts = [self._scalef(*pair, wide) for pair in zip(self._pieces(y.ref, full), self._pieces(n.ref, full))]
-        while len(parts) > 1:
-            parts = [self.f.shuffle(a, b, range(2 * lanes_of(a.type))) for a, b in zip(parts[::2], parts[1::2])]
-        return Val(self, y.dtype, parts[0])
-
-    def _pieces(self, ref, full):
-        lanes = lanes_of(ref.type)
-        if lanes == full:
-            return [ref]
-        if ref.name.startswith("splat"):
-            return [Value(vector(full, element_of(ref.type)), ref.name)] * (lanes // full)
-        return [self.f.shuffle(ref, ref, range(at, at + full)) for at in range(0, lanes, full)]
+        parts = [self._scalef(*pair, wide) for pair in zip(pieces(self.f, y.ref, full), pieces(self.f, n.ref, full))]
+        return Val(self, y.dtype, joined(self.f, parts))
 
     def _scalef(self, y, n, wide):
         kind, mask = ("pd", "i8") if wide else ("ps", I16)

@@ -23,7 +23,7 @@ class Streaming(Elementwise):
 
     def row(self, outer: Where, first, last):
         """Elements [first, last) of one row: what is not aligned or whole, then whole vectors."""
-        f, lanes, buffer = self.f, self.lanes(), self.streamed
+        f, lanes, buffer = self.f, self.width(), self.streamed
         size = buffer.dtype.itemsize
         address = f.cast("ptrtoint", f.at(outer.bases[buffer.name], first, self.element(buffer)), I64)
         head = f.div(f.bit_and(f.sub(0, address), lanes * size - 1), size)

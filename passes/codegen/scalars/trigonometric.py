@@ -2,7 +2,8 @@
 
 Arguments are reduced to r in [-pi/4, pi/4] and a quadrant: below 2**30 by three-part Cody-Waite with fma, above by
 multiplying with the bits of 2/pi that matter (Payne and Hanek), in integers. float32 runs in float64 with shorter polynomials,
-so its results are correctly rounded but for about one in a million (atan and atan2 one in a hundred thousand).
+sin and cos from half a turn, r in [-pi/2, pi/2], of which one polynomial and a sign are all: results are correctly rounded but
+for about one in a million (atan and atan2 one in a hundred thousand).
 """
 
 from ....ir import dtype as dt
@@ -98,15 +99,34 @@ def _cos_poly(s, r, low, short):
 
 
 def _circular(s, x, advance):
-    """sin(x + advance pi/2)."""
-    wide, short = x.to(dt.float64), x.dtype is dt.float32
-    r, low, q = reduce(s, wide)
+    """sin(x + advance pi/2) of float64."""
+    y = _from_quadrant(s, *reduce(s, x), advance, False)
+    if advance == 0:
+        y = s.select(abs(x) < 1e-300, x, y)
+    return s.select(abs(x) < INF, y, NAN)
+
+
+def _from_quadrant(s, r, low, q, advance, short):
+    """sin(q pi/2 + r + low + advance pi/2)."""
     q = q + advance
     y = s.select((q & 1).eq(0), _sin_poly(s, r, low, short), _cos_poly(s, r, low, short))
-    y = s.select((q & 2).eq(0), y, -y)
-    if advance == 0:
-        y = s.select(abs(wide) < 1e-300, wide, y)
-    return s.select(abs(wide) < INF, y, NAN).to(x.dtype)
+    return s.select((q & 2).eq(0), y, -y)
+
+
+def _circular32(s, x, advance):
+    """sin(x + advance pi/2) of float32. Below 2**30 no float32 is nearer than 2**-32 to a multiple of pi/2 other than 0, so pi
+    as the sum of two numbers is precise enough."""
+    wide, shift = x.to(dt.float64), 0.5 * advance
+    t = s.fma(wide, K.INV_PI, shift) + K.MAGIC_64 if advance else s.fma(wide, K.INV_PI, K.MAGIC_64)
+    turns = t - K.MAGIC_64 - shift if advance else t - K.MAGIC_64
+    r = s.fma(turns, -K.PI_LO, s.fma(turns, -K.PI, wide))
+    y = r * s.poly(r * r, (1.0, *C.SIN_HALF_TURN))
+    y = (y.ubits() ^ (t.ubits() << 63)).as_(dt.float64)         # the sign turns round with each half turn
+
+    def far():
+        return s.select(abs(wide) < INF, _from_quadrant(s, *_quadrant_large(s, wide), advance, True), NAN)
+
+    return s.rare(abs(x) >= LARGE, y, far).to(dt.float32)
 
 
 def sin_cos(s, x, short):
@@ -119,12 +139,12 @@ def sin_cos(s, x, short):
 
 def sin(s, x):
     """Sine."""
-    return _circular(s, x, 0)
+    return (_circular32 if x.dtype is dt.float32 else _circular)(s, x, 0)
 
 
 def cos(s, x):
     """Cosine."""
-    return _circular(s, x, 1)
+    return (_circular32 if x.dtype is dt.float32 else _circular)(s, x, 1)
 
 
 def tan(s, x):
