@@ -315,8 +315,8 @@ def test_conversions_are_those_of_numpy(low, n):
 @pytest.mark.parametrize("low", [dt.float16, dt.bfloat16])
 @pytest.mark.parametrize("rest", [0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF])
 def test_every_upper_half_is_rounded_as_numpy_does(low, rest):
-    """Beside each other lie numbers of one exponent, so that vectors hold nothing but subnormals, infinities or nan, too; behind
-    them are mixed ones."""
+    """Beside each other lie numbers of one exponent, so that vectors hold nothing but subnormals, infinities or nan, too; mixed
+    ones follow."""
     bits = (np.arange(1 << 16, dtype=np.uint32) << 16) | np.uint32(rest)
     values = np.concatenate([bits, np.random.default_rng(rest).permutation(bits)]).view(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -40,13 +40,14 @@ def _shortcut(op, ufunc, general, chars):
             d = a.dtype
             if d is not b.dtype or (d is not _FLOAT32 and d.char not in chars):
                 return general(self, other)
+            few = a.size * b.size < LARGE or (a.size < LARGE and a.shape == b.shape)     # even laid out over each other
         elif ((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
                 integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR):
-            b = other
+            b, few = other, a.size < LARGE
         else:
             return general(self, other)
         try:
-            r = m.run(ufunc if a.__class__ is _ndarray and a.size < LARGE else KERNELS.get(op) or kernel_of(op), a, b)
+            r = m.run(ufunc if few and a.__class__ is _ndarray else KERNELS.get(op) or kernel_of(op), a, b)
         except Exception:
             return general(self, other)
         t = _new(Tensor)

@@ -3,7 +3,7 @@
 import functools
 
 from ....ir import dtype as dt
-from ....ir.kernel import Instr
+from ....ir.kernel import Instr, Kernel
 from .. import scalars
 from ..scalars import Builder, Val
 
@@ -45,6 +45,11 @@ def function_cost(name: str, arity: int, dtype) -> int:
     scalars.apply(counter, name, Val(counter, first, None), *(Val(counter, dtype, None) for _ in range(arity - 1)))
     wide = dtype is dt.float64 or name in scalars.VIA_DOUBLE
     return counter.count * (2 if wide else 1)
+
+
+def kernel_cost(kernel: Kernel) -> int:
+    """Simple instructions per point of the iteration space."""
+    return max(1, sum(instr_cost(i) for i in kernel.instructions()))
 
 
 def instr_cost(i: Instr) -> int:

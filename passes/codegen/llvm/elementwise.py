@@ -1,7 +1,9 @@
 """Kernels without reduce dims: vectors along the last dim, the other dims flattened into rows.
 
-The unit of work is a block of `BLOCK` elements of one row. A short body is written twice, once for full vectors and once
-with masked memory for the rest; a long one (transcendental functions) once, always masked, which costs little beside it.
+The unit of work is a block of `BLOCK` elements of one row. Divisions that say where a row lies are made once for rows that
+follow each other along one dim: for rows of few elements they would take longer than these. A short body is written twice,
+once for full vectors and once with masked memory for the rest; a long one (transcendental functions) once, always masked, which
+costs little beside it.
 """
 
 from ....ir.kernel import Kernel
@@ -36,18 +38,35 @@ class Elementwise(Nest):
             self.run(LlvmBuilder(f, 1), self.kernel.stages[0].body, {}, Where(self, {}))
             f.ret()
             return
-        blocks = self.blocks()
-        low, high = self.share(f.mul(self.product(d.extent for d in dims[:-1]), blocks))
-        with f.loop(low, high) as loop:
-            row, block = f.div(loop.index, blocks), f.mod(loop.index, blocks)
-            if len(dims) == 1:
-                row, block = 0, loop.index
-            outer = dict(zip((d.name for d in dims[:-1]), self.indices(row, dims[:-1])))
-            first = f.mul(block, BLOCK)
-            last = f.min(self.number(dims[-1].extent), f.add(first, BLOCK))
-            self.row(Where(self, outer), first, last)
+        low, high = self.share(self.units())
+        if len(dims) == 1:
+            with f.loop(low, high) as loop:
+                self.row(Where(self, {}), *self.bounds(loop.index, dims[0]))
+        else:
+            self.runs(low, high)
         self.end()
         f.ret()
+
+    def runs(self, low, high):
+        """Blocks [low, high) of all rows. Rows of one block that follow each other along one dim are a run, in which only the
+        index along that dim changes; of longer rows each block is a run of its own."""
+        f, (*before, along, inner) = self.f, self.kernel.dims
+        blocks, extent = self.blocks(), self.number(along.extent)
+        size = f.select(f.compare("eq", f.index(blocks), f.index(1)), f.index(f.max(extent, 1)), f.index(1))
+        with f.loop(f.div(low, size), f.ceil_div(high, size)) as run:
+            base = f.mul(run.index, size)
+            *indices, start = self.indices(f.div(base, blocks), (*before, along))
+            where = Where(self, dict(zip((d.name for d in before), indices)))
+            first, last = self.bounds(f.mod(base, blocks), inner)
+            skipped = f.sub(f.max(low, base), base)
+            count = f.sub(f.min(high, f.add(base, size)), base)
+            with f.loop(f.add(start, skipped), f.add(start, count)) as loop:
+                self.row(where.within({along.name: loop.index}), first, last)
+
+    def bounds(self, block, inner):
+        """The first element of a block along the inner dim, and the one after its last."""
+        first = self.f.mul(block, BLOCK)
+        return first, self.f.min(self.number(inner.extent), self.f.add(first, BLOCK))
 
     def end(self):
         """What a task does when its elements are stored."""

@@ -4,7 +4,7 @@ import math
 
 from ....ir.kernel import Kernel, buffer_of
 from ....ir.target import Target
-from . import columns, elementwise, panels, rows, streaming
+from . import columns, elementwise, panels, rows, short_rows, streaming
 from .emit import Module
 from .reduce import has_scan
 
@@ -32,7 +32,9 @@ def strategy(kernel: Kernel):
 def suited(kernel: Kernel, extents):
     """The strategy for these extents of the kernel's dims; None where the usual one is right."""
     if not kernel.reduce:
-        return streaming if streaming.suits(kernel, math.prod(extents)) else None
+        if streaming.suits(kernel, math.prod(extents)):
+            return streaming
+        return short_rows if short_rows.suits(kernel, extents) else None
     if not kernel.parallel or has_scan(kernel):
         return None
     inner, across = extents[-1], extents[len(kernel.parallel) - 1]

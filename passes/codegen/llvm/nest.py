@@ -15,7 +15,7 @@ from ....ir.kernel import Instr, Kernel, buffer_of
 from ....ir.target import Target
 from .. import scalars
 from ..scalars import Val
-from .cost import instr_cost
+from .cost import instr_cost, kernel_cost
 from .emit import Module
 from .spelling import LlvmBuilder
 from .types import I1, I32, I64, PTR, VOID, Value, bytes_of, constant, element_of, iota, like, mangled, vector
@@ -92,7 +92,7 @@ class Nest:
 
     def cost(self) -> int:
         """Simple instructions per point of the iteration space."""
-        return max(1, sum(instr_cost(i) for i in self.kernel.instructions()))
+        return kernel_cost(self.kernel)
 
     # --- addresses ---
     def indices(self, flat, dims):

@@ -100,14 +100,15 @@ def _cos_poly(s, r, low, short):
 
 def _circular(s, x, advance):
     """sin(x + advance pi/2) of float64."""
-    y = _from_quadrant(s, *reduce(s, x), advance, False)
+    y = _from_quadrant(s, reduce(s, x), advance, False)
     if advance == 0:
         y = s.select(abs(x) < 1e-300, x, y)
     return s.select(abs(x) < INF, y, NAN)
 
 
-def _from_quadrant(s, r, low, q, advance, short):
-    """sin(q pi/2 + r + low + advance pi/2)."""
+def _from_quadrant(s, reduced, advance, short):
+    """sin(x + advance pi/2) of an x that is reduced to (r, low, quadrant)."""
+    r, low, q = reduced
     q = q + advance
     y = s.select((q & 1).eq(0), _sin_poly(s, r, low, short), _cos_poly(s, r, low, short))
     return s.select((q & 2).eq(0), y, -y)
@@ -124,7 +125,7 @@ def _circular32(s, x, advance):
     y = (y.ubits() ^ (t.ubits() << 63)).as_(dt.float64)         # the sign turns round with each half turn
 
     def far():
-        return s.select(abs(wide) < INF, _from_quadrant(s, *_quadrant_large(s, wide), advance, True), NAN)
+        return s.select(abs(wide) < INF, _from_quadrant(s, _quadrant_large(s, wide), advance, True), NAN)
 
     return s.rare(abs(x) >= LARGE, y, far).to(dt.float32)
 
