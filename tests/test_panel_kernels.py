@@ -1,4 +1,5 @@
-"""Reductions over many columns, panel by panel: the bits of the other ways, for every kind, layout and number of threads."""
+"""Reductions over many columns, panel by panel, and over few: the bits of the other ways, for every kind, layout and number of
+threads."""
 
 import ctypes
 
@@ -8,7 +9,7 @@ import pytest
 from ingot.ir import dtype as dt
 from ingot.ir.target import cpu
 from ingot.passes.codegen import library, reductions
-from ingot.passes.codegen.llvm import columns, kernels, panels, rows
+from ingot.passes.codegen.llvm import columns, few_columns, kernels, panels, rows
 from ingot.passes.codegen.llvm.emit import Module
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import kernels as eager
@@ -45,10 +46,10 @@ def numbers(seed, shape, dtype=np.float32):
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 8, 9, 33, 63, 64, 65, 127, 257, 4096, 4097, 8193])
 @pytest.mark.parametrize("kind", ["sum", "prod", "max", "argmax", "var"])
 def test_bits_are_those_of_columns(kind, n):
-    for width in (1, 70, 300, 1025):
+    for width, how in ((1, panels), (70, panels), (300, panels), (1025, panels), (3, few_columns), (32, few_columns), (4, rows)):
         x = numbers(n, (2, n, width))
         x[0, n // 2, width // 2] = np.nan if kind in ("max", "argmax") else 1
-        want, got = (reduced(kind, x, "PRP", how) for how in (columns, panels))
+        want, got = (reduced(kind, x, "PRP", way) for way in (columns, how))
         assert want.tobytes() == got.tobytes(), f"{kind} over {n} rows of {width} columns, seed {n}"
 
 
@@ -98,7 +99,11 @@ def test_which_way_is_chosen():
 
     assert way("PRP", (1, 64, 5000)) is panels
     assert way("PRP", (1, 64, 100)) is None
-    assert way("PRP", (1, 64, 4)) is rows
+    assert way("PRP", (1, 64, 33)) is None
+    assert way("PRP", (1, 64, 32)) is way("PRP", (1, 64, 4)) is way("PRP", (1, 8, 4)) is few_columns
+    assert way("PRP", (1, 64, 2)) is rows
+    softmax = library.softmax("softmax", dt.float32, "columns")
+    assert [kernels.suited(softmax, (1, across, 64)) for across in (5, 6)] == [rows, None]
     assert way("PR", (1000, 4)) is columns
     assert way("PR", (1000, 400)) is None
     scan = library.scan("scan", dt.float32, "columns")

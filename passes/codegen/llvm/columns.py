@@ -23,7 +23,7 @@ class Columns(Nest):
     def write(self):
         self.start(self.module.task(f"{self.kernel.name}_task"))
         f, dims = self.f, self.kernel.parallel
-        self.width = self.lanes() if self.cost() >= SHORT_BODY else max(self.lanes(), min(WIDE_LANES, 4 * self.lanes()))
+        self.width = self.wide()
         self.s = LlvmBuilder(f, self.width)
         self.memory = {stage: self.prepare(stage) for stage in self.kernel.stages if folds_of(stage)}
         low, high = self.share(self.units())
@@ -35,6 +35,10 @@ class Columns(Nest):
             self.block(Where(self, outer | {dims[-1].name: first}, dims[-1].name, mask))
         f.ret()
         self.launch(self.units, lambda: self.product(d.extent for d in self.kernel.dims))
+
+    def wide(self) -> int:
+        """Parallel points that go side by side."""
+        return self.lanes() if self.cost() >= SHORT_BODY else max(self.lanes(), min(WIDE_LANES, 4 * self.lanes()))
 
     def blocks(self):
         return self.f.ceil_div(self.number(self.kernel.parallel[-1].extent), self.width)

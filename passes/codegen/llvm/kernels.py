@@ -4,11 +4,13 @@ import math
 
 from ....ir.kernel import Kernel, buffer_of
 from ....ir.target import Target
-from . import columns, elementwise, panels, rows, short_rows, streaming
+from . import columns, elementwise, few_columns, panels, rows, short_rows, streaming
+from .cost import kernel_cost
 from .emit import Module
 from .reduce import has_scan
 
-NARROW = 16         # rows shorter than this are done side by side, columns fewer than this one after the other
+NARROW = 16         # rows shorter than this are done side by side
+FEW = 3, 6          # columns, of short bodies and of long ones, of which fewer are done one after the other
 
 
 def strategy(kernel: Kernel):
@@ -38,10 +40,12 @@ def suited(kernel: Kernel, extents):
     if not kernel.parallel or has_scan(kernel):
         return None
     inner, across = extents[-1], extents[len(kernel.parallel) - 1]
-    if across < NARROW <= inner:
+    if across < NARROW <= inner and (across < FEW[kernel_cost(kernel) >= columns.SHORT_BODY] or strategy(kernel) is rows):
         return rows
-    if strategy(kernel) is columns and panels.suits(kernel, across):
-        return panels
+    if strategy(kernel) is columns:
+        if panels.suits(kernel, across):
+            return panels
+        return few_columns if few_columns.suits(kernel, across) else None
     return columns if inner < NARROW <= across else None
 
 
