@@ -46,6 +46,7 @@ from ...ir.ops import (
     random,
     recurrent,
     recurrent_packed,
+    reduce,
     resample,
     scan,
     shape,
@@ -53,7 +54,7 @@ from ...ir.ops import (
     triangular,
 )
 from ...ir.ops import elementwise as ew
-from . import eager_scalars
+from . import eager_reductions, eager_scalars
 from .kernel_table import KernelTable
 
 alloc = lazy(__package__, ".alloc")
@@ -94,7 +95,7 @@ def kernel_for(op: Op):
             return eager_scalars.exact(op)
         return eager_scalars.rounded(op) if (op.lower.fn or op.name) in scalars.FUNCTIONS else op.ref
     if type(op.lower) is Reduce:
-        return reduction(op)
+        return eager_reductions.of_any(op)
     if type(op.lower) is Composite:
         general = _BODIES.get(op) or composite(op)
         return eager_rows.vector_norm(general) if op is moments.vector_norm else general
@@ -229,20 +230,10 @@ def polynomial(op: Op):
 # Reductions.
 
 
-def reduction(op: Op):
-    """A reduction over dims: of floats by the fixed tree."""
-    kind, ref = op.lower.kind, op.ref
-
-    def run(x, *, dim, keepdim):
-        made = by_dtype.get(x.dtype)
-        if made is None or not x.size:
-            if x.dtype not in _FLOAT_KINDS or not x.size:
-                return ref(x, dim=dim, keepdim=keepdim)
-            made = by_dtype[x.dtype] = kernels.reduction(kind, dt.BY_NP[x.dtype]).__call__      # a method: quicker to call
-        return made(x, dim, keepdim)
-
-    by_dtype: dict = {}
-    return run
+@TABLE.makes(reduce.int_sum)
+def int_sum(op: Op):
+    """The sum of integers and bools."""
+    return eager_reductions.of_whole_numbers("sum", op.ref)
 
 
 # Rows.

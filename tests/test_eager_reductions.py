@@ -1,0 +1,57 @@
+"""Reductions of integers and bools: small arrays by numpy, large ones by the kernels that traced code has, with one result."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.runtime.cpu import eager_reductions, kernels
+
+KINDS = ["bool", "uint8", "int16", "int32", "int64", "uint64"]
+SHAPES = [((7,), (0,)), ((5, 3), (1,)), ((66, 17), (0,)), ((3, 4, 5), (0, 2)), ((2, 100), (1,)), ((0, 3), (0,)), ((3, 0), (0,))]
+OPERATORS = ["sum", "prod", "amax", "amin", "any", "all", "argmax", "argmin"]
+
+
+def numbers(kind, shape, seed):
+    """Both ends of the dtype, and small numbers of which many are equal."""
+    rng = np.random.default_rng(seed)
+    if kind == "bool":
+        return rng.random(shape) < 0.3
+    ends = np.iinfo(kind)
+    far, near = rng.choice(np.array([ends.min, ends.max], kind), shape), rng.integers(0, 3, shape).astype(kind)
+    return np.where(rng.random(shape) < 0.2, far, near)
+
+
+def reduced(op, x, dims, keepdim):
+    """The result, or the kind of error."""
+    try:
+        return getattr(ingot.from_numpy(x), op)(dims if op in ("sum", "amax", "amin") else dims[0], keepdim=keepdim)
+    except ingot.IngotError as error:
+        return type(error)
+
+
+@pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.parametrize("kind", KINDS)
+def test_kernels_give_what_numpy_gives(kind, op, monkeypatch):
+    for seed, (shape, dims) in enumerate(SHAPES):
+        a, what = numbers(kind, shape, seed), f"{op} of {kind}{shape} over {dims}, seed {seed}"
+        for x, keepdim in ((a, False), (np.repeat(a, 2, -1)[..., ::2], True)):
+            monkeypatch.setattr(eager_reductions, "LARGE", 1 << 40)
+            small = reduced(op, x, dims, keepdim)
+            monkeypatch.setattr(eager_reductions, "LARGE", 0)
+            large = reduced(op, x, dims, keepdim)
+            if isinstance(small, type):
+                assert small is large, what
+            else:
+                assert small.dtype is large.dtype and np.array_equal(small.numpy(), large.numpy()), what
+
+
+@pytest.mark.parametrize("op", ["sum", "amax", "any", "argmax"])
+def test_large_arrays_take_kernels(op, monkeypatch):
+    asked, real = [], kernels.reduction
+    monkeypatch.setattr(eager_reductions.kernels, "reduction", lambda kind, *rest: asked.append(kind) or real(kind, *rest))
+    run = eager_reductions.of_whole_numbers({"amax": "max"}.get(op, op), lambda x, *, dim, keepdim: "numpy")
+    few, many = np.zeros((5, 3), np.int32), np.zeros((20000, 3), np.int32)
+    assert isinstance(run(few, dim=(1,), keepdim=False), str) and not asked
+    assert run(many, dim=(1,), keepdim=False).shape == (20000,) and len(asked) == 1
+    along = run(np.zeros((600, 64), np.int32), dim=(1,), keepdim=False)
+    assert isinstance(along, str) == (op == "argmax")
