@@ -10,12 +10,13 @@ from ...ir.op import Op
 from ...ir.ops import checked, factor, least_squares
 from ...ir.ops import triangular as systems
 from ...ir.ops.triangular import require_info
-from . import alloc, cholesky, lu, pool, qr, triangular
+from . import alloc, cholesky, gemm, lu, pool, qr, small_matrices, triangular
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
 _SMALL_ROWS = 32            # rows and columns up to which LAPACK keeps to one thread, and
 _LEAST_EACH = 1 << 18       # rows x columns x smaller of both that make another one pay
+_INFO = np.dtype(np.int32)
 _SINGULAR, _NOT_POSITIVE = "Singular matrix", "Matrix is not positive definite"
 
 
@@ -61,14 +62,15 @@ def solve_triangular(op: Op):
     return run
 
 
-def _solved(a, b):
-    """(x with a @ x = b, the first zero pivot of each matrix)"""
+def _solved(a, b=None):
+    """(x with a @ x = b, or the inverse; the first zero pivot of each matrix)"""
+    if small_matrices.takes(a) and (b is None or small_matrices.takes(b)):
+        routine, given = ("inv", [a]) if b is None else ("solve", [a, b])
+        return tuple(small_matrices.run(routine, given, [(given[-1].shape[-2:], a.dtype), ((), _INFO)]))
+    if b is None:
+        b = np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
     factors, pivots, info = lu.factor(a)
     return lu.solve(factors, pivots, b), info
-
-
-def _identities(x):
-    return np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
 
 
 @TABLE.makes(factor.solve)
@@ -92,7 +94,7 @@ def inv(op: Op):
     def run(x):
         if not _takes(x):
             return op.ref(x)
-        found, info = _solved(x, _identities(x))
+        found, info = _solved(x)
         _require(info, op.name, x, _SINGULAR)
         return found
 
@@ -107,7 +109,7 @@ def solve_ex(op: Op):
         given = (a,) if b is None else (a, b)
         if not _takes(*given):
             return op.ref(*given, check=check)
-        found = _solved(a, _identities(a) if b is None else b)
+        found = _solved(*given)
         if check:
             require_info(op.name, found[1], checked.ZERO_PIVOT)
         return found
@@ -129,6 +131,8 @@ def det(op: Op):
     def run(x):
         if not _takes(x):
             return op.ref(x)
+        if small_matrices.takes(x):
+            return small_matrices.run("det", [x], [((), x.dtype)])[0]
         diagonal, sign = _diagonal(x)
         with np.errstate(all="ignore"):
             return np.asarray(np.multiply.reduce(diagonal, -1) * sign, x.dtype)
@@ -143,12 +147,21 @@ def slogdet(op: Op):
     def run(x):
         if not _takes(x):
             return op.ref(x)
+        if small_matrices.takes(x):
+            return tuple(small_matrices.run("slogdet", [x], [((), x.dtype)] * 2))
         diagonal, sign = _diagonal(x)
         with np.errstate(all="ignore"):
             signs = np.multiply.reduce(np.sign(diagonal), -1) * sign
             return np.asarray(signs, x.dtype), np.asarray(np.add.reduce(np.log(np.abs(diagonal)), -1), x.dtype)
 
     return run
+
+
+def _positive(x):
+    """(L, the order of the first minor that is not positive, or 0)"""
+    if small_matrices.takes(x):
+        return tuple(small_matrices.run("cholesky", [x], [(x.shape[-2:], x.dtype), ((), _INFO)]))
+    return cholesky.factor(x)
 
 
 @TABLE.makes(factor.cholesky)
@@ -158,7 +171,7 @@ def cholesky_factor(op: Op):
     def run(x):
         if not _takes(x):
             return op.ref(x)
-        found, info = cholesky.factor(x)
+        found, info = _positive(x)
         _require(info, op.name, x, _NOT_POSITIVE)
         return found
 
@@ -170,7 +183,7 @@ def cholesky_ex(op: Op):
     """The same; where a matrix is not positive, the reference says what there is."""
 
     def run(x, *, check):
-        found = cholesky.factor(x) if _takes(x) else None
+        found = _positive(x) if _takes(x) else None
         return op.ref(x, check=check) if found is None or found[1].any() else found
 
     return run
@@ -201,12 +214,57 @@ def lstsq(op: Op):
     return run
 
 
-# LAPACK's own, through numpy, matrix by matrix.
-
-
 @TABLE.makes(factor.svd, factor.svdvals, factor.eigh, factor.eigvalsh)
-def by_lapack(op: Op):
-    """The reference; batches of small matrices are shared out between threads, for it works on one at a time."""
+def rotated(op: Op):
+    """Rotations of matrices of a few rows, where all is finite; others are LAPACK's."""
+    by_lapack = _by_lapack(op)
+
+    def run(x, **params):
+        if not small_matrices.takes(x):
+            return by_lapack(x, **params)
+        found = _rotations(op, x, **params)
+        values = found if op in (factor.svdvals, factor.eigvalsh) else found[op is factor.svd]
+        return found if np.isfinite(values).all() else by_lapack(x, **params)
+
+    return run
+
+
+@TABLE.makes(factor.pinv)
+def pinv(op: Op):
+    """Of matrices of a few rows by rotations."""
+
+    def run(x, *, rcond):
+        if not small_matrices.takes(x):
+            return op.ref(x, rcond=rcond)
+        u, values, vh = _rotations(factor.svd, x)
+        if not np.isfinite(values).all():
+            return op.ref(x, rcond=rcond)
+        with np.errstate(all="ignore"):
+            inverse = np.where(values > rcond * values[..., :1], 1 / values, values.dtype.type(0))
+        return gemm.matmul(vh.swapaxes(-1, -2) * inverse[..., None, :], u.swapaxes(-1, -2))
+
+    return run
+
+
+def _rotations(op, x, full=False):
+    """What the operator gives for matrices of a few rows; of wide ones by their transposes, since columns are turned."""
+    m, n, kind = *x.shape[-2:], x.dtype
+    if op is factor.eigh:
+        return tuple(small_matrices.run("eigh", [x], [((n,), kind), ((n, n), kind)]))
+    if op is factor.eigvalsh:
+        return small_matrices.run("eigvalsh", [x], [((n,), kind)])[0]
+    if m < n:
+        found = _rotations(op, x.swapaxes(-1, -2), full)
+        return found if op is factor.svdvals else (found[2].swapaxes(-1, -2), found[1], found[0].swapaxes(-1, -2))
+    if op is factor.svdvals:
+        return small_matrices.run("svdvals", [x], [((n,), kind)])[0]
+    routine, side = ("svd_full", m) if full and m > n else ("svd", n)
+    return tuple(small_matrices.run(routine, [x], [((m, side), kind), ((n,), kind), ((n, n), kind)]))
+
+
+def _by_lapack(op: Op):
+    """The reference, LAPACK's own through numpy; batches of small matrices are shared out between threads, for it works on one
+    at a time."""
 
     def run(x, **params):
         *lead, rows, columns = x.shape

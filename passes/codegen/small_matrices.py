@@ -1,0 +1,252 @@
+"""Factorisations of matrices of a few rows, in plain scalar instructions: each lane is a matrix of its own.
+
+A matrix is a list of rows of values; each routine gives a tuple of them (vectors and numbers are matrices of one row). Loops
+over rows and columns are written out; only sweeps of rotations are loops, which end when no lane needs another. Eigenvectors
+and singular vectors come from Jacobi's rotations, whose errors are a few roundings; solutions from elimination with pivots.
+"""
+
+from itertools import combinations
+
+from ...ir import dtype as dt
+from .scalars import Builder, apply
+
+SWEEPS = 30                 # of rotations at most; half a dozen are enough where numbers are finite
+_ROUNDING = {dt.float32: 2.0**-24, dt.float64: 2.0**-53}
+_NOTHING = {dt.float32: 2.0**-80, dt.float64: 2.0**-200}       # squares of columns without a direction, of elements up to 1
+_EXPONENT = {dt.float32: (23, 127), dt.float64: (52, 1023)}
+
+
+def eigh(s: Builder, x: list) -> tuple:
+    """(eigenvalues, rising; eigenvectors in columns) of the symmetric part of a matrix."""
+    n, kind = len(x), x[0][0].dtype
+    upper = {(i, j): x[i][j] if i == j else x[i][j] * 0.5 + x[j][i] * 0.5 for i in range(n) for j in range(i, n)}
+    places, one, zero = list(upper), s.const(kind, 1.0), s.const(kind, 0.0)
+    vectors = [[one if i == j else zero for j in range(n)] for i in range(n)]
+
+    def sweep(*state):
+        a, v = dict(zip(places, state)), _rows(state[len(places):], n)
+        for p, q in combinations(range(n), 2):
+            _turn_symmetric(s, a, v, p, q)
+        far = _largest(s, [a[p] for p in places if p[0] != p[1]])
+        return far > _largest(s, [a[i, i] for i in range(n)]) * _ROUNDING[kind] ** 2, *a.values(), *_flat(v)
+
+    if n > 1:
+        found = s.iterate(SWEEPS, one.eq(1.0), (*upper.values(), *_flat(vectors)), sweep)
+        upper, vectors = dict(zip(places, found)), _rows(found[len(places):], n)
+    columns = [[upper[i, i], *(row[i] for row in vectors)] for i in range(n)]
+    _sort(s, columns, lambda a, b: a[0] > b[0])
+    return [[c[0] for c in columns]], [[c[1 + i] for c in columns] for i in range(n)]
+
+
+def _turn_symmetric(s, a, v, p, q):
+    """The rotation that makes the element (p, q) of a symmetric matrix 0; of the eigenvectors, too."""
+    off, n = a[p, q], len(v)
+    t = _tangent(s, a[q, q] - a[p, p], off)
+    a[p, p], a[q, q], a[p, q] = a[p, p] - t * off, a[q, q] + t * off, s.const(off.dtype, 0.0)
+    cosine = 1.0 / s.sqrt(s.fma(t, t, 1.0))
+    sine = t * cosine
+    half = sine / (1.0 + cosine)
+    for r in range(n):
+        if r not in (p, q):
+            at, beside = (min(r, p), max(r, p)), (min(r, q), max(r, q))
+            a[at], a[beside] = _turned(s, a[at], a[beside], sine, half)
+        v[r][p], v[r][q] = _turned(s, v[r][p], v[r][q], sine, half)
+
+
+def _tangent(s, difference, off):
+    """Of the smaller angle that makes off, beside a difference of its diagonal elements, 0; 0 where it is."""
+    theta = difference / (off * 2.0)
+    t = s.copysign(1.0 / (abs(theta) + s.sqrt(s.fma(theta, theta, 1.0))), theta)
+    return s.select(off.eq(0.0), 0.0, t)
+
+
+def _turned(s, a, b, sine, half):
+    """(a cos - b sin, a sin + b cos), with half = sin / (1 + cos), so that small angles change little."""
+    return a - sine * s.fma(half, a, b), b + sine * s.fma(-half, b, a)
+
+
+def svd(s: Builder, x: list, full: bool = False) -> tuple:
+    """(U; singular values, falling; V^T) of a matrix with at least as many rows as columns; a `full` U is square."""
+    kind, m, n = x[0][0].dtype, len(x), len(x[0])
+    down, exponent = _scale(s, _largest(s, _flat(x)))
+    one, zero = s.const(kind, 1.0), s.const(kind, 0.0)
+    columns = [[x[i][j] * down for i in range(m)] + [one if i == j else zero for i in range(n)] for j in range(n)]
+
+    def sweep(*state):
+        c, live = _rows(state, n), None
+        for p, q in combinations(range(n), 2):
+            again = _turn_columns(s, c, p, q, m)
+            live = again if live is None else live | again
+        return live, *_flat(c)
+
+    if n > 1:
+        columns = _rows(s.iterate(SWEEPS, one.eq(1.0), tuple(_flat(columns)), sweep), n)
+    columns = [[_dot(s, c[:m], c[:m]), *c] for c in columns]
+    _sort(s, columns, lambda a, b: a[0] < b[0])
+    squares, sides = [c[0] for c in columns], [c[1:1 + m] for c in columns]
+    values = [s.sqrt(a) for a in squares]
+    u: list = []
+    for square, value, side in zip(squares, values, sides):
+        there = square >= _NOTHING[kind]
+        usual = tuple([a / s.select(there, value, 1.0) for a in side])
+        u.append(list(s.rare(~there, usual, lambda: tuple(_further(s, u, m, kind)))))
+    for _ in range(m - n if full else 0):
+        u.append(_further(s, u, m, kind))
+    up = s.power_of_two(exponent)
+    return [[c[i] for c in u] for i in range(m)], [[a * up for a in values]], [c[1 + m:] for c in columns]
+
+
+def _turn_columns(s, columns, p, q, m):
+    """The rotation that makes two columns orthogonal in their first m elements; whether they were not."""
+    a, b = columns[p], columns[q]
+    alpha, beta, gamma = _dot(s, a[:m], a[:m]), _dot(s, b[:m], b[:m]), _dot(s, a[:m], b[:m])
+    t = _tangent(s, beta - alpha, gamma)
+    cosine = 1.0 / s.sqrt(s.fma(t, t, 1.0))
+    sine = t * cosine
+    half = sine / (1.0 + cosine)
+    for i, (left, right) in enumerate(zip(a, b)):
+        a[i], b[i] = _turned(s, left, right, sine, half)
+    return abs(gamma) > s.sqrt(alpha) * s.sqrt(beta) * (2.0 * m * _ROUNDING[gamma.dtype])
+
+
+def _further(s, u, m, kind) -> list:
+    """A unit vector orthogonal to the columns u: what they leave of the axis that they leave most of."""
+    left = [1.0 - _dot(s, [c[i] for c in u], [c[i] for c in u]) if u else s.const(kind, 1.0) for i in range(m)]
+    most, found = left[0], [s.const(kind, float(i == 0)) for i in range(m)]
+    for i in range(1, m):
+        better = left[i] > most
+        most, found = s.select(better, left[i], most), [s.select(better, float(i == j), a) for j, a in enumerate(found)]
+    for _ in range(2):
+        for c in u:
+            share = _dot(s, c, found)
+            found = [s.fma(-share, b, a) for a, b in zip(found, c)]
+    size = s.sqrt(_dot(s, found, found))
+    return [a / size for a in found]
+
+
+def lu(s: Builder, x: list) -> tuple:
+    """(L and U in one matrix; the place, as i32, of the row that each was exchanged with; -1 where rows were exchanged an odd
+    number of times and 1 elsewhere)"""
+    kind, n = x[0][0].dtype, len(x)
+    rows, pivots, sign = [list(row) for row in x], [], s.const(kind, 1.0)
+    for k in range(n):
+        size, at = abs(rows[k][k]), s.const(dt.int32, k)
+        for i in range(k + 1, n):
+            better = abs(rows[i][k]) > size
+            size, at = s.select(better, abs(rows[i][k]), size), s.select(better, s.const(dt.int32, i), at)
+        for i in range(k + 1, n):
+            chosen = at.eq(i)
+            pairs = [(s.select(chosen, b, a), s.select(chosen, a, b)) for a, b in zip(rows[k], rows[i])]
+            rows[k], rows[i] = [a for a, _ in pairs], [b for _, b in pairs]
+        sign, _ = s.select(at.eq(k), sign, -sign), pivots.append(at)
+        pivot = rows[k][k]
+        for i in range(k + 1, n):
+            factor = s.select(pivot.eq(0.0), rows[i][k], rows[i][k] / pivot)
+            rows[i] = rows[i][:k] + [factor] + [s.fma(-factor, b, a) for a, b in zip(rows[i][k + 1:], rows[k][k + 1:])]
+    return rows, [pivots], [[sign]]
+
+
+def det(s: Builder, x: list) -> tuple:
+    """The product of U's diagonal."""
+    rows, _, [[product]] = lu(s, x)
+    for k, row in enumerate(rows):
+        product = product * row[k]
+    return ([[product]],)
+
+
+def slogdet(s: Builder, x: list) -> tuple:
+    """(sign; logarithm of the size of the determinant)"""
+    rows, _, [[sign]] = lu(s, x)
+    size = s.const(sign.dtype, 0.0)
+    for k, row in enumerate(rows):
+        sign, size = sign * apply(s, "sign", row[k]), size + apply(s, "log", abs(row[k]))
+    return [[sign]], [[size]]
+
+
+def solve(s: Builder, x: list, b: list) -> tuple:
+    """(y with x @ y = b; the place from 1 of U's first zero as i32, or 0)"""
+    n = len(x)
+    rows, [pivots], _ = lu(s, x)
+    y, info = [list(row) for row in b], s.const(dt.int32, 0)
+    for k, at in enumerate(pivots):
+        for i in range(k + 1, n):
+            chosen = at.eq(i)
+            pairs = [(s.select(chosen, q, p), s.select(chosen, p, q)) for p, q in zip(y[k], y[i])]
+            y[k], y[i] = [p for p, _ in pairs], [q for _, q in pairs]
+    for i in range(n):
+        for k in range(i):
+            y[i] = [s.fma(-rows[i][k], q, p) for p, q in zip(y[i], y[k])]
+    for i in reversed(range(n)):
+        for k in range(i + 1, n):
+            y[i] = [s.fma(-rows[i][k], q, p) for p, q in zip(y[i], y[k])]
+        info = s.select(rows[i][i].eq(0.0), s.const(dt.int32, i + 1), info)
+        y[i] = [p / rows[i][i] for p in y[i]]
+    return y, [[info]]
+
+
+def inv(s: Builder, x: list) -> tuple:
+    """The inverse, as of `solve`."""
+    kind, n = x[0][0].dtype, len(x)
+    return solve(s, x, [[s.const(kind, float(i == j)) for j in range(n)] for i in range(n)])
+
+
+def cholesky(s: Builder, x: list) -> tuple:
+    """(L with L @ L^T the symmetric part of x; the place from 1 of what is not positive as i32, or 0)"""
+    kind, n = x[0][0].dtype, len(x)
+    rows, info = [[s.const(kind, 0.0)] * n for _ in range(n)], s.const(dt.int32, 0)
+    for j in range(n):
+        rest = x[j][j] - _dot(s, rows[j][:j], rows[j][:j]) if j else x[j][j]
+        info = s.select(info.eq(0) & ~(rest > 0.0), s.const(dt.int32, j + 1), info)
+        rows[j][j] = s.sqrt(rest)
+        for i in range(j + 1, n):
+            half = x[i][j] * 0.5 + x[j][i] * 0.5
+            rows[i][j] = (half - _dot(s, rows[i][:j], rows[j][:j]) if j else half) / rows[j][j]
+    return rows, [[info]]
+
+
+def _dot(s, a, b):
+    total = a[0] * b[0]
+    for x, y in zip(a[1:], b[1:]):
+        total = s.fma(x, y, total)
+    return total
+
+
+def _largest(s, values):
+    """The largest size; nan counts as nothing."""
+    size = abs(values[0])
+    for a in values[1:]:
+        size = s.select(abs(a) > size, abs(a), size)
+    return size
+
+
+def _scale(s, size):
+    """(2**-e, e) for an e with size / 2**e about 1."""
+    digits, bias = _EXPONENT[size.dtype]
+    e = (size.bits() >> digits) - bias
+    e = s.select(e > bias - 1, bias - 1, s.select(e < 1 - bias, 1 - bias, e))
+    return s.power_of_two(0 - e), e
+
+
+def _sort(s, columns, follows):
+    """Exchanges columns where the first of two should follow the second, until none should."""
+    for end in range(len(columns) - 1, 0, -1):
+        for i in range(end):
+            turn = follows(columns[i], columns[i + 1])
+            pairs = [(s.select(turn, b, a), s.select(turn, a, b)) for a, b in zip(columns[i], columns[i + 1])]
+            columns[i], columns[i + 1] = [a for a, _ in pairs], [b for _, b in pairs]
+
+
+def _flat(rows) -> list:
+    return [a for row in rows for a in row]
+
+
+def _rows(values, count) -> list:
+    """Values as so many rows."""
+    width = len(values) // count
+    return [list(values[i * width:(i + 1) * width]) for i in range(count)]
+
+
+# By name, each of a builder and its operands.
+ROUTINES = {"eigh": eigh, "eigvalsh": lambda s, x: eigh(s, x)[:1], "svd": svd, "svd_full": lambda s, x: svd(s, x, True),
+            "svdvals": lambda s, x: svd(s, x)[1:2], "det": det, "slogdet": slogdet, "solve": solve, "inv": inv,
+            "cholesky": cholesky}

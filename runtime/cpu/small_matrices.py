@@ -1,0 +1,51 @@
+"""Batches of matrices of a few rows on generated kernels, a matrix in each lane.
+
+    results = run("svd", [x], [((3, 3), x.dtype), ((3,), x.dtype), ((3, 3), x.dtype)])
+"""
+
+import functools
+import math
+
+import numpy as np
+
+from ...ir.target import host
+from ...passes.codegen.llvm import small_matrices as codegen
+from . import alloc, jobs, pool, triangular
+from .compile import task_of
+
+MOST = 4                    # rows and columns of any number of matrices, and
+MOST_OF_MANY, MANY = 8, 256     # of so many: what is written out for these takes up to a second to compile
+_ROTATED = frozenset({"eigh", "eigvalsh", "svd", "svd_full", "svdvals"})
+_OPERATIONS = 20, 400       # for each element of a matrix: those of an elimination, and of sweeps of rotations
+_KEPT = 256
+
+
+def takes(*arrays: np.ndarray) -> bool:
+    """Whether these are matrices of dtypes and sizes that this is for."""
+    for a in arrays:
+        most = MOST if math.prod(a.shape[:-2]) < MANY else MOST_OF_MANY
+        if a.dtype not in triangular.ELEMENTS or not a.size or max(a.shape[-2:]) > most:
+            return False
+    return True
+
+
+def run(routine: str, operands: list, results: list) -> list:
+    """The results of a routine for each matrix of a batch; `results` are (shape of one, dtype)."""
+    lead, kind = operands[0].shape[:-2], operands[0].dtype
+    given = [alloc.dense(a) for a in operands]
+    made = [alloc.empty((*lead, *shape), dtype) for shape, dtype in results]
+    spare = [given[0]] * (len(codegen.ARRAYS) - 2)
+    _plan(routine, kind, tuple([a.shape[-2:] for a in operands]), math.prod(lead), pool.get_num_threads(),
+          tuple([dtype for _, dtype in results]))(*[*given, given[0]][:2], *[*made, *spare][:3])
+    return made
+
+
+@functools.lru_cache(_KEPT)
+def _plan(routine, kind, shapes, count, threads, _):
+    """The job for so many matrices."""
+    kernel = codegen.SmallMatrixKernel(host(), triangular.ELEMENTS[kind], routine, shapes)
+    todo, items = jobs.Jobs(threads), -(-count // kernel.lanes)
+    work = count * math.prod(shapes[0]) * _OPERATIONS[routine in _ROTATED]
+    todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:], items=items, count=count,
+             chunks=jobs.chunks_for(work, items, threads))
+    return todo.plan(0, work)
