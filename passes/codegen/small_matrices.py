@@ -5,6 +5,7 @@ over rows and columns are written out; only sweeps of rotations are loops, which
 and singular vectors come from Jacobi's rotations, whose errors are a few roundings; solutions from elimination with pivots.
 """
 
+from collections.abc import Callable
 from itertools import combinations
 
 from ...ir import dtype as dt
@@ -138,7 +139,8 @@ def lu(s: Builder, x: list) -> tuple:
             chosen = at.eq(i)
             pairs = [(s.select(chosen, b, a), s.select(chosen, a, b)) for a, b in zip(rows[k], rows[i])]
             rows[k], rows[i] = [a for a, _ in pairs], [b for _, b in pairs]
-        sign, _ = s.select(at.eq(k), sign, -sign), pivots.append(at)
+        pivots.append(at)
+        sign = s.select(at.eq(k), sign, -sign)
         pivot = rows[k][k]
         for i in range(k + 1, n):
             factor = s.select(pivot.eq(0.0), rows[i][k], rows[i][k] / pivot)
@@ -247,6 +249,6 @@ def _rows(values, count) -> list:
 
 
 # By name, each of a builder and its operands.
-ROUTINES = {"eigh": eigh, "eigvalsh": lambda s, x: eigh(s, x)[:1], "svd": svd, "svd_full": lambda s, x: svd(s, x, True),
-            "svdvals": lambda s, x: svd(s, x)[1:2], "det": det, "slogdet": slogdet, "solve": solve, "inv": inv,
-            "cholesky": cholesky}
+ROUTINES: dict[str, Callable[..., tuple]] = {
+    "eigh": eigh, "eigvalsh": lambda s, x: eigh(s, x)[:1], "svd": svd, "svd_full": lambda s, x: svd(s, x, True),
+    "svdvals": lambda s, x: svd(s, x)[1:2], "det": det, "slogdet": slogdet, "solve": solve, "inv": inv, "cholesky": cholesky}

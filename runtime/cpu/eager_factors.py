@@ -248,7 +248,7 @@ def pinv(op: Op):
 
 def _rotations(op, x, full=False):
     """What the operator gives for matrices of a few rows; of wide ones by their transposes, since columns are turned."""
-    m, n, kind = *x.shape[-2:], x.dtype
+    (m, n), kind = x.shape[-2:], x.dtype
     if op is factor.eigh:
         return tuple(small_matrices.run("eigh", [x], [((n,), kind), ((n, n), kind)]))
     if op is factor.eigvalsh:
