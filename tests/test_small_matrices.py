@@ -128,6 +128,11 @@ def test_singular_and_indefinite_matrices_are_named():
     with pytest.raises(ingot.linalg.LinAlgError, match="not positive"):
         ingot.linalg.cholesky(x)
     assert ingot.linalg.cholesky_ex(x)[1].tolist() == [0] * 123 + [2] + [0] * 176
+    x = np.random.default_rng(4).standard_normal((100, 4, 4)) + 2 * np.eye(4)
+    lower, info = ingot.linalg.cholesky_ex(ingot.tensor(x))
+    want, wanted = ingot.ir.ops.checked.cholesky_ex.ref(x, check=False)
+    assert np.array_equal(info.numpy(), wanted) and 20 < np.count_nonzero(wanted) < 100
+    np.testing.assert_allclose(lower.numpy(), want, rtol=1e-12, atol=1e-12)
     assert float(ingot.linalg.det(ingot.zeros(2, 2))) == 0 and ingot.linalg.slogdet(ingot.zeros(2, 2))[1] == -float("inf")
 
 

@@ -13,7 +13,7 @@ from ingot.ir import config
 from ingot.ir import dtype as dt
 from ingot.ir.kernel_builder import KernelBuilder
 from ingot.passes.codegen import library, rejected, scalars
-from ingot.passes.codegen.triton import configs, elementwise, matmul, sweeps
+from ingot.passes.codegen.triton import configs, elementwise, matmul, small_matrices, sweeps
 from ingot.passes.codegen.triton import lists as list_texts
 from ingot.passes.codegen.triton.nest import POINTER, SIZE, Source
 from ingot.runtime.cpu import kernels as host_kernels
@@ -364,3 +364,12 @@ def test_folds_of_many_arrays(kind, arch):
         source = list_texts.combined(what, list_texts.wide(kind), kind)
         one = configs.Launch(source, (("COLS", 256),), 4, (1, 1, 1))
         built(one, dict.fromkeys([p.name for p in source.parameters], 1), arch)
+
+
+@pytest.mark.parametrize("arch", ARCHS)
+@pytest.mark.parametrize("routine, kind, shapes", [("svd", dt.float64, ((4, 4),)), ("eigh", dt.float32, ((4, 4),)),
+                                                   ("solve", dt.float64, ((4, 4), (4, 4)))], ids=str)
+def test_matrices_of_a_few_rows(routine, kind, shapes, arch):
+    """The largest of them stay in registers."""
+    one = configs.Launch(small_matrices.source(routine, kind, shapes), (("BLOCK", 64),), 2, (10, 1, 1))
+    built(one, {"N": 640}, arch)

@@ -14,15 +14,16 @@ from .scalars import Builder, apply
 SWEEPS = 30                 # of rotations at most; half a dozen are enough where numbers are finite
 _ROUNDING = {dt.float32: 2.0**-24, dt.float64: 2.0**-53}
 _NOTHING = {dt.float32: 2.0**-80, dt.float64: 2.0**-200}       # squares of columns without a direction, of elements up to 1
+INF = float("inf")
 _EXPONENT = {dt.float32: (23, 127), dt.float64: (52, 1023)}
 
 
 def eigh(s: Builder, x: list) -> tuple:
-    """(eigenvalues, rising; eigenvectors in columns) of the symmetric part of a matrix."""
+    """(eigenvalues, rising; eigenvectors in columns; as i32, 1 where an eigenvalue is not finite, else 0) of the symmetric part
+    of a matrix."""
     n, kind = len(x), x[0][0].dtype
     upper = {(i, j): x[i][j] if i == j else x[i][j] * 0.5 + x[j][i] * 0.5 for i in range(n) for j in range(i, n)}
-    places, one, zero = list(upper), s.const(kind, 1.0), s.const(kind, 0.0)
-    vectors = [[one if i == j else zero for j in range(n)] for i in range(n)]
+    places, vectors = list(upper), _identity(s, kind, n)
 
     def sweep(*state):
         a, v = dict(zip(places, state)), _rows(state[len(places):], n)
@@ -32,11 +33,12 @@ def eigh(s: Builder, x: list) -> tuple:
         return far > _largest(s, [a[i, i] for i in range(n)]) * _ROUNDING[kind] ** 2, *a.values(), *_flat(v)
 
     if n > 1:
-        found = s.iterate(SWEEPS, one.eq(1.0), (*upper.values(), *_flat(vectors)), sweep)
+        found = s.iterate(SWEEPS, x[0][0].eq(x[0][0]), (*upper.values(), *_flat(vectors)), sweep)
         upper, vectors = dict(zip(places, found)), _rows(found[len(places):], n)
     columns = [[upper[i, i], *(row[i] for row in vectors)] for i in range(n)]
     _sort(s, columns, lambda a, b: a[0] > b[0])
-    return [[c[0] for c in columns]], [[c[1 + i] for c in columns] for i in range(n)]
+    values = [c[0] for c in columns]
+    return [values], [[c[1 + i] for c in columns] for i in range(n)], _odd(s, values)
 
 
 def _turn_symmetric(s, a, v, p, q):
@@ -67,11 +69,11 @@ def _turned(s, a, b, sine, half):
 
 
 def svd(s: Builder, x: list, full: bool = False) -> tuple:
-    """(U; singular values, falling; V^T) of a matrix with at least as many rows as columns; a `full` U is square."""
+    """(U; singular values, falling; V^T; as i32, 1 where a singular value is not finite, else 0) of a matrix with at least as
+    many rows as columns; a `full` U is square."""
     kind, m, n = x[0][0].dtype, len(x), len(x[0])
     down, exponent = _scale(s, _largest(s, _flat(x)))
-    one, zero = s.const(kind, 1.0), s.const(kind, 0.0)
-    columns = [[x[i][j] * down for i in range(m)] + [one if i == j else zero for i in range(n)] for j in range(n)]
+    columns = [[x[i][j] * down for i in range(m)] + axis for j, axis in enumerate(_identity(s, kind, n))]
 
     def sweep(*state):
         c, live = _rows(state, n), None
@@ -81,7 +83,7 @@ def svd(s: Builder, x: list, full: bool = False) -> tuple:
         return live, *_flat(c)
 
     if n > 1:
-        columns = _rows(s.iterate(SWEEPS, one.eq(1.0), tuple(_flat(columns)), sweep), n)
+        columns = _rows(s.iterate(SWEEPS, x[0][0].eq(x[0][0]), tuple(_flat(columns)), sweep), n)
     columns = [[_dot(s, c[:m], c[:m]), *c] for c in columns]
     _sort(s, columns, lambda a, b: a[0] < b[0])
     squares, sides = [c[0] for c in columns], [c[1:1 + m] for c in columns]
@@ -94,7 +96,8 @@ def svd(s: Builder, x: list, full: bool = False) -> tuple:
     for _ in range(m - n if full else 0):
         u.append(_further(s, u, m, kind))
     up = s.power_of_two(exponent)
-    return [[c[i] for c in u] for i in range(m)], [[a * up for a in values]], [c[1 + m:] for c in columns]
+    values = [a * up for a in values]
+    return [[c[i] for c in u] for i in range(m)], [values], [c[1 + m:] for c in columns], _odd(s, values)
 
 
 def _turn_columns(s, columns, p, q, m):
@@ -140,7 +143,8 @@ def lu(s: Builder, x: list) -> tuple:
             pairs = [(s.select(chosen, b, a), s.select(chosen, a, b)) for a, b in zip(rows[k], rows[i])]
             rows[k], rows[i] = [a for a, _ in pairs], [b for _, b in pairs]
         pivots.append(at)
-        sign = s.select(at.eq(k), sign, -sign)
+        if k + 1 < n:
+            sign = s.select(at.eq(k), sign, -sign)
         pivot = rows[k][k]
         for i in range(k + 1, n):
             factor = s.select(pivot.eq(0.0), rows[i][k], rows[i][k] / pivot)
@@ -188,22 +192,37 @@ def solve(s: Builder, x: list, b: list) -> tuple:
 
 def inv(s: Builder, x: list) -> tuple:
     """The inverse, as of `solve`."""
-    kind, n = x[0][0].dtype, len(x)
-    return solve(s, x, [[s.const(kind, float(i == j)) for j in range(n)] for i in range(n)])
+    return solve(s, x, _identity(s, x[0][0].dtype, len(x)))
 
 
 def cholesky(s: Builder, x: list) -> tuple:
-    """(L with L @ L^T the symmetric part of x; the place from 1 of what is not positive as i32, or 0)"""
+    """(L with L @ L^T the symmetric part of x; the place from 1 of what is not positive as i32, or 0). From that row on L is
+    what the symmetric part is."""
     kind, n = x[0][0].dtype, len(x)
+    half = [[x[i][j] if i == j else x[i][j] * 0.5 + x[j][i] * 0.5 for j in range(i + 1)] for i in range(n)]
     rows, info = [[s.const(kind, 0.0)] * n for _ in range(n)], s.const(dt.int32, 0)
     for j in range(n):
-        rest = x[j][j] - _dot(s, rows[j][:j], rows[j][:j]) if j else x[j][j]
+        rest = half[j][j] - _dot(s, rows[j][:j], rows[j][:j]) if j else half[j][j]
         info = s.select(info.eq(0) & ~(rest > 0.0), s.const(dt.int32, j + 1), info)
         rows[j][j] = s.sqrt(rest)
         for i in range(j + 1, n):
-            half = x[i][j] * 0.5 + x[j][i] * 0.5
-            rows[i][j] = (half - _dot(s, rows[i][:j], rows[j][:j]) if j else half) / rows[j][j]
+            rows[i][j] = (half[i][j] - _dot(s, rows[i][:j], rows[j][:j]) if j else half[i][j]) / rows[j][j]
+    for i in range(n):
+        good = info.eq(0) | (info > i + 1)
+        rows[i][:i + 1] = [s.select(good, a, b) for a, b in zip(rows[i], half[i])]
     return rows, [[info]]
+
+
+def _identity(s, kind, n):
+    return [[s.const(kind, float(i == j)) for j in range(n)] for i in range(n)]
+
+
+def _odd(s, values):
+    """1 where one of some values is no finite number."""
+    fine = abs(values[0]) < INF
+    for a in values[1:]:
+        fine = fine & (abs(a) < INF)
+    return [[s.select(fine, s.const(dt.int32, 0), s.const(dt.int32, 1))]]
 
 
 def _dot(s, a, b):
@@ -250,5 +269,5 @@ def _rows(values, count) -> list:
 
 # By name, each of a builder and its operands.
 ROUTINES: dict[str, Callable[..., tuple]] = {
-    "eigh": eigh, "eigvalsh": lambda s, x: eigh(s, x)[:1], "svd": svd, "svd_full": lambda s, x: svd(s, x, True),
-    "svdvals": lambda s, x: svd(s, x)[1:2], "det": det, "slogdet": slogdet, "solve": solve, "inv": inv, "cholesky": cholesky}
+    "eigh": eigh, "eigvalsh": lambda s, x: eigh(s, x)[::2], "svd": svd, "svd_full": lambda s, x: svd(s, x, True),
+    "svdvals": lambda s, x: svd(s, x)[1::2], "det": det, "slogdet": slogdet, "solve": solve, "inv": inv, "cholesky": cholesky}

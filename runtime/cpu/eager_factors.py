@@ -183,8 +183,14 @@ def cholesky_ex(op: Op):
     """The same; where a matrix is not positive, the reference says what there is."""
 
     def run(x, *, check):
-        found = _positive(x) if _takes(x) else None
-        return op.ref(x, check=check) if found is None or found[1].any() else found
+        if not _takes(x):
+            return op.ref(x, check=check)
+        found = _positive(x)
+        if not found[1].any():
+            return found
+        if check or not small_matrices.takes(x):
+            return op.ref(x, check=check)
+        return found
 
     return run
 
@@ -222,9 +228,10 @@ def rotated(op: Op):
     def run(x, **params):
         if not small_matrices.takes(x):
             return by_lapack(x, **params)
-        found = _rotations(op, x, **params)
-        values = found if op in (factor.svdvals, factor.eigvalsh) else found[op is factor.svd]
-        return found if np.isfinite(values).all() else by_lapack(x, **params)
+        *found, info = _rotations(op, x, **params)
+        if info.any():
+            return by_lapack(x, **params)
+        return tuple(found) if len(found) > 1 else found[0]
 
     return run
 
@@ -236,8 +243,8 @@ def pinv(op: Op):
     def run(x, *, rcond):
         if not small_matrices.takes(x):
             return op.ref(x, rcond=rcond)
-        u, values, vh = _rotations(factor.svd, x)
-        if not np.isfinite(values).all():
+        u, values, vh, info = _rotations(factor.svd, x)
+        if info.any():
             return op.ref(x, rcond=rcond)
         with np.errstate(all="ignore"):
             inverse = np.where(values > rcond * values[..., :1], 1 / values, values.dtype.type(0))
@@ -247,19 +254,20 @@ def pinv(op: Op):
 
 
 def _rotations(op, x, full=False):
-    """What the operator gives for matrices of a few rows; of wide ones by their transposes, since columns are turned."""
+    """What the operator gives for matrices of a few rows, and which have no finite values; wide ones by their transposes, since
+    columns are turned."""
     (m, n), kind = x.shape[-2:], x.dtype
     if op is factor.eigh:
-        return tuple(small_matrices.run("eigh", [x], [((n,), kind), ((n, n), kind)]))
+        return small_matrices.run("eigh", [x], [((n,), kind), ((n, n), kind), ((), _INFO)])
     if op is factor.eigvalsh:
-        return small_matrices.run("eigvalsh", [x], [((n,), kind)])[0]
+        return small_matrices.run("eigvalsh", [x], [((n,), kind), ((), _INFO)])
     if m < n:
-        found = _rotations(op, x.swapaxes(-1, -2), full)
-        return found if op is factor.svdvals else (found[2].swapaxes(-1, -2), found[1], found[0].swapaxes(-1, -2))
+        *found, info = _rotations(op, x.swapaxes(-1, -2), full)
+        return *[a.swapaxes(-1, -2) if a.ndim == x.ndim else a for a in reversed(found)], info
     if op is factor.svdvals:
-        return small_matrices.run("svdvals", [x], [((n,), kind)])[0]
+        return small_matrices.run("svdvals", [x], [((n,), kind), ((), _INFO)])
     routine, side = ("svd_full", m) if full and m > n else ("svd", n)
-    return tuple(small_matrices.run(routine, [x], [((m, side), kind), ((n,), kind), ((n, n), kind)]))
+    return small_matrices.run(routine, [x], [((m, side), kind), ((n,), kind), ((n, n), kind), ((), _INFO)])
 
 
 def _by_lapack(op: Op):

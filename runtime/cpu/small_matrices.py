@@ -1,6 +1,6 @@
 """Batches of matrices of a few rows on generated kernels, a matrix in each lane.
 
-    results = run("svd", [x], [((3, 3), x.dtype), ((3,), x.dtype), ((3, 3), x.dtype)])
+    sign, size = run("slogdet", [x], [((), x.dtype), ((), x.dtype)])
 """
 
 import functools
@@ -31,19 +31,20 @@ def takes(*arrays: np.ndarray) -> bool:
 
 def run(routine: str, operands: list, results: list) -> list:
     """The results of a routine for each matrix of a batch; `results` are (shape of one, dtype)."""
-    lead, kind = operands[0].shape[:-2], operands[0].dtype
+    lead = operands[0].shape[:-2]
     given = [alloc.dense(a) for a in operands]
     made = [alloc.empty((*lead, *shape), dtype) for shape, dtype in results]
-    spare = [given[0]] * (len(codegen.ARRAYS) - 2)
-    _plan(routine, kind, tuple([a.shape[-2:] for a in operands]), math.prod(lead), pool.get_num_threads(),
-          tuple([dtype for _, dtype in results]))(*[*given, given[0]][:2], *[*made, *spare][:3])
+    most = len(codegen.ARRAYS) - 2
+    arrays = [*given, given[0]][:2] + [*made, *[given[0]] * most][:most]
+    _plan(routine, tuple([a.dtype for a in arrays]), tuple([a.shape[-2:] for a in operands]), math.prod(lead),
+          pool.get_num_threads())(*arrays)
     return made
 
 
 @functools.lru_cache(_KEPT)
-def _plan(routine, kind, shapes, count, threads, _):
-    """The job for so many matrices."""
-    kernel = codegen.SmallMatrixKernel(host(), triangular.ELEMENTS[kind], routine, shapes)
+def _plan(routine, dtypes, shapes, count, threads):
+    """The job for so many matrices, on arrays of these dtypes."""
+    kernel = codegen.SmallMatrixKernel(host(), triangular.ELEMENTS[dtypes[0]], routine, shapes)
     todo, items = jobs.Jobs(threads), -(-count // kernel.lanes)
     work = count * math.prod(shapes[0]) * _OPERATIONS[routine in _ROTATED]
     todo.add(task_of(kernel, kernel.symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:], items=items, count=count,

@@ -44,6 +44,7 @@ from . import (
     running,
     scans,
     sliding,
+    small_matrices,
     sorts,
     special,
     streams,
@@ -62,7 +63,7 @@ def ordered_images(graph: Graph) -> Graph:
 
 
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, running, taps, scans,
-                sliding, complexes, integers, fourier, lists, special, ctc, triangular, cholesky, lu, qr):
+                sliding, complexes, integers, fourier, lists, special, ctc, triangular, cholesky, lu, qr, small_matrices):
     eager.OWN.update(_module.OPERATORS)
 for _module in (attentions, moves):
     eager.INTO.update(_module.INTO)

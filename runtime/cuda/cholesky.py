@@ -9,7 +9,7 @@ from ...ir.ops.linalg import transpose_last
 from ...ir.symbolic import power_of_two
 from ...passes.codegen.triton import cholesky as text
 from ..device_array import DeviceArray
-from . import recipes
+from . import recipes, small_matrices
 from .eager import composed
 from .program import empty, fill
 from .sorts import flat_blocks
@@ -21,6 +21,8 @@ from .verdicts import require, require_info
 def factored(x: DeviceArray) -> tuple:
     """(L, the order of the first minor that is not positive, or 0) of matrices whose symmetric part is meant; beyond the good
     part L is that of the symmetric part itself."""
+    if small_matrices.takes(x):
+        return small_matrices.positive(x)
     return recipes.run(factored, (x,), {}, x.device, _factored)
 
 

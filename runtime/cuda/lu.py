@@ -16,7 +16,7 @@ from ...ir.ops.shape import expand, iota, reshape
 from ...ir.symbolic import power_of_two
 from ...passes.codegen.triton import lu as text
 from ..device_array import DeviceArray
-from . import recipes
+from . import recipes, small_matrices
 from .eager import composed, copied
 from .program import empty, fill
 from .templates import launch
@@ -143,6 +143,8 @@ def _identity(x):
 
 def solved(a: DeviceArray, b: DeviceArray | None) -> tuple:
     """(x with a @ x = b, or the inverse where there is no b; the first zero of U's diagonal, or 0)"""
+    if small_matrices.takes(*[x for x in (a, b) if x is not None]):
+        return small_matrices.solved(a, b)
     factors, pivots, info = factored(a)
     return by_factors(factors, pivots, b), info
 
@@ -228,6 +230,8 @@ def det(inputs, params, device):
     """The product of U's diagonal."""
     if not takes(*inputs):
         return NotImplemented
+    if small_matrices.takes(*inputs):
+        return small_matrices.det(*inputs)
     factors, pivots, _ = factored(inputs[0])
     return composed(_det, (factors, pivots), {}, device)[0]
 
@@ -236,6 +240,8 @@ def slogdet(inputs, params, device):
     """The signs and logarithms of U's diagonal."""
     if not takes(*inputs):
         return NotImplemented
+    if small_matrices.takes(*inputs):
+        return small_matrices.slogdet(*inputs)
     factors, pivots, _ = factored(inputs[0])
     return composed(_slogdet, (factors, pivots), {}, device)
 

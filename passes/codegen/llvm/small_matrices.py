@@ -13,7 +13,7 @@ from .spelling import LlvmBuilder
 from .tasks import Words, write_task
 from .types import I32, I64, PTR, VOID, Value, bytes_of, element_of, iota, mangled, vector
 
-ARRAYS = ("x", "b", "first", "second", "third")     # operands, then results; those that a routine does not have are not read
+ARRAYS = ("x", "b", "first", "second", "third", "fourth")       # operands, then results; a routine may have fewer
 WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "count")
 
 

@@ -166,7 +166,7 @@ class TritonBuilder(Builder):
         return first.ref
 
     def _neg(self, dtype, args, attr):
-        x = args[0].ref
+        x = self.stated(*args)
         return self._let(dtype, f"{x} * {number(dtype, -1.0)}" if dtype.is_floating_point else f"{number(dtype, 0)} - {x}")
 
     def _abs(self, dtype, args, attr):
