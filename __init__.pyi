@@ -323,6 +323,8 @@ def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_
     float32"""
 def _shape_as_tensor(input) -> Tensor:
     """The sizes of a tensor, as a tensor."""
+def _standard_gamma(alpha, generator=None) -> Tensor:
+    """Gamma numbers of the given concentrations and rate 1, differentiable in the concentrations."""
 def abs(input, *, out=None) -> Tensor:
     """Absolute value."""
 def abs_(input, *, out=None) -> Tensor:

@@ -137,6 +137,9 @@ class Tensor:
     _a: Any
     _base: Any
     @builtins.property
+    def _cdata(self) -> builtins.int:
+        """What is another number for every other tensor object, PyTorch's address of it."""
+    @builtins.property
     def _chain(self) -> builtins.tuple:
         """The view operators that lead from the base here, as (name, sorted items of parameters)."""
     _is_data: builtins.bool

@@ -141,6 +141,15 @@ def test_wrong_values_leave_the_tensor_alone():
     assert x.sum() == 0 and x._version == 0
 
 
+@pytest.mark.parametrize("key", [[slice(1, 2), None], [..., 0], [None], [slice(None), [0, 2]]], ids=str)
+def test_a_list_with_what_only_keys_have_is_a_key(key):
+    a = np.arange(12.0).reshape(3, 4)
+    x = ingot.tensor(a)
+    np.testing.assert_array_equal(x[key].numpy(), a[tuple(key)])
+    x[key], a[tuple(key)] = -1, -1
+    np.testing.assert_array_equal(x.numpy(), a)
+
+
 def test_zero_dimensional_keys():
     x = ingot.tensor(3.0)
     assert x[...].shape == () and x[None].shape == (1,) and x[True].shape == (1,) and x[False].shape == (0,)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ingot
+import ingot.nn.functional as F
 from ingot import nn
 from ingot.ir.errors import IngotError
 from ingot.runtime.structure import Structure
@@ -291,6 +292,28 @@ def test_module_list_and_dict():
     assert "a" in by_name and list(by_name) == ["a", "b"]
     by_name.pop("a")
     assert list(by_name.keys()) == ["b"]
+
+
+def test_what_classes_that_derive_from_containers_call():
+    layers = nn.ModuleList([nn.Linear(1, 1), nn.BatchNorm1d(1)])
+    assert [layers._get_abs_string_index(i) for i in (0, -1)] == ["0", "1"]
+    with pytest.raises(IndexError, match="out of range"):
+        layers._get_abs_string_index(2)
+    assert [name for name, _ in layers._named_members(lambda m: m._buffers.items(), prefix="net")] == [
+        "net.1.running_mean", "net.1.running_var", "net.1.num_batches_tracked"]
+
+
+@pytest.mark.parametrize("function", [ingot.relu, F.relu, ingot.conv2d, F.gelu, ingot.sum], ids=lambda f: f.__name__)
+def test_a_function_of_tensors_in_a_class_is_no_method(function):
+    class Applied(nn.Module):
+        apply_it = function
+
+        def forward(self, *args, **options):
+            return self.apply_it(*args, **options)
+
+    x = ingot.randn(1, 1, 3, 3)
+    given = {"weight": ingot.ones(1, 1, 2, 2)} if function is ingot.conv2d else {}
+    assert Applied()(x, **given).equal(function(x, **given))
 
 
 def test_parameter_containers():

@@ -112,6 +112,14 @@ def test_functional_call_uses_and_leaves_parameters():
         nn.utils.stateless.functional_call(net, {"0.weight": weight}, x, strict=True)
 
 
+def test_tensors_are_replaced_for_a_block():
+    net, w = nn.Linear(2, 2, bias=False), ingot.zeros(2, 2)
+    own = net.weight
+    with nn.utils.stateless._reparametrize_module(net, {"weight": w}):
+        assert net.weight is w and not net(ingot.ones(2)).any()
+    assert net.weight is own
+
+
 def test_functional_call_replaces_tied_weights_together():
     net = nn.Sequential(nn.Linear(2, 2, bias=False), nn.Linear(2, 2, bias=False))
     net[1].weight = net[0].weight

@@ -255,6 +255,11 @@ def test_errors(call, kind, words):
         call()
 
 
+def test_tensors_of_a_class_stand_in_sets():
+    a, b = kept(2), kept(2)
+    assert {a, b, a} == {b, a} and {a: 1}[a] == 1 and hash(a) != hash(b) and a._cdata != b._cdata
+
+
 def test_slots_are_refused():
     class Slotted(Tensor):
         __slots__ = ("extra",)

@@ -206,6 +206,7 @@ def _check_probabilities(p, name):
         raise ArgumentError(f"{name} takes probabilities between 0 and 1")
 
 
+@api(method=False, name="_standard_gamma")
 def standard_gamma(alpha, generator=None):
     """Gamma numbers of the given concentrations and rate 1, differentiable in the concentrations."""
     return gm.standard_gamma(draw_key_beside(alpha, generator), alpha)

@@ -70,6 +70,8 @@ class SparseTensor:
     def dim(self) -> int:
         return self.ndim
 
+    ndimension = dim
+
     def size(self, dim=None):
         return self.shape if dim is None else self.shape[canonical_dim(dim, self.ndim)]
 

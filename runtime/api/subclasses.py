@@ -126,7 +126,7 @@ def _replace_in_modules(base):
 
 def _class_between() -> type:
     """Tensor with methods that look at classes."""
-    names: dict[str, Any] = {"__slots__": (), "__module__": Tensor.__module__}
+    names: dict[str, Any] = {"__slots__": (), "__module__": Tensor.__module__, "__hash__": Tensor.__hash__}
     for name, value in list(vars(Tensor).items()):
         public = name[0] != "_" and name not in PLAIN
         if name == "__iter__":

@@ -113,6 +113,10 @@ class ModuleList(Module):
     __iadd__ = Sequential.__iadd__
     _renumber = Sequential._renumber
 
+    def _get_abs_string_index(self, idx) -> str:
+        """The name of the module at a position, for classes that derive from this one."""
+        return str(_position(idx, len(self)))
+
     def __getitem__(self, index):
         if isinstance(index, slice):
             return type(self)(list(self._modules.values())[index])

@@ -1,9 +1,11 @@
 """Module: the base class of everything that owns parameters."""
 
 from collections import OrderedDict
+from types import FunctionType
 
 from ...ir.errors import ArgumentError, DTypeError, IngotError
 from .. import lists
+from ..api.register import FUNCTIONS
 from ..state import COMPILERS
 from ..structure import Structure, Table
 from ..tensor import Tensor
@@ -38,11 +40,25 @@ _NAMED = ("_parameters", "_buffers", "_modules")
 TABLES = frozenset(_tables()) - {"training"}        # attributes that are no state of a module's own
 
 
+def _is_public(function) -> bool:
+    """Whether it is a function of `ingot` or `ingot.nn.functional`, whether it asks classes (`_asks_for`) or not."""
+    known = FUNCTIONS.get(function.__name__)
+    return function in (known, getattr(known, "_asks_for", None)) or hasattr(function, "_asks_for") or (
+        function.__module__.startswith(f"{__package__}.functional.") and function.__qualname__ == function.__name__)
+
+
 class Module(HookMethods, StateMethods, ConversionMethods):
     """Base class of neural network modules: assign parameters, buffers and modules as attributes, define forward()."""
 
     _version = 1
     training: bool
+
+    def __init_subclass__(cls, **options):
+        """Functions of tensors that a class keeps (`conv = ingot.conv2d`) are called as they are, not as methods."""
+        super().__init_subclass__(**options)
+        for name, value in [*vars(cls).items()]:
+            if type(value) is FunctionType and _is_public(value):
+                setattr(cls, name, staticmethod(value))
 
     def __init__(self, *args, **kwargs):
         if args or kwargs:
@@ -232,10 +248,11 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         for _, child in self.named_children():
             yield child
 
-    def _named_members(self, table, prefix, recurse, remove_duplicate):
+    def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
+        """(dotted name, member) of the pairs that `get_members_fn` gives for this module and those below."""
         seen = set()
         for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
-            for name, t in getattr(module, table).items():
+            for name, t in get_members_fn(module):
                 if t is None or (remove_duplicate and id(t) in seen):
                     continue
                 seen.add(id(t))
@@ -243,7 +260,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
         """(dotted name, parameter), each parameter once."""
-        yield from self._named_members("_parameters", prefix, recurse, remove_duplicate)
+        yield from self._named_members(lambda module: module._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse=True):
         """All parameters, each once."""
@@ -252,7 +269,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
         """(dotted name, buffer), each buffer once."""
-        yield from self._named_members("_buffers", prefix, recurse, remove_duplicate)
+        yield from self._named_members(lambda module: module._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse=True):
         """All buffers, each once."""

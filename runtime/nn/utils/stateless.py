@@ -70,6 +70,11 @@ def swapped_tensors(module, values: dict, tie_weights: bool = True, strict: bool
         Structure.version += 1
 
 
+def _reparametrize_module(module, parameters_and_buffers, *, tie_weights=False, strict=False, stack_weights=False):
+    """`swapped_tensors` by PyTorch's name; the order in which tensors are put back changes nothing."""
+    return swapped_tensors(module, parameters_and_buffers, tie_weights, strict)
+
+
 def functional_call(module, parameter_and_buffer_dicts, args=None, kwargs=None, *, tie_weights=True, strict=False):
     """Calls the module with the given tensors in place of its parameters and buffers of those names.
 
