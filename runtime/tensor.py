@@ -21,7 +21,14 @@ _ndarray = np.ndarray
 
 
 class Size(tuple):
-    """A shape: a tuple of ints with `numel()`."""
+    """A shape: a tuple of ints with `numel()`. Tensors of one integer become ints."""
+
+    def __new__(cls, sizes=()):
+        made = tuple.__new__(cls, sizes)
+        for d in made:
+            if d.__class__ is not int:
+                return tuple.__new__(cls, map(_as_size, made))
+        return made
 
     def numel(self) -> int:
         n = 1
@@ -34,17 +41,24 @@ class Size(tuple):
 
     def __getitem__(self, i):
         got = tuple.__getitem__(self, i)
-        return Size(got) if isinstance(i, slice) else got
+        return tuple.__new__(Size, got) if isinstance(i, slice) else got
 
     def __add__(self, other):
         return Size(tuple.__add__(self, tuple(other)))
+
+
+def _as_size(d):
+    """One number of a shape; symbols, sizes of samples that differ, and numpy's numbers stay what they are."""
+    if isinstance(d, (float, str)):
+        raise DTypeError(f"Size takes integers, got {d!r}")
+    return d.__index__() if isinstance(d, Tensor) else d
 
 
 def _size_of(shape) -> Size:
     """The Size of a tuple, made once for each as long as they are not too many."""
     if len(_sizes) >= _MOST_SIZES:
         _sizes.clear()
-    made = _sizes[shape] = Size(shape)
+    made = _sizes[shape] = tuple.__new__(Size, shape)
     return made
 
 

@@ -22,12 +22,15 @@ from .api import storages as _storages_module
 from .autograd import node as _node_module
 
 class Size(builtins.tuple[builtins.int, ...]):
-    """A shape: a tuple of ints with `numel()`."""
+    """A shape: a tuple of ints with `numel()`. Tensors of one integer become ints."""
     def __add__(self, other) -> Any: ...  # type: ignore[override]
     def __getitem__(self, i) -> Any: ...  # type: ignore[override]
+    __new__: builtins.staticmethod
     def __repr__(self) -> Any: ...
     def numel(self) -> builtins.int: ...
 
+def _as_size(d) -> Any:
+    """One number of a shape; sizes that are symbols and numpy's numbers stay what they are."""
 def _size_of(shape) -> Size:
     """The Size of a tuple, made once for each as long as they are not too many."""
 

@@ -105,6 +105,13 @@ def test_results_of_expanded_tensors_are_row_major(how, d):
     assert ELEMENTWISE[how](x).view(6).shape == (6,)
 
 
+@pytest.mark.parametrize("n", [2, 300])
+@pytest.mark.parametrize("join", [ingot.stack, ingot.cat], ids=lambda f: f.__name__)
+def test_joined_columns_are_row_major(join, n):
+    for x in (ingot.ones(3, n).mT, ingot.ones(n, 1).expand(n, 3)):
+        assert join((x, x)).is_contiguous() and join((x, x), dim=1).is_contiguous()
+
+
 def test_one_value_may_be_written_to_shared_places():
     x = ingot.zeros(1, 3).expand(2, 3)
     x.fill_(2)

@@ -8,6 +8,7 @@ import pytest
 import ingot
 from distribution_table import ROWS, build, label
 from ingot import distributions as D
+from ingot import nn
 from ingot.distributions import constraints, transforms
 from ingot.distributions.von_mises import log_bessel
 
@@ -374,6 +375,47 @@ def test_classes_of_the_users_expand():
     assert wide.log_prob(ingot.zeros(2, 3)).shape == (2,) and wide.rsample().shape == (2, 3)
     with pytest.raises(NotImplementedError, match="define expand"):
         Renamed(3).expand((2,))
+
+
+class ByHalves(D.Gamma):
+    """With parameters of its own, which the family's expand does not know."""
+
+    def __init__(self, half):
+        super().__init__(half, half)
+        self.half = D.Gamma(half, half)
+
+
+class Unbounded(D.Normal):
+    """The family's parameters."""
+
+
+def test_families_expand_what_they_know():
+    assert type(Unbounded(0.0, 1.0).expand((2,))) is Unbounded and D.Chi2(ingot.ones(3)).expand((2, 3)).sample().shape == (2, 3)
+    with pytest.raises(NotImplementedError, match="ByHalves has an __init__ of its own"):
+        ByHalves(ingot.ones(3)).expand((2, 3))
+
+
+def test_other_bases_are_initialised():
+    class Scaled(D.Transform, nn.Module):
+        bijective, domain, codomain = True, D.constraints.real, D.constraints.real
+
+        def __init__(self):
+            super().__init__(cache_size=1)
+            self.scale = nn.Parameter(ingot.full((), 3.0))
+
+        def _call(self, x):
+            return self.scale * x
+
+    class Learned(D.Distribution, nn.Module):
+        arg_constraints: dict = {}
+
+        def __init__(self):
+            super().__init__(validate_args=False)
+            self.scale = nn.Parameter(ingot.ones(2))
+
+    transform = Scaled()
+    assert [p.item() for p in transform.parameters()] == [3] and transform(ingot.ones(2)).tolist() == [3, 3]
+    assert len(list(Learned().parameters())) == 1
 
 
 ZERO = ingot.zeros(3, dtype=ingot.float64, requires_grad=True)

@@ -41,6 +41,14 @@ def test_new_takes_sizes_or_values():
     assert x.new([1, 2]).tolist() == [1.0, 2.0] and x.new([1, 2]).dtype is ingot.float64
 
 
+def test_sizes_are_integers():
+    made = ingot.Size([ingot.tensor(3), 2])
+    assert made == (3, 2) and type(made[0]) is int and made.numel() == 6 and type(made[:1]) is ingot.Size
+    for wrong in ([2.0], ["2"], [ingot.tensor(2.0)]):
+        with pytest.raises(TypeError, match="integer"):
+            ingot.Size(wrong)
+
+
 def test_inference_tensors_are_ordinary():
     with ingot.inference_mode():
         y = ingot.ones(2) * 2

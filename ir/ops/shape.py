@@ -325,7 +325,13 @@ def _cat_vjp(g, out, *xs, dim, needs):
     return tuple(grads)
 
 
-cat = op("cat", infer=_infer_cat, ref=lambda *xs, dim: np.concatenate(xs, axis=dim), vjp=_cat_vjp, saves=(),
+def joined(*xs, dim):
+    """Arrays behind each other, in row-major order (numpy takes that of what it joins); images may have their channels last."""
+    whole = np.concatenate(xs, axis=dim)
+    return whole if whole.ndim > 3 or whole.flags.c_contiguous else np.ascontiguousarray(whole)
+
+
+cat = op("cat", infer=_infer_cat, ref=joined, vjp=_cat_vjp, saves=(),
          lower=Template("join"), batch=ALONG, traits=("exact", "float8", "self_checking"),
          doc="Joins along an existing dimension.")
 

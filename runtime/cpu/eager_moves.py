@@ -109,7 +109,7 @@ def cat(op: Op):
                 return op.ref(*xs, dim=dim)
             size += x.size
         if size < _FEW or (not dim and size * kind.itemsize < alloc.SMALL_BYTES):
-            return np.concatenate(xs, dim)
+            return op.ref(*xs, dim=dim)
         sizes, long, dense = first.shape, 0, True
         before, after = sizes[:dim], sizes[dim + 1:]
         for x in xs:

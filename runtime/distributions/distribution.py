@@ -38,6 +38,7 @@ class Distribution:
             self._validate_args = validate_args
         if self._validate_args:
             self._check_parameters()
+        super().__init__()          # a class of the user's may have other bases
 
     def _check_parameters(self):
         try:
@@ -86,8 +87,9 @@ class Distribution:
         return type(self).__new__(type(self)) if _instance is None else _instance
 
     def _copied(self, instance=None):
-        """A copy whose attributes may be replaced."""
-        new = type(self).__new__(type(self)) if instance is None else instance
+        """A copy whose attributes may be replaced, of a class whose `__init__` adds none that `expand` does not know."""
+        family = next(cls for cls in type(self).__mro__ if cls.__module__.startswith(f"{__package__}."))
+        new = self._get_checked_instance(family, instance)
         new.__dict__.update(self.__dict__)
         return new
 

@@ -34,10 +34,11 @@ class Transform:
             raise ArgumentError("cache_size must be 0 or 1")
         self._cache_size = cache_size
         self._inv: Any = None
-        self._last = (None, None)
+        self._cached_x_y = (None, None)
+        super().__init__()          # a class of the user's may have other bases, such as nn.Module
 
     def __getstate__(self):
-        return {**self.__dict__, "_inv": None, "_last": (None, None)}
+        return {**self.__dict__, "_inv": None, "_cached_x_y": (None, None)}
 
     @property
     def event_dim(self) -> int:
@@ -76,21 +77,21 @@ class Transform:
     def __call__(self, x):
         if not self._cache_size:
             return self._call(x)
-        known, result = self._last
+        known, result = self._cached_x_y
         if x is known:
             return result
         y = self._call(x)
-        self._last = (x, y)
+        self._cached_x_y = (x, y)
         return y
 
     def _inv_call(self, y):
         if not self._cache_size:
             return self._inverse(y)
-        argument, known = self._last
+        argument, known = self._cached_x_y
         if y is known:
             return argument
         x = self._inverse(y)
-        self._last = (x, y)
+        self._cached_x_y = (x, y)
         return x
 
     def _call(self, x):
