@@ -30,7 +30,7 @@ class Size(builtins.tuple[builtins.int, ...]):
     def numel(self) -> builtins.int: ...
 
 def _as_size(d) -> Any:
-    """One number of a shape; sizes that are symbols and numpy's numbers stay what they are."""
+    """One number of a shape; symbols, sizes of samples that differ, and numpy's numbers stay what they are."""
 def _size_of(shape) -> Size:
     """The Size of a tuple, made once for each as long as they are not too many."""
 

@@ -68,6 +68,12 @@ def test_wrong_second_derivative_fails():
     assert not gradgradcheck(WrongCurve.apply, x, raise_exception=False)
 
 
+def test_gradcheck_takes_inputs_expanded_to_what_they_were():
+    x = ingot.eye(3, dtype=ingot.float64).expand(1, 3, 3).requires_grad_()
+    assert x.stride()[0] == 0 or x.numpy(force=True).strides[0] == 0
+    assert ingot.autograd.gradcheck(lambda x: (x @ x).sum(), x)
+
+
 @pytest.mark.parametrize("inputs, message", [
     ((ingot.ones(2),), "at least one input"),
     ((ingot.ones(2).requires_grad_(),), "float64"),

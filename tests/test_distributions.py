@@ -395,6 +395,34 @@ def test_families_expand_what_they_know():
         ByHalves(ingot.ones(3)).expand((2, 3))
 
 
+def test_bases_of_the_right_shape_need_not_expand():
+    base = ByHalves(ingot.ones(3))
+    assert D.TransformedDistribution(base, transforms.ExpTransform()).base_dist is base
+
+
+@pytest.mark.parametrize("made", [D.HalfNormal(ingot.ones(2)), D.HalfCauchy(ingot.ones(2))], ids=lambda d: type(d).__name__)
+def test_halves_are_transformed(made):
+    assert isinstance(made, D.TransformedDistribution) and made.expand((3, 2)).sample().min() >= 0
+    assert [type(t) for t in made.transforms] == [transforms.AbsTransform]
+
+
+class Rooted(D.MultivariateNormal):
+    """Finds its factor itself, as what libraries derive from the class does."""
+
+    def __init__(self, loc, factor):
+        self.loc, self.factor = loc, factor
+        D.Distribution.__init__(self, loc.shape[:-1], loc.shape[-1:], validate_args=False)
+
+    _unbroadcasted_scale_tril = property(lambda self: self.factor)
+
+
+def test_normal_vectors_take_their_factor_from_one_attribute():
+    loc, factor = ingot.zeros(2, 3), ingot.tensor([[1.0, 0, 0], [1, 2, 0], [0, 1, 1]])
+    own, plain = Rooted(loc, factor), D.MultivariateNormal(loc, scale_tril=factor)
+    assert own.log_prob(loc + 1).equal(plain.log_prob(loc + 1)) and own.covariance_matrix.equal(plain.covariance_matrix)
+    assert plain._unbroadcasted_scale_tril.shape == (2, 3, 3)
+
+
 def test_other_bases_are_initialised():
     class Scaled(D.Transform, nn.Module):
         bijective, domain, codomain = True, D.constraints.real, D.constraints.real

@@ -418,3 +418,15 @@ def test_losses_take_their_tensors_by_name():
     for wrong in ({"input": x}, {"input": x, "target": y, "labels": y}, {"input": x, "labels": y}):
         with pytest.raises(TypeError, match="CrossEntropyLoss takes the tensors input, target"):
             nn.CrossEntropyLoss()(**wrong)
+
+
+def _noted(state_dict, *rest):
+    state_dict["0.weight"] = state_dict.pop("w")
+
+
+def test_modules_with_hooks_of_loading_are_pickled():
+    net = nn.Sequential(nn.Linear(1, 1, bias=False))
+    net._register_load_state_dict_pre_hook(_noted)
+    again = pickle.loads(pickle.dumps(net))
+    again.load_state_dict({"w": ingot.full((1, 1), 3.0)})
+    assert again[0].weight.item() == 3

@@ -1,5 +1,7 @@
 """Names that older programs rely on: windows, elements through Python functions, Cholesky solutions, and low precision sums."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -39,6 +41,12 @@ def test_new_takes_sizes_or_values():
     x = ingot.ones(2, dtype=ingot.float64)
     assert x.new(3, 4).shape == (3, 4) and x.new(ingot.ones(2, 5).shape).shape == (2, 5)
     assert x.new([1, 2]).tolist() == [1.0, 2.0] and x.new([1, 2]).dtype is ingot.float64
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "cos", "sum", "add", "relu_", "greater", "conv2d", "cat"])
+def test_functions_are_pickled_by_their_names(name):
+    function = getattr(ingot, name)
+    assert pickle.loads(pickle.dumps(function)) is function
 
 
 def test_sizes_are_integers():

@@ -29,6 +29,7 @@ class Functions(dict[str, Any]):
 
 
 FUNCTIONS = Functions()
+_FACE = __name__.removesuffix(".runtime.api.register")
 
 
 def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None):
@@ -44,9 +45,12 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
     """
 
     def mark(fn):
+        made = "<locals>" in fn.__code__.co_qualname
         if name is not None and "<locals>" in fn.__qualname__:
             fn.__name__ = fn.__qualname__ = name
         spelled = renamed(fn, keywords or {})
+        if function and (made or spelled is not fn):
+            _found_as(spelled, name or fn.__name__)
         for public in (name or fn.__name__, *names):
             if function:
                 FUNCTIONS[public] = spelled
@@ -58,9 +62,15 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
                 setattr(Tensor, writing.__name__, writing)
                 if function:
                     FUNCTIONS[writing.__name__] = writing
+                    _found_as(writing, writing.__name__)
         return fn
 
     return mark
+
+
+def _found_as(fn, public: str):
+    """Says of a function that no module of its own has by its name where pickle finds it."""
+    fn.__module__, fn.__name__, fn.__qualname__ = _FACE, public, public
 
 
 NUMPY_NAMES = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1"}

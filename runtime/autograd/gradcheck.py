@@ -8,6 +8,7 @@ import numpy as np
 from ...ir.errors import AutogradError
 from ..device_array import DeviceArray
 from ..tensor import Tensor, wrap
+from ..writes import overlaps
 from .backward import grad
 
 
@@ -102,7 +103,7 @@ class _Check:
             raise GradcheckError(f"input {i} is on {x.device}; differences are taken on the CPU, so move it with .cpu()")
         if x._a.dtype.itemsize < 8:
             raise GradcheckError(f"input {i} is {x.dtype}; differences are only exact enough in float64 or complex128")
-        if x._a.size > 1 and 0 in x._a.strides:
+        if overlaps(x._a):
             raise GradcheckError(f"input {i} has elements that share memory (it was expanded), so differences cannot be taken; "
                                  "clone() it first")
 

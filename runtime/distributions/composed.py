@@ -85,7 +85,10 @@ class TransformedDistribution(Distribution):
         if len(shape) < need:
             raise ArgumentError(f"base_distribution needs to have shape with size at least {need}, but got {tuple(shape)}.")
         out = Size(chain.forward_shape(shape))
-        self.base_dist = _with_events(base_distribution.expand(_batch_for(base_distribution, chain.inverse_shape(out))), need)
+        base_shape = chain.inverse_shape(out)
+        if base_shape != shape:
+            base_distribution = base_distribution.expand(_batch_for(base_distribution, base_shape))
+        self.base_dist = _with_events(base_distribution, need)
         events = max(chain.codomain.event_dim,
                      len(self.base_dist.event_shape) + chain.codomain.event_dim - need)
         cut = len(out) - events

@@ -52,7 +52,7 @@ class MultivariateNormal(Distribution):
                        "precision_matrix": constraints.positive_definite, "scale_tril": constraints.lower_cholesky}
     support = constraints.real_vector
     has_rsample = True
-    _tensors = ("loc", "covariance_matrix", "precision_matrix", "scale_tril", "_root")
+    _tensors = ("loc", "covariance_matrix", "precision_matrix", "scale_tril", "_unbroadcasted_scale_tril")
 
     def __init__(self, loc, covariance_matrix=None, precision_matrix=None, scale_tril=None, validate_args=None):
         given = {"covariance_matrix": covariance_matrix, "precision_matrix": precision_matrix, "scale_tril": scale_tril}
@@ -68,25 +68,30 @@ class MultivariateNormal(Distribution):
         setattr(self, name, matrix.expand(*batch, *matrix.shape[-2:]))
         self.loc = loc.expand(*batch, loc.shape[-1])
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
-        if "scale_tril" not in given:
-            root = linalg.cholesky(matrix) if name == "covariance_matrix" else _cholesky_of_inverse(matrix)
-            self._root = root.expand(*batch, *matrix.shape[-2:])
+        made = {"covariance_matrix": linalg.cholesky, "precision_matrix": _cholesky_of_inverse}.get(name)
+        root = matrix if made is None else made(matrix)
+        self._unbroadcasted_scale_tril = root.expand(*batch, *matrix.shape[-2:])    # libraries know it by this name
 
     @lazy_property
     def scale_tril(self):
         """The lower Cholesky factor of the covariance."""
-        return self._root
+        return self._factor()
+
+    def _factor(self):
+        return self._unbroadcasted_scale_tril.expand(self._batch_shape + self._event_shape + self._event_shape)
 
     @lazy_property
     def covariance_matrix(self):
         """The covariance."""
-        return self.scale_tril @ self.scale_tril.mT
+        root = self._factor()
+        return root @ root.mT
 
     @lazy_property
     def precision_matrix(self):
         """The inverse of the covariance."""
-        inverse = linalg.solve_triangular(self.scale_tril, FUNCTIONS["eye"](
-            self._event_shape[0], dtype=self.loc.dtype, device=self.loc.device).expand(self.scale_tril.shape), upper=False)
+        root = self._factor()
+        inverse = linalg.solve_triangular(root, FUNCTIONS["eye"](
+            self._event_shape[0], dtype=self.loc.dtype, device=self.loc.device).expand(root.shape), upper=False)
         return inverse.mT @ inverse
 
     @property
@@ -102,23 +107,24 @@ class MultivariateNormal(Distribution):
     @property
     def variance(self):
         """The variance of each element."""
-        return self.scale_tril.pow(2).sum(-1)
+        return self._factor().pow(2).sum(-1)
 
     def rsample(self, sample_shape=()):
         """Differentiable samples."""
         shape = self._extended_shape(sample_shape)
-        return self.loc + times(self.scale_tril, noise.randn(size=shape, dtype=self.loc.dtype, device=self.loc.device))
+        return self.loc + times(self._factor(), noise.randn(size=shape, dtype=self.loc.dtype, device=self.loc.device))
 
     def log_prob(self, value):
         """Of the density at a value."""
         if self._validate_args:
             self._validate_sample(value)
-        distance = mahalanobis(self.scale_tril, value - self.loc)
-        return -0.5 * (self._event_shape[0] * _LOG_TWO_PI + distance) - half_log_det(self.scale_tril)
+        root = self._factor()
+        distance = mahalanobis(root, value - self.loc)
+        return -0.5 * (self._event_shape[0] * _LOG_TWO_PI + distance) - half_log_det(root)
 
     def entropy(self):
         """In nats."""
-        return 0.5 * self._event_shape[0] * (1.0 + _LOG_TWO_PI) + half_log_det(self.scale_tril)
+        return 0.5 * self._event_shape[0] * (1.0 + _LOG_TWO_PI) + half_log_det(self._factor())
 
 
 class LowRankMultivariateNormal(Distribution):

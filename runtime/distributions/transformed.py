@@ -5,11 +5,10 @@ import math
 from ..api.register import FUNCTIONS
 from . import constraints
 from .composed import TransformedDistribution
-from .distribution import Distribution
 from .gamma import Exponential, Gamma
 from .location import Cauchy, Normal, Uniform
 from .parameters import broadcast_all
-from .transforms import AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
+from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
 
 __all__ = ["Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma", "LogNormal", "LogisticNormal", "Pareto", "Weibull"]
 
@@ -113,7 +112,7 @@ class Gumbel(TransformedDistribution):
         return self.scale.log() + (1 + EULER)
 
 
-class _Half(Distribution):
+class _Half(TransformedDistribution):
     """The size of numbers from a distribution around 0."""
 
     arg_constraints = {"scale": constraints.positive}
@@ -122,14 +121,7 @@ class _Half(Distribution):
     _of: type
 
     def __init__(self, scale, validate_args=None):
-        self.base_dist = self._of(0, scale, validate_args=False)
-        super().__init__(self.base_dist.batch_shape, validate_args=validate_args)
-
-    def expand(self, batch_shape, _instance=None):
-        """The same distribution with a larger batch."""
-        new = super().expand(batch_shape, _instance)
-        new.base_dist = self.base_dist.expand(batch_shape)
-        return new
+        super().__init__(self._of(0, scale, validate_args=False), AbsTransform(), validate_args=validate_args)
 
     scale = property(lambda self: self.base_dist.scale)
 
@@ -137,10 +129,6 @@ class _Half(Distribution):
     def mode(self):
         """0."""
         return FUNCTIONS["zeros_like"](self.scale)
-
-    def rsample(self, sample_shape=()):
-        """Differentiable samples."""
-        return self.base_dist.rsample(sample_shape).abs()
 
     def log_prob(self, value):
         """Of the density at a value: twice the base's."""

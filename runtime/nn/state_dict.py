@@ -148,12 +148,21 @@ class StateMethods:
         return add_hook(self._state_hooks["load_pre"], hook)
 
     def _register_load_state_dict_pre_hook(self, hook, with_module=False):
-        plain = hook if with_module else lambda module, *args: hook(*args)
-        return add_hook(self._state_hooks["load_pre"], plain)
+        return add_hook(self._state_hooks["load_pre"], hook if with_module else _WithoutModule(hook))
 
     def register_load_state_dict_post_hook(self, hook):
         """Calls hook(module, incompatible_keys) after loading; it may edit the lists of keys."""
         return add_hook(self._state_hooks["load_post"], hook)
+
+
+class _WithoutModule:
+    """A hook that is called without the module; modules with such hooks can be pickled."""
+
+    def __init__(self, hook):
+        self.hook = hook
+
+    def __call__(self, module, *args):
+        return self.hook(*args)
 
 
 class _Report:
