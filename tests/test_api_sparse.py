@@ -59,6 +59,13 @@ def test_gradients_agree_with_dense(seed):
     np.testing.assert_allclose(x.grad.numpy(), y.grad.numpy(), atol=1e-10, err_msg=f"seed {seed}")
 
 
+def test_matrices_of_a_batch_are_transposed():
+    x = ingot.tensor(np.arange(12.0).reshape(2, 2, 3) % 4)
+    assert x.to_sparse().mT.to_dense().equal(x.mT) and x[0].to_sparse().mT.to_dense().equal(x[0].T)
+    with pytest.raises(IndexError, match="sparse dimensions"):
+        _ = x.to_sparse(1).mT
+
+
 def test_leaves_collect_gradients():
     s = ingot.sparse_coo_tensor([[0, 1], [1, 0]], [1.0, 2.0], (2, 2), requires_grad=True)
     (s @ ingot.ones(2, 1)).sum().backward()

@@ -178,6 +178,11 @@ class SparseTensor:
 
     T = property(t)
 
+    @property
+    def mT(self) -> "SparseTensor":
+        """The last two dimensions swapped, which must be sparse."""
+        return self.transpose(-2, -1)
+
     # Arithmetic.
 
     def __neg__(self):
