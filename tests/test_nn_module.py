@@ -301,6 +301,8 @@ def test_what_classes_that_derive_from_containers_call():
         layers._get_abs_string_index(2)
     assert [name for name, _ in layers._named_members(lambda m: m._buffers.items(), prefix="net")] == [
         "net.1.running_mean", "net.1.running_var", "net.1.num_batches_tracked"]
+    made = layers._named_members(lambda m: ((str(i), ingot.ones(1)) for i in range(4)), recurse=False)
+    assert [name for name, _ in made] == list("0123")
 
 
 @pytest.mark.parametrize("function", [ingot.relu, F.relu, ingot.conv2d, F.gelu, ingot.sum], ids=lambda f: f.__name__)

@@ -250,12 +250,12 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     def _named_members(self, get_members_fn, prefix="", recurse=True, remove_duplicate=True):
         """(dotted name, member) of the pairs that `get_members_fn` gives for this module and those below."""
-        seen = set()
+        seen = {}           # members by their ids; kept, as they may have been made for this
         for path, module in self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]:
             for name, t in get_members_fn(module):
                 if t is None or (remove_duplicate and id(t) in seen):
                     continue
-                seen.add(id(t))
+                seen[id(t)] = t
                 yield f"{path}.{name}" if path else name, t
 
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
