@@ -94,6 +94,8 @@ def computes_names(code) -> bool:
     walk = _Names()
     for ins in instructions_of(code):
         if ins.opname == "CALL" and ins.arg >= 2:
+            if len(walk.stack) < ins.arg + 2:
+                return True         # what is called came before branches that meet here, as in getattr(x, a if b else c)
             called, *given = walk.stack[-(ins.arg + 2):]
             called = called or given[0]
             if called in _BY_NAME and not isinstance(walk.stack[-ins.arg + 1], _Constant):

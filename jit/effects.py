@@ -73,7 +73,10 @@ class Target:
             if value is self.value():       # guards look at a module again after each change
                 return
             if self._is_past_setter:
-                vars(self.owner)[self.key] = value
+                if isinstance(self.owner, Module):
+                    Module.__setattr__(self.owner, str(self.key), value)
+                else:
+                    vars(self.owner)[self.key] = value
             else:
                 setattr(self.owner, str(self.key), value)
         else:
@@ -95,7 +98,9 @@ class Target:
     def _is_past_setter(self) -> bool:
         """Whether it is written without the `__setattr__` of the user's, whose work is noted like all that the function does:
         what that has left in the object is put there again."""
-        return (type(self.owner).__setattr__ not in _SETTERS and not isinstance(self.owner, (Module, type))
+        if isinstance(self.owner, Module):
+            return type(self.owner).__setattr__ is not Module.__setattr__ and self.value() is not MISSING
+        return (type(self.owner).__setattr__ not in _SETTERS and not isinstance(self.owner, type)
                 and self.key in getattr(self.owner, "__dict__", ()))
 
     @property
@@ -105,7 +110,7 @@ class Target:
             return True
         kind = type(self.owner)
         if isinstance(self.owner, Module):
-            return kind.__setattr__ is Module.__setattr__
+            return kind.__setattr__ is Module.__setattr__ or self._is_past_setter
         found = getattr(kind, str(self.key), None)
         return (kind.__setattr__ in _SETTERS or self._is_past_setter) and (
             type(found).__name__ == "member_descriptor" or not hasattr(type(found), "__set__"))

@@ -56,8 +56,9 @@ class Outside:
                 self._answer_all(kind, text, value)
 
     def _answer_all(self: Any, question, text, value):
-        """Guards all attributes of an object for code that computes the names of those that it reads."""
-        self._answer(question._replace(names=frozenset(attributes_of(value))), text, value)
+        """Guards all attributes of an object for code that computes the names of those that it reads (not a module's table of
+        Python's own functions, in which stand-ins lie while a call is recorded)."""
+        self._answer(question._replace(names=frozenset(attributes_of(value)) - {"__builtins__"}), text, value)
 
     def _walk(self: Any, text, value, is_given=False):
         """Notes the attributes of objects that are reached from a value, as far as code has such names.

@@ -144,6 +144,9 @@ PROGRAMS = {
     "inst_dict": ("s = SimpleNamespace(k=2.0)", "x * s.__dict__['k']", "s.k = 3.0"),
     "vars_": ("s = SimpleNamespace(q=2.0)", "x * vars(s)['q']", "s.q = 3.0"),
     "getat": ("s = SimpleNamespace(q=2.0); n = ['q']", "x * getattr(s, n[0])", "s.q = 3.0"),
+    "name_of_two": ("s = SimpleNamespace(q=2.0); n = ['q']", "x * getattr(s, n[0] if len(n) else 'r', 5.0)", "s.q = 3.0"),
+    "names_of_a_module": (
+        "m = types.ModuleType('m'); exec('k = 2.0', vars(m)); n = ['k']", "x * m.k * getattr(m, n[0])", "m.k = 3.0"),
     "hasat": ("s = SimpleNamespace()", "x * 2 if hasattr(s, 'q') else x * 3", "s.q = 1"),
     "ternary_str": ("s = SimpleNamespace(mode='a')", "x * 2 if s.mode == 'a' else x * 3", "s.mode = 'b'"),
     "attribute_getter": ("class Box: k = 2.0\nh = Box(); g = operator.attrgetter('k')", "x * g(h)", "h.k = 3.0"),

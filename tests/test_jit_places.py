@@ -128,6 +128,37 @@ def renaming(self, name, value):
     object.__setattr__(self, {"v": "w"}.get(name, name), value)
 
 
+def halving(self, name, value):
+    nn.Module.__setattr__(self, name, value / 2 if type(value) is float else value)
+
+
+def keeping(self, name, value):
+    nn.Module.__setattr__(self, name, value)
+    self.__dict__["last"] = name
+
+
+@pytest.mark.parametrize("setter", [halving, keeping])
+@pytest.mark.parametrize("value", [lambda m, x: m.v + 1, lambda m, x: True, lambda m, x: x.sum()])
+def test_setters_of_modules_leave_what_they_leave_in_eager_code(setter, value):
+    found = []
+    for road in (lambda f: f, jit.trace):
+        m = type("Own", (nn.Linear,), {"__setattr__": setter})(3, 3).requires_grad_(False)
+        m.load_state_dict({"weight": ingot.eye(3), "bias": ingot.ones(3)})
+        m.v, m.w = 1.0, None
+
+        def fn(x, m=m):
+            m.w = value(m, x)
+            if type(m.w) is float:
+                m.v = m.w
+            return m(x) * m.w
+
+        f = road(fn)
+        seen = [plain(f(vec(float(i), 2.0, 3.0))) for i in range(6)]
+        found.append((seen, plain(ingot.as_tensor(m.w)), m.__dict__.get("last")))
+        assert list(m.state_dict()) == ["weight", "bias"]
+    assert found[0] == found[1]
+
+
 @pytest.mark.parametrize("setter", [doubling, counting, logging, renaming])
 def test_setters_of_the_users_leave_what_they_leave_in_eager_code(setter):
     found = []
