@@ -13,6 +13,7 @@ from .ir.errors import IngotError as IngotError
 from .ir.errors import OutOfMemoryError as OutOfMemoryError
 from .ir.symbolic import SymFloat as SymFloat
 from .ir.symbolic import SymInt as SymInt
+from .jit import compiler as _compiler
 from .jit import compiler as compiler
 from .jit import onnx as onnx
 from .jit import operators as _operators
@@ -56,7 +57,6 @@ from .runtime.amp.autocast_mode import autocast as autocast
 from .runtime.api import convert as _convert_module
 from .runtime.api import layouts as _layouts_module
 from .runtime.api import legacy as _legacy_module
-from .runtime.api import quantized_dtypes as _quantized_dtypes_module
 from .runtime.api import returns as _returns
 from .runtime.api import returns as _returns_module
 from .runtime.api import sparse as _sparse_module
@@ -82,6 +82,7 @@ from .runtime.tensor import Tensor as Tensor
 from .runtime.toolbox import hub as hub
 
 _C = _subclass_switches
+_dynamo = _compiler
 _higher_order_ops = _higher_order
 _utils = _convert_parameters
 autograd = _namespace
@@ -562,6 +563,7 @@ def celu_(input, alpha=1.0) -> Tensor:
 cfloat: _dtype_module.DType
 def chain_matmul(*matrices, out=None) -> Tensor:
     """The product of several matrices, multiplied in the order that costs least."""
+chalf: _dtype_module.NamedDType
 def channel_shuffle(input, groups) -> Tensor:
     """Takes the channels (dim 1) of `groups` groups in turn."""
 channels_last: _convert_module.MemoryFormat
@@ -600,6 +602,7 @@ def combinations(input, r=2, with_replacement: builtins.bool = False) -> Tensor:
     """All choices of r elements of a vector, as rows."""
 def complex(real, imag, *, out=None) -> Tensor:
     """Complex numbers of real and imaginary parts."""
+complex32: _dtype_module.NamedDType
 def concat(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
 def concatenate(tensors, dim=0, *, out=None, axis=0) -> Tensor:
@@ -1498,13 +1501,13 @@ def put(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """input with source written (or added) at positions of the flattened tensor."""
 def put_(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """In-place version of put()."""
-qint8: _quantized_dtypes_module.QuantizedDType
+qint8: _dtype_module.NamedDType
 def qr(input, some: builtins.bool = True, *, out=None) -> Tensor:
     """Q and R with Q @ R = input, reduced unless `some` is False."""
 def quantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
     """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
-quint8: _quantized_dtypes_module.QuantizedDType
+quint8: _dtype_module.NamedDType
 def rad2deg(input, *, out=None) -> Tensor:
     """Radians to degrees."""
 def rad2deg_(input, *, out=None) -> Tensor:

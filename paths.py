@@ -11,6 +11,7 @@ from importlib.abc import Loader, MetaPathFinder
 
 PUBLIC = {
     "_C": "runtime.subclass_switches",
+    "_dynamo": "jit.compiler",
     "_higher_order_ops": "runtime.higher_order",
     "_utils": "runtime.nn.utils.convert_parameters",
     "accelerator": "runtime.accelerator",
@@ -36,9 +37,11 @@ PUBLIC = {
     "cuda": "runtime.cuda",
     "cuda.amp": "runtime.amp.on_cuda",
     "distributed": "runtime.distributed",
+    "distributed.device_mesh": "runtime.distributed.tensor",
     "distributed.distributed_c10d": "runtime.distributed",
     "distributed.nn": "runtime.distributed.functional",
     "distributed.nn.functional": "runtime.distributed.functional",
+    "distributed.tensor": "runtime.distributed.tensor",
     "distributions": "runtime.distributions",
     "distributions.bernoulli": "runtime.distributions.discrete",
     "distributions.beta": "runtime.distributions.gamma",

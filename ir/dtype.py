@@ -54,6 +54,20 @@ class DType:
         return self
 
 
+class NamedDType:
+    """The name of an element type that no tensor has. Programs list it, and ask for it where another library has it."""
+
+    def __init__(self, name: str, instead: str):
+        self.name = name
+        self.instead = instead
+
+    def __repr__(self):
+        return f"ingot.{self.name}"
+
+    def __reduce__(self):
+        return self.name                # the one there is
+
+
 def _extended(name: str, bits: int):
     """The numpy dtype of ml_dtypes with a name, or one of just as many bits."""
     return getattr(ml_dtypes, name) if ml_dtypes else [(name, f"<u{bits // 8}")]
@@ -76,6 +90,9 @@ float32 = DType("float32", "f32", np.float32, FLOAT)
 float64 = DType("float64", "f64", np.float64, FLOAT)
 complex64 = DType("complex64", "c64", np.complex64, COMPLEX)
 complex128 = DType("complex128", "c128", np.complex128, COMPLEX)
+
+# Names of what tensors of int8 and uint8 beside scales stand for, and of what programs list among all others.
+qint8, quint8, complex32 = NamedDType("qint8", "int8"), NamedDType("quint8", "uint8"), NamedDType("complex32", "complex64")
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float8_e4m3fn, float8_e5m2,
        float16, bfloat16, float32, float64, complex64, complex128)
@@ -132,6 +149,8 @@ def as_dtype(d) -> DType:
         name = d.removeprefix("ingot.")
         if name in BY_NAME:
             return BY_NAME[name]
+    if isinstance(d, NamedDType):
+        raise DTypeError(f"no tensor of ingot is of {d}; use {d.instead}")
     if d in _PYTHON:
         return _PYTHON[d]
     try:

@@ -1,6 +1,7 @@
 """`ingot.compile` and `ingot.compiler`: PyTorch's names for tracing."""
 
 import copy
+import importlib
 import pickle
 
 import pytest
@@ -145,6 +146,7 @@ def test_what_the_compiler_says():
     jit.record_graph(lambda x: x * (2 if compiler.is_exporting() else asked.append("no export") or 3), (draw(2),))
     assert asked == [True] and not compiler.is_compiling() and not compiler.is_exporting()
     assert "inductor" in compiler.list_backends()
+    assert importlib.import_module("ingot._dynamo").disable is compiler.disable
 
     def g(x):
         return x * 3

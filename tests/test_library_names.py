@@ -42,6 +42,31 @@ def test_windows_are_symmetric_and_the_periodic_ones_a_part(name):
         make(-1, **OPTIONS.get(name, {}))
 
 
+# Names of what there is not.
+
+
+@pytest.mark.parametrize("name", ["complex32", "chalf", "qint8", "quint8"])
+def test_dtypes_that_no_tensor_has(name):
+    d = getattr(ingot, name)
+    assert pickle.loads(pickle.dumps(d)) is d and repr(d).startswith("ingot.") and d != ingot.complex64
+    for make in (lambda: ingot.ones(2, dtype=d), lambda: ingot.ones(2).to(d)):
+        with pytest.raises(TypeError, match=f"no tensor of ingot is of {d}; use"):
+            make()
+
+
+def test_tensors_that_are_shared_out_are_refused():
+    from ingot.distributed import device_mesh
+    from ingot.distributed import tensor as shared
+    assert not isinstance(ingot.ones(2), shared.DTensor) and device_mesh.DeviceMesh is shared.DeviceMesh
+    one = shared.Shard(1)
+    assert one == shared.Shard(1) != shared.Shard(0) and one.is_shard(1) and not one.is_shard(0)
+    assert shared.Replicate().is_replicate() and shared.Partial().is_partial() and shared.Partial().reduce_op == "sum"
+    for refused in (shared.DTensor, shared.DTensor.from_local, shared.distribute_tensor, shared.distribute_module,
+                    ingot.distributed.DeviceMesh, ingot.distributed.init_device_mesh):
+        with pytest.raises(RuntimeError, match="whole in its process"):
+            refused(ingot.ones(2), None)
+
+
 # Classes of the user's that stand for tensors.
 
 

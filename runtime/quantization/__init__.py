@@ -11,8 +11,8 @@ import copy
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...ir.dtype import qint8
 from ...ir.errors import ArgumentError, DTypeError
-from ..api.quantized_dtypes import qint8
 from ..nn import rnn
 from ..nn.linear import Linear
 from ..nn.module import Module

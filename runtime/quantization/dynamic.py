@@ -6,9 +6,9 @@ no gradients.
 """
 
 from ...ir import dtype as dt
+from ...ir.dtype import qint8
 from ...ir.errors import DTypeError
 from ...ir.ops.int8 import linear_int8
-from ..api.quantized_dtypes import qint8
 from ..api.register import FUNCTIONS
 from ..nn.linear import Linear as FloatLinear
 from ..nn.module import Module

@@ -1,9 +1,9 @@
 """How weights are quantised: whole numbers from -127 to 127, and a scale for each row."""
 
 from ...ir import dtype as dt
+from ...ir.dtype import qint8
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.ops.int8 import MOST_DEPTH
-from ..api.quantized_dtypes import qint8
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 

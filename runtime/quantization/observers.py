@@ -5,9 +5,9 @@ They are what `prepare` puts before layers. What they count is in `ranges.py`.
 
 from functools import partial
 
+from ...ir.dtype import qint8, quint8
 from ...ir.errors import ArgumentError
 from ...passes.int8_weights import LARGEST, Steps, steps_for
-from ..api.quantized_dtypes import qint8, quint8
 from ..api.register import FUNCTIONS
 from ..nn.module import Module
 from .ranges import LeastError, MinMax, Percentile

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from ...ir import dtype as dt
+from ...ir.dtype import qint8
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.ops.int8 import linear_int8, recurrent_int8
-from ..api.quantized_dtypes import qint8
 from ..api.register import FUNCTIONS
 from ..nn import rnn
 from ..nn.utils.parametrize import type_before_parametrizations

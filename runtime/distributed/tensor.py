@@ -1,0 +1,70 @@
+"""`ingot.distributed.tensor`: tensors that are shared out over processes are not there. Programs may ask whether a tensor is
+one."""
+
+from dataclasses import dataclass
+
+from .errors import DistError
+
+__all__ = ["DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor",
+           "init_device_mesh"]
+
+
+def _refused(name):
+    def call(*args, **kwargs):
+        raise DistError(f"distributed.tensor.{name}: ingot keeps each tensor whole in its process; share out data with "
+                        "nn.parallel.DistributedDataParallel, or send parts with the collectives of ingot.distributed")
+
+    call.__name__ = call.__qualname__ = name
+    call.__doc__ = "Refused, with what to use instead."
+    return call
+
+
+class DeviceMesh:
+    """Processes in rows and columns. Refused, with what to use instead."""
+
+    __init__ = _refused("DeviceMesh")
+
+
+class DTensor:
+    """What no tensor is an instance of."""
+
+    __init__ = _refused("DTensor")
+    from_local = staticmethod(_refused("DTensor.from_local"))
+
+
+class Placement:
+    """How a tensor would lie along one dim of a mesh."""
+
+    def is_shard(self, dim: int | None = None) -> bool:
+        """Whether each process has a part (along `dim`, if given)."""
+        return isinstance(self, Shard) and dim in (None, self.dim)
+
+    def is_replicate(self) -> bool:
+        """Whether each process has all of it."""
+        return isinstance(self, Replicate)
+
+    def is_partial(self) -> bool:
+        """Whether each process has a term of it."""
+        return isinstance(self, Partial)
+
+
+@dataclass(frozen=True)
+class Shard(Placement):
+    """Parts along a dim."""
+
+    dim: int
+
+
+@dataclass(frozen=True)
+class Replicate(Placement):
+    """All of it everywhere."""
+
+
+@dataclass(frozen=True)
+class Partial(Placement):
+    """Terms of a reduction."""
+
+    reduce_op: str = "sum"
+
+
+distribute_module, distribute_tensor, init_device_mesh = map(_refused, __all__[-3:])
