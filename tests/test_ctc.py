@@ -1,5 +1,7 @@
 """Connectionist temporal classification by kernels: the reference's values for any sequences, on the CPU and a device."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -82,6 +84,26 @@ def test_targets_that_are_no_classes(label):
     counts[1] = 2
     with pytest.raises(ArgumentError, match=r"ctc_loss takes targets that are classes, from 0 to 5"):
         F.ctc_loss(*tensors[:3], ingot.tensor(counts))
+
+
+def test_targets_that_lie_among_floats():
+    x, *rest = [ingot.tensor(a) for a in case(*SIZES["few"])]
+    assert F.ctc_loss(x, rest[0].float(), *rest[1:]).equal(F.ctc_loss(x, *rest))
+
+
+@pytest.mark.parametrize("targets, blank", [([[1, 0, 2]], 0), ([[0, 0, 1]], 0), ([[2, 1, 2]], 2)])
+def test_a_target_that_is_the_blank_is_a_label(targets, blank):
+    """The sum over all ways to pass through the states one by one, or past a blank between two labels."""
+    x, labels = np.log(np.random.default_rng(SEED).dirichlet(np.ones(3), 4)), targets[0]
+    states = [n for label in labels for n in (blank, label)] + [blank]
+    total = 0.0
+    for way in itertools.product(range(len(states)), repeat=len(x)):
+        steps = list(itertools.pairwise(way))
+        if way[0] < 2 and way[-1] > len(states) - 3 and all(
+                b - a in (0, 1) or (b - a == 2 and b % 2 and states[a] != states[b]) for a, b in steps):
+            total += np.exp(sum(x[t, states[s]] for t, s in enumerate(way)))
+    loss = F.ctc_loss(ingot.tensor(x[:, None]), ingot.tensor(targets), [4], [3], blank=blank, reduction="sum")
+    np.testing.assert_allclose(loss.item(), -np.log(total), rtol=1e-12)
 
 
 @pytest.fixture

@@ -26,6 +26,17 @@ class Squares(data.Dataset):
         return i * i
 
 
+class AtOnce(Squares):
+    """Gives a batch as some parts, whatever number of samples it has."""
+
+    def __init__(self, parts):
+        super().__init__(7)
+        self.parts = parts
+
+    def __getitems__(self, indices):
+        return tuple([i * part for i in indices] for part in range(self.parts))
+
+
 class Stream(data.IterableDataset):
     def __init__(self, n=7):
         self.n = n
@@ -72,6 +83,8 @@ def test_stacked_datasets():
     assert d[2] == (4, 4) and d.__getitems__([0, 2]) == [(0, 0), (4, 4)]
     named = data.StackDataset(a=Squares(3), b=Squares(3))
     assert named[1] == {"a": 1, "b": 1} and len(named) == 3
+    with pytest.raises(ValueError, match=r"returned \[2, 3\] samples for 2 indices"):
+        data.StackDataset(Squares(7), AtOnce(3)).__getitems__([0, 1])
     with pytest.raises(ValueError, match="one length"):
         data.StackDataset(Squares(3), Squares(4))
     with pytest.raises(ValueError, match="at least one"):
@@ -202,6 +215,9 @@ def test_batches_in_order():
     assert [b.tolist() for b in DataLoader(Squares(5), batch_sampler=[[4, 0], [1]])] == [[16, 0], [1]]
     assert [b.tolist() for b in DataLoader(Squares(5), sampler=[3, 1], batch_size=2)] == [[9, 1]]
     assert list(DataLoader(Squares(4), batch_size=2, collate_fn=sum)) == [1, 13]
+    assert list(DataLoader(AtOnce(3), batch_size=4, collate_fn=list))[1] == [[0, 0, 0], [4, 5, 6], [8, 10, 12]]
+    with pytest.raises(ValueError, match="collate_fn of its own"):
+        list(DataLoader(AtOnce(3), batch_size=4))
 
 
 def test_iterable_datasets():

@@ -205,7 +205,7 @@ def test_ctc_loss_of_lengths_that_change_is_recorded_once(padded):
     ([[1, 2]], [4, 4], [2, 2], "takes targets"), ([1, 2, 1], [4, 4], [2, 2], "all 4 labels in one row, got 3"),
     ([[1], [2]], [4, 4], [2, 1], "longer than the rows"), ([[1], [2]], [4, 5], [1, 1], "within the 4 steps"),
     ([[1], [2]], [4, 4], [1, -1], "not negative"), ([[1], [2]], [4], [1, 1], "one length for each"),
-    ([[1], [2]], [4.0, 4.0], [1, 1], "integers"), ([[1.0], [2.0]], [4, 4], [1, 1], "integer targets")])
+    ([[1], [2]], [4.0, 4.0], [1, 1], "integers")])
 def test_ctc_loss_says_what_does_not_go_together(labels, steps, sizes, said):
     with pytest.raises((ValueError, TypeError), match=said):
         F.ctc_loss(ingot.zeros(4, 2, 3), ingot.tensor(labels), steps, sizes)

@@ -46,12 +46,14 @@ def sequences(log_probs, targets, input_lengths, target_lengths):
 
 
 def labels_of(targets, sizes, blank):
-    """[batch, states] labels with blanks between, and where a state may be entered from two before."""
+    """[batch, states] labels with blanks between, and where a state may be entered from two before (a target that is the blank
+    counts as the label that it stands for)."""
     longest = int(sizes.max(initial=0))
     labels = np.full((len(sizes), 2 * longest + 1), blank, np.int64)
-    labels[:, 1::2] = np.where(np.arange(longest) < sizes[:, None], targets[:, :longest], blank)
+    given = np.arange(longest) < sizes[:, None]
+    labels[:, 1::2] = np.where(given, targets[:, :longest], blank)
     skip = np.zeros(labels.shape, bool)
-    skip[:, 2:] = (labels[:, 2:] != blank) & (labels[:, 2:] != labels[:, :-2])
+    skip[:, 3::2] = given[:, 1:] & (labels[:, 3::2] != labels[:, 1:-2:2])
     return labels, skip
 
 

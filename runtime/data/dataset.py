@@ -81,21 +81,22 @@ class StackDataset(Dataset):
 
     def __getitems__(self, indices):
         """The samples of several indices."""
-        return [self._packed(parts) for parts in zip(*(several(d, indices) for d in self._each()))]
+        found = [several(d, indices) for d in self._each()]
+        if any(len(samples) != len(indices) for samples in found):
+            raise ArgumentError(f"StackDataset: __getitems__ of its datasets returned {[len(samples) for samples in found]} "
+                                f"samples for {len(indices)} indices")
+        return [self._packed(parts) for parts in zip(*found)]
 
     def __len__(self):
         return self._length
 
 
-def several(dataset, indices) -> list:
-    """The samples of several indices, at once where the dataset can."""
+def several(dataset, indices):
+    """The samples of several indices; where the dataset gives them at once, in whatever form it does."""
     at_once = getattr(dataset, "__getitems__", None)
     if not callable(at_once):
         return [dataset[i] for i in indices]
-    samples = at_once(indices)
-    if len(samples) != len(indices):
-        raise ArgumentError(f"{type(dataset).__name__}.__getitems__ returned {len(samples)} samples for {len(indices)} indices")
-    return samples
+    return at_once(indices)
 
 
 class ConcatDataset(Dataset[T_co]):

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy.random
 
+from ...ir.errors import ArgumentError
 from ..random import default_generator
+from .collate import default_collate
 from .dataset import several
 from .sampler import drawn_seed
 
@@ -28,6 +30,9 @@ class MapFetcher:
     def fetch(self, index):
         """The batch of a list of indices, or the one sample of an index."""
         samples = several(self.dataset, index) if self.batched else self.dataset[index]
+        if self.batched and self.collate_fn is default_collate and len(samples) != len(index):
+            raise ArgumentError(f"{type(self.dataset).__name__}.__getitems__ returned {len(samples)} samples for {len(index)} "
+                                "indices; what is a batch already needs a collate_fn of its own")
         return self.collate_fn(samples)
 
 

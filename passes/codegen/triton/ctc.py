@@ -49,7 +49,7 @@ _STATES = [
     "    tl.atomic_max(status + SLOT, 1)",
     "label = tl.where(is_label, label, blank)",
     "before = tl.load(place + -1, is_label & (at > 2), 0).to(tl.int64)",
-    "skips = is_label & (at > 2) & (label != blank) & (label != before)",
+    "skips = is_label & (at > 2) & (label != before)",
     "steps = tl.where(wrong, nothing, steps).to(tl.int32)",
     'low = tl.full([], float("-inf"), {wide})',
     'none = tl.full([STATES], float("-inf"), {wide})',
@@ -70,7 +70,7 @@ _STATES = [
 ]
 _BACKWARDS = [
     "after = tl.load(place + 1, is_label & (at + 2 < last), 0).to(tl.int64)",
-    "skips = is_label & (at + 2 < last) & (after != blank) & (after != label)",
+    "skips = is_label & (at + 2 < last) & (after != label)",
     "states = tl.where(at == last, zero, none)",
     "given = tl.load(g + n).to({wide})",
     'possible = (total != float("-inf")) & there',

@@ -372,7 +372,7 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reducti
     single = log_probs.ndim == 2
     x = log_probs.unsqueeze(1) if single else log_probs
     if targets.dtype.is_floating_point:
-        raise DTypeError(f"ctc_loss takes integer targets, got {targets.aval}")
+        targets = targets.long()    # whole numbers that lie beside other labels; programs keep them so
     steps, sizes = _lengths(input_lengths, x), _lengths(target_lengths, x)
     rows = targets.reshape(1, -1) if targets.ndim == 1 and x.shape[1] == 1 else targets
     loss = ctc.ctc_loss(x, rows, steps, sizes, blank=int(blank))
