@@ -1,6 +1,7 @@
 """What the compiler knows of a value without its data: dtype and shape."""
 
 import operator
+from contextlib import suppress
 
 from .dtype import DType
 from .errors import DimError, DTypeError, ShapeError
@@ -105,6 +106,19 @@ def canonical_dim(dim: int, ndim: int, *, what: str = "dim") -> int:
     return dim + n if dim < 0 else dim
 
 
+def integers(given, what: str) -> tuple:
+    """One integer or a sequence of them as a tuple, whoever's integers they are (numpy's, a tensor without dims)."""
+    if isinstance(given, int):
+        return (given,)
+    if not isinstance(given, (tuple, list)):
+        with suppress(TypeError):
+            return (operator.index(given),)
+    try:
+        return tuple([n if isinstance(n, int) else operator.index(n) for n in given])
+    except TypeError:
+        raise DTypeError(f"{what} must be an integer or a sequence of them, got {given!r}") from None
+
+
 def canonical_dims(dims, ndim: int) -> tuple:
     """`dims` (an int, a sequence or None for all) as a sorted tuple without repeats."""
     if dims is None:
@@ -112,9 +126,8 @@ def canonical_dims(dims, ndim: int) -> tuple:
     if dims.__class__ is int:
         d = canonical_dim(dims, ndim)
         return (d,) if ndim else ()
-    if isinstance(dims, int) or hasattr(dims, "__index__"):
-        dims = (dims,)
+    dims = integers(dims, "dim")
     out = [canonical_dim(d, ndim) for d in dims]
     if len(set(out)) != len(out):
-        raise ShapeError(f"dim {tuple(dims)} names a dimension twice")
+        raise ShapeError(f"dim {dims} names a dimension twice")
     return tuple(sorted(out)) if ndim else ()

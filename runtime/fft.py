@@ -1,6 +1,6 @@
 """`ingot.fft`: discrete Fourier transforms of float32, float64 and complex tensors, with gradients."""
 
-from ..ir.aval import canonical_dim
+from ..ir.aval import canonical_dim, integers
 from ..ir.errors import ArgumentError, DTypeError, ShapeError
 from ..ir.ops import complexes as co
 from ..ir.ops import fourier as fo
@@ -56,12 +56,10 @@ def _sized(x, d, n, name):
 
 def _dims(x, s, dim, name):
     """(dims, sizes) of a transform along several dims."""
-    if isinstance(s, int):
-        s = (s,)
-    if isinstance(dim, int):
-        dim = (dim,)
+    s = None if s is None else integers(s, "s")
     if dim is None:
         dim = range(x.ndim) if s is None else range(-len(s), 0)
+    dim = integers(dim, "dim")
     dims = tuple([canonical_dim(d, x.ndim) for d in dim])
     if len(set(dims)) < len(dims):
         raise ArgumentError(f"{name}: the dims {tuple(dim)} are not all different")
@@ -203,7 +201,7 @@ def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requir
 
 
 def _rolled(input, dim, half):
-    dims = tuple(range(input.ndim)) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    dims = tuple(range(input.ndim)) if dim is None else integers(dim, "dim")
     return FUNCTIONS["roll"](input, tuple([half(input.shape[d]) for d in dims]), dims)
 
 

@@ -3,7 +3,7 @@
 import math
 
 from ..ir import dtype as dt
-from ..ir.aval import canonical_dim
+from ..ir.aval import canonical_dim, integers
 from ..ir.errors import ArgumentError, LinAlgError, ShapeError
 from ..ir.ops import elementwise as ew
 from ..ir.ops import factor as fa
@@ -51,13 +51,14 @@ __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "di
 
 def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
     """A vector norm, or a matrix norm when `ord` is given and A (or `dim`) has two dimensions; 2-norm unless said."""
-    pair = dim is not None and not isinstance(dim, int) and len(dim) == 2
+    dim = None if dim is None else integers(dim, "dim")
+    pair = dim is not None and len(dim) == 2
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
     if isinstance(ord, str) or pair or (dim is None and A.ndim == 2):
         if dim is None and A.ndim != 2:
             raise ShapeError(f"norm of order {ord!r} takes a matrix or a dim of two, got {A.aval}")
-        return matrix_norm(A, ord, tuple(dim) if dim is not None else (-2, -1), keepdim, dtype=dtype, out=out)
+        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
     return vector_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
 
 
@@ -66,7 +67,10 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False, *, dtype=None, out=No
     x = averageable(A, dtype, "matrix_norm")
     if x.ndim < 2:
         raise ShapeError(f"matrix_norm takes at least two dimensions, got {x.aval}")
-    rows, cols = (canonical_dim(d, x.ndim) for d in dim)
+    dims = [canonical_dim(d, x.ndim) for d in integers(dim, "dim")]
+    if len(dims) != 2:
+        raise ShapeError(f"matrix_norm takes two dims, got dim={dim}")
+    rows, cols = dims
     if rows == cols:
         raise ShapeError(f"matrix_norm takes two different dims, got {tuple(dim)}")
     if ord == "fro":

@@ -181,6 +181,9 @@ def test_gather_and_scatter():
     assert ingot.ones(2).scatter_reduce(0, ingot.tensor([0, 0]), ingot.tensor([3.0, 5.0]), "mean").tolist() == [3, 1]
     assert ingot.ones(2).scatter_reduce(0, ingot.tensor([0, 0]), ingot.tensor([3.0, 5.0]), "prod",
                                         include_self=False).tolist() == [15, 1]
+    for short, long in (("max", "amax"), ("min", "amin")):
+        given = 0, ingot.tensor([0, 1]), ingot.tensor([-3.0, 5.0])
+        assert ingot.ones(2).scatter_reduce(*given, short).equal(ingot.ones(2).scatter_reduce(*given, long))
     assert ingot.full((2,), 2.0).scatter(0, ingot.tensor([1]), 3.0, reduce="multiply").tolist() == [2, 6]
     with pytest.raises(IndexError, match="index 3 is out of range for dim 1 of size 3"):
         x.gather(1, index + 1)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
+import ingot.nn.functional as F
 
 X = ingot.tensor([[1.0, 2.0], [3.0, 4.5]])
 V = ingot.tensor([1.0, 2.0, 3.0])
@@ -31,6 +32,49 @@ SAME = {
 def test_two_spellings_of_one_call(name):
     got, want = (fn() for fn in SAME[name])
     np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, err_msg=name)
+
+
+Y = ingot.arange(6.0).reshape(2, 3)
+INTEGERS = {
+    "roll": lambda n: ingot.roll(Y, n(2)), "roll along a dim": lambda n: ingot.roll(Y, n(2), n(1)),
+    "roll lists": lambda n: ingot.roll(Y, [n(1), n(2)], (n(0), n(1))), "split": lambda n: Y.split(n(2), n(1))[1],
+    "chunk": lambda n: Y.chunk(n(2), n(1))[0], "tensor_split": lambda n: Y.tensor_split(n(2), n(1))[0],
+    "hsplit": lambda n: ingot.hsplit(Y, n(3))[2], "squeeze": lambda n: Y[:1].squeeze(n(0)),
+    "permute": lambda n: Y.permute(n(1), n(0)), "movedim": lambda n: Y.movedim(n(1), n(0)),
+    "unflatten": lambda n: Y.unflatten(n(1), (n(3), n(1))),
+    "tensordot": lambda n: ingot.tensordot(Y, Y.T, n(1)), "one_hot": lambda n: F.one_hot(ingot.tensor([0, 1]), n(3)),
+    "max_pool": lambda n: F.max_pool1d(Y[None], n(2), n(1)), "avg_pool": lambda n: F.avg_pool2d(Y[None, None], n(2), n(1)),
+    "layer_norm": lambda n: F.layer_norm(Y, (n(3),)), "LayerNorm": lambda n: ingot.nn.LayerNorm(n(3))(Y).detach(),
+    "norm": lambda n: ingot.linalg.norm(Y, 2, n(1)), "norm of matrices": lambda n: ingot.linalg.norm(Y, "fro", (n(0), n(1))),
+    "gradient": lambda n: ingot.gradient(Y, spacing=n(2), dim=n(1))[0],
+    "fftn": lambda n: ingot.fft.fftn(Y, s=(n(2), n(2))).real,
+    "window": lambda n: ingot.signal.windows.hann(n(5)), "any": lambda n: Y.any(n(1)), "unravel_index": lambda n:
+    ingot.unravel_index(ingot.tensor([3]), (n(2), n(3)))[1], "threshold": lambda n: F.threshold(Y, n(2), n(7)),
+    "trapezoid": lambda n: ingot.trapezoid(Y, dx=n(2)), "cumulative": lambda n: ingot.cumulative_trapezoid(Y, dx=n(2)),
+}
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.int32, ingot.tensor], ids=["int64", "int32", "tensor"])
+@pytest.mark.parametrize("name", INTEGERS)
+def test_integers_are_those_of_numpy_and_tensors_too(name, kind):
+    got, want = INTEGERS[name](kind), INTEGERS[name](int)
+    assert got.dtype is want.dtype and got.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: ingot.roll(Y, 0.5), "shifts must be an integer"),
+    (lambda: Y.split(1.5), "split_size_or_sections must be an integer"),
+    (lambda: ingot.signal.windows.hann(5.5), "M must be an integer"), (lambda: ingot.linalg.norm(Y, "fro", 1), "two dims"),
+    (lambda: ingot.linalg.norm(Y, "nuc", -1), "two dims"), (lambda: ingot.trapezoid(Y, dx=ingot.ones(2)), "number as dx")])
+def test_what_is_no_integer_says_so(call, words):
+    with pytest.raises(ingot.IngotError, match=words):
+        call()
+
+
+def test_a_step_that_is_a_tensor_has_a_gradient():
+    dx = ingot.tensor(2.0, requires_grad=True)
+    ingot.trapezoid(V, dx=dx).backward()
+    assert dx.grad.item() == 4.0 and ingot.trapezoid(ingot.tensor([1, 2]), dx=ingot.tensor(2)).dtype is ingot.float32
 
 
 def test_randint_needs_a_shape():

@@ -91,6 +91,22 @@ def test_nothing_is_recorded_inside_forward():
     assert seen == [False]
 
 
+@pytest.mark.parametrize("wanted", [False, True])
+def test_what_is_no_tensor_is_saved_where_no_gradient_is_wanted(wanted):
+    class Scaled(ingot.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, factor):
+            ctx.save_for_backward(x, factor)
+            return x * factor
+
+    x = ingot.ones(2, requires_grad=wanted)
+    if not wanted:
+        assert Scaled.apply(x, 3.0).tolist() == [3, 3]
+        return
+    with pytest.raises(TypeError, match="takes tensors and None, got float"):
+        Scaled.apply(x, 3.0)
+
+
 def test_needs_input_grad_and_several_outputs():
     seen = []
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes, canonical_dim
+from ...ir.aval import broadcast_shapes, canonical_dim, integers
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import indexing as ix
@@ -90,6 +90,7 @@ def scatter_add(input, dim, index, src, *, out=None):
 
 _REDUCE = {"sum": (ix.scatter, "add"), "mean": (ix.scatter, "add"), "prod": (ix.scatter_reduce, "mul"),
            "amax": (ix.scatter_reduce, "amax"), "amin": (ix.scatter_reduce, "amin")}
+_SECOND_NAMES = {"max": "amax", "min": "amin"}      # of reductions, which PyTorch takes as well
 
 
 def _identity(reduce, d):
@@ -108,6 +109,7 @@ def _identity(reduce, d):
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
     """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
     only among what is scattered."""
+    reduce = _SECOND_NAMES.get(reduce, reduce)
     if reduce not in _REDUCE:
         raise ArgumentError(f"scatter_reduce: reduce must be one of {', '.join(_REDUCE)}, got {reduce!r}")
     op, mode = _REDUCE[reduce]
@@ -306,6 +308,7 @@ def one_hot(tensor, num_classes=-1):
     """Rows of zeros with a one at each index."""
     if tensor.dtype is not dt.int64:
         raise DTypeError(f"one_hot takes int64 indices, got {tensor.dtype}")
+    num_classes, = integers(num_classes, "num_classes")
     if numel_of(tensor) == 0 and num_classes <= 0:
         raise ArgumentError("one_hot: num_classes must be given for an empty tensor")
     if num_classes == -1:

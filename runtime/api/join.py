@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim
+from ...ir.aval import canonical_dim, integers
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError, kind_of
 from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
@@ -197,9 +197,10 @@ def split(tensor, split_size_or_sections, dim=0) -> tuple[Tensor, ...]:
         raise DimError("split cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, tensor.ndim)
     n = shape_of(tensor)[d]
-    if not isinstance(split_size_or_sections, int):
-        return _split_sizes(tensor, tuple(split_size_or_sections), d)
-    size = split_size_or_sections
+    sizes = integers(split_size_or_sections, "split_size_or_sections")
+    if isinstance(split_size_or_sections, (tuple, list)):
+        return _split_sizes(tensor, sizes, d)
+    size, = sizes
     if size < 0 or (size == 0 and n):
         raise ArgumentError(f"split: the size of a piece must be positive, got {size}")
     count = max(1, -(-n // size)) if size else 1
@@ -222,6 +223,7 @@ def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
 @api()
 def chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of one size (the last may be smaller), as views."""
+    chunks, = integers(chunks, "chunks")
     if chunks < 1:
         raise ArgumentError(f"chunk: the number of chunks must be positive, got {chunks}")
     d = canonical_dim(dim, input.ndim)
@@ -252,7 +254,7 @@ def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
         raise DimError("tensor_split cannot be applied to a 0-d tensor")
     d = canonical_dim(dim, input.ndim)
     n, at = shape_of(input)[d], indices_or_sections
-    if isinstance(at, Tensor):
+    if isinstance(at, (Tensor, np.generic, np.ndarray)):
         at = at.tolist()
     if isinstance(at, int):
         if at < 1:
@@ -270,6 +272,8 @@ def _splits(name, dim_of, least):
             raise ShapeError(f"{name} takes at least {least} dimensions, got shape {tuple(input.shape)}")
         d = dim_of(input)
         at = indices_or_sections
+        if isinstance(at, np.integer):
+            at = at.item()
         if isinstance(at, int) and at <= 0:
             raise ArgumentError(f"{name}: the number of sections must be positive, got {at}")
         if isinstance(at, int) and shape_of(input)[d] % at:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes, canonical_dim
+from ...ir.aval import broadcast_shapes, canonical_dim, integers
 from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError, kind_of
 from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
@@ -233,13 +233,13 @@ def _summed_bmm(x, y):
 
 def contraction_dims(a, b, dims):
     """The dims that tensordot sums over, counted from the front, for a and for b."""
-    if isinstance(dims, Tensor):
+    if isinstance(dims, (Tensor, np.generic, np.ndarray)):
         dims = dims.tolist()
     if isinstance(dims, int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
             raise ArgumentError(f"tensordot of {a.aval} and {b.aval} cannot sum over {dims} dims")
         return tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
-    first, second = ((d,) if isinstance(d, int) else tuple(d) for d in dims)
+    first, second = (integers(d, "dims") for d in dims)
     first = tuple(canonical_dim(d, a.ndim) for d in first)
     second = tuple(canonical_dim(d, b.ndim) for d in second)
     if max(first, default=-1) >= a.ndim or max(second, default=-1) >= b.ndim:

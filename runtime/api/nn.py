@@ -64,6 +64,7 @@ def hardshrink(input, lambd=0.5):
 @api(method=False, inplace=False)
 def threshold(input, threshold, value):
     """The input where it is above the threshold, value elsewhere."""
+    threshold, value = (v.item() if isinstance(v, Tensor) else v for v in (threshold, value))
     return ops.threshold(input, threshold=threshold, value=dt.fitted(value, input.dtype, "threshold"))
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.aval import integers
 from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
 from ...ir.ops import norm as ops
 from ...ir.substitute import as_float
@@ -34,7 +35,7 @@ def in_one_dtype(x, *others):
 
 def trailing_dims(input, normalized_shape, name) -> int:
     """How many trailing dims are normalised together."""
-    shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+    shape = integers(normalized_shape, "normalized_shape")
     if not shape:
         raise ArgumentError(f"{name}: normalized_shape must have at least one dimension")
     if tuple(shape_of(input)[-len(shape):]) != shape:

@@ -1,7 +1,7 @@
 """The same elements in another order: mirrored, shifted, rotated."""
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim
+from ...ir.aval import canonical_dim, integers
 from ...ir.errors import DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
@@ -37,12 +37,12 @@ def flipud(input):
 @api()
 def roll(input, shifts, dims=None):
     """Elements shifted along dims, those pushed out coming back at the other end."""
-    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
-    if dims is None or dims == ():
+    shifts = integers(shifts, "shifts")
+    dims = () if dims is None else integers(dims, "dims")
+    if not dims:
         if len(shifts) != 1:
             raise ShapeError(f"roll: {len(shifts)} shifts without dims; give one shift, or as many dims")
         return sh.reshape(sh.roll(ravel(input), shifts=shifts, dims=(0,)), shape=shape_of(input))
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(shifts) != len(dims):
         raise ShapeError(f"roll: shifts {shifts} and dims {dims} must be equally many")
     dims = tuple([canonical_dim(d, input.ndim) for d in dims])
@@ -69,7 +69,7 @@ def rot90(input, k=1, dims=(0, 1)):
 @api(method=False)
 def unravel_index(indices, shape):
     """The coordinates of flat indices into a tensor of `shape`, one tensor for each dimension."""
-    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    sizes = integers(shape, "shape")
     if not indices.dtype.is_integer:
         raise DTypeError(f"unravel_index takes integer indices, got {indices.aval}")
     indices = to_dtype(indices, dt.int64)

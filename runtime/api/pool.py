@@ -13,7 +13,7 @@ from .spatial import as_batch, per_dim, positive, unbatch
 def window(rank, name, kernel_size, stride):
     """Kernel and stride; a stride of None or () is the kernel."""
     kernel = positive(per_dim(kernel_size, rank, name, "kernel_size"), name, "kernel_size")
-    if stride is None or stride == () or stride == []:
+    if stride is None or (isinstance(stride, (tuple, list)) and not stride):
         return kernel, kernel
     return kernel, positive(per_dim(stride, rank, name, "stride"), name, "stride")
 

@@ -138,7 +138,7 @@ def promote_to_float(input):
 
 
 def _truth(op, name, input, dim, keepdim, out):
-    none = dim is not None and not isinstance(dim, int) and not len(dim)   # an empty tuple reduces nothing here
+    none = isinstance(dim, (tuple, list)) and not dim    # an empty tuple reduces nothing here
     result = op(input, dim=() if none else dims_of(input, dim), keepdim=keepdim)
     if input.dtype is dt.uint8:
         result = ew.cast(result, dtype=dt.uint8)

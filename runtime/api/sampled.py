@@ -7,7 +7,7 @@ import numbers
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import canonical_dim, canonical_dims
+from ...ir.aval import canonical_dim, canonical_dims, integers
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import complexes as co
 from ...ir.ops import elementwise as ew
@@ -110,10 +110,10 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1):
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
     x = promote(ew.sin, input)[0]
-    dims = canonical_dims(None, x.ndim) if dim is None else [canonical_dim(d, x.ndim)
-                                                             for d in ([dim] if isinstance(dim, int) else dim)]
+    dims = canonical_dims(None, x.ndim) if dim is None else [canonical_dim(d, x.ndim) for d in integers(dim, "dim")]
     spacing = 1 if spacing is None else spacing
     spaces = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    spaces = [s.item() if isinstance(s, Tensor) and not s.ndim else s for s in spaces]
     if len(spaces) != len(dims):
         raise ArgumentError(f"gradient: {len(spaces)} spacings were given for {len(dims)} dimensions")
     return [_derivative(x, s, d, edge_order) for s, d in zip(spaces, dims)]

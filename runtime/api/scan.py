@@ -9,7 +9,7 @@ from ...ir.ops import scan as sc
 from ...ir.ops.shape import cat, expand, reshape, select, slice_
 from ..tensor import Tensor
 from . import returns
-from .promote import result_type, rounds_once, to_dtype
+from .promote import as_operand, promote, result_type, rounds_once, to_dtype
 from .reduce import as_column, summable
 from .register import api, deliver
 
@@ -98,10 +98,12 @@ def _trapezoid_parts(y, x, dx, dim):
     n = y.shape[d]
     if not y.dtype.is_inexact and not (isinstance(x, Tensor) and x.dtype.is_inexact):
         y = to_dtype(y, result_type(y, 1.0))
-    if isinstance(dx, Tensor):
-        raise DTypeError("trapezoid takes a number as dx; for a step that varies pass the places as x")
     if x is None:
-        return ew.mul(_neighbours(ew.add, y, d), 0.5 * dx), d
+        if isinstance(dx, Tensor):
+            if dx.ndim:
+                raise DTypeError("trapezoid takes a number as dx; for a step that varies pass the places as x")
+            y, dx = promote(ew.mul, y, dx)
+        return ew.mul(_neighbours(ew.add, y, d), ew.mul(dx, 0.5) if isinstance(dx, Tensor) else 0.5 * dx), d
     if x.ndim == 1:
         x = reshape(x, shape=(n,) + (1,) * (y.ndim - 1 - d)) if x.shape[0] == n else x
     shape = broadcast_shapes(x.shape, y.shape)
@@ -119,6 +121,7 @@ def _neighbours(op, x, dim):
 @api(method=False, names=("trapz",))
 def trapezoid(y, x=None, *, dx=1, dim=-1):
     """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
+    dx = as_operand(dx, "trapezoid")
     if x is None and y.ndim and y.dtype.is_inexact and not isinstance(dx, Tensor) and y.shape[canonical_dim(dim, y.ndim)] > 1:
         return _trapezoid_of_steps(y, dx, canonical_dim(dim, y.ndim))
     parts, d = _trapezoid_parts(y, x, dx, dim)
@@ -135,5 +138,5 @@ def _trapezoid_of_steps(y, dx, d):
 @api(method=False)
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
     """The running integral of y by the trapezoidal rule."""
-    parts, d = _trapezoid_parts(y, x, dx, dim)
+    parts, d = _trapezoid_parts(y, x, as_operand(dx, "cumulative_trapezoid"), dim)
     return sc.cumsum(parts, dim=d)

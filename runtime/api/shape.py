@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes, canonical_dim
+from ...ir.aval import broadcast_shapes, canonical_dim, integers
 from ...ir.errors import DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
@@ -35,11 +35,10 @@ def sizes_of(given) -> tuple:
 
 def canonical_order(dims, ndim: int) -> tuple:
     """Dims counted from the front, in the order given, each at most once."""
-    if isinstance(dims, int):
-        dims = (dims,)
+    dims = integers(dims, "dims")
     out = tuple([canonical_dim(d, ndim) for d in dims])
     if len(set(out)) != len(out):
-        raise ShapeError(f"dims {tuple(dims)} name a dimension twice")
+        raise ShapeError(f"dims {dims} name a dimension twice")
     return out
 
 
@@ -136,11 +135,10 @@ def unflatten(input, dim, sizes):
         raise ShapeError("unflatten needs a dimension to split, the tensor has none")
     d = canonical_dim(dim, input.ndim)
     shape = shape_of(input)
-    if isinstance(sizes, int):
-        sizes = (sizes,)
+    sizes = integers(sizes, "sizes")
     if not sizes:
         raise ShapeError("unflatten: sizes must not be empty")
-    parts = fill_in(sizes_of((sizes,)), shape[d], "unflatten")
+    parts = fill_in(sizes, shape[d], "unflatten")
     if math.prod(parts) != shape[d]:
         raise ShapeError(f"unflatten: sizes {parts} do not multiply to size {shape[d]} of dim {dim}")
     return look(sh.reshape, input, {"shape": shape[:d] + parts + shape[d + 1:]})
@@ -303,7 +301,7 @@ def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
 @api(method=False, name="broadcast_shapes")
 def common_shape(*shapes) -> Size:
     """The shape that all shapes broadcast to."""
-    return Size(broadcast_shapes(*((s,) if isinstance(s, int) else tuple(s) for s in shapes)))
+    return Size(broadcast_shapes(*(integers(s, "a shape") for s in shapes)))
 
 
 # Windows and diagonals.

@@ -39,7 +39,7 @@ class FunctionCtx:
 
     def save_for_backward(self, *tensors):
         """Keeps inputs or outputs (or None) for backward, checked against being overwritten; sparse ones, too."""
-        for t in tensors:
+        for t in tensors if any(self.needs_input_grad) else ():     # nobody reads what is kept for no gradient
             if t is not None and not isinstance(t, Tensor) and type(t) not in PARTS:
                 raise DTypeError(f"save_for_backward takes tensors and None, got {type(t).__name__}; keep other things as "
                                  "attributes of ctx")

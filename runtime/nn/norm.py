@@ -1,6 +1,7 @@
 """Normalisation modules."""
 
 from ...ir import dtype as dt
+from ...ir.aval import integers
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.lazy import lazy
 from ..api.register import FUNCTIONS
@@ -199,8 +200,8 @@ class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
     cls_to_become = InstanceNorm3d
 
 
-def _shape_of(normalized_shape):
-    return (int(normalized_shape),) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+def _sizes_of(normalized_shape):
+    return tuple([int(n) for n in integers(normalized_shape, "normalized_shape")])
 
 
 class LayerNorm(Module):
@@ -208,7 +209,7 @@ class LayerNorm(Module):
 
     def __init__(self, normalized_shape, eps=1e-05, elementwise_affine=True, bias=True, device=None, dtype=None):
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _shape_of(normalized_shape), eps, elementwise_affine
+        self.normalized_shape, self.eps, self.elementwise_affine = _sizes_of(normalized_shape), eps, elementwise_affine
         for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
             self.register_parameter(name, empty_parameter(self.normalized_shape, device, dtype) if wanted else None)
         self.reset_parameters()
@@ -233,7 +234,7 @@ class RMSNorm(Module):
 
     def __init__(self, normalized_shape, eps=None, elementwise_affine=True, device=None, dtype=None):
         super().__init__()
-        self.normalized_shape, self.eps, self.elementwise_affine = _shape_of(normalized_shape), eps, elementwise_affine
+        self.normalized_shape, self.eps, self.elementwise_affine = _sizes_of(normalized_shape), eps, elementwise_affine
         self.register_parameter("weight", empty_parameter(self.normalized_shape, device, dtype) if elementwise_affine else None)
         self.reset_parameters()
 

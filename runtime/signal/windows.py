@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.aval import integers
 from ...ir.errors import ArgumentError, DTypeError
 from ..api.creation import made, require_device
 from ..api.layouts import strided
@@ -25,6 +26,7 @@ def _made(name, values, M, sym, dtype, layout, device, requires_grad) -> Tensor:
         raise DTypeError(f"{name} makes floating point tensors, got dtype={d}")
     if layout != strided:
         raise ArgumentError(f"{name} makes strided tensors, got layout={layout!r}")
+    M, = integers(M, "M")
     if M < 0:
         raise ArgumentError(f"{name} takes a number of points of at least 0, got {M}")
     found = np.ones(M) if M < 2 else values(np.arange(M, dtype=np.float64), M if sym else M + 1)
