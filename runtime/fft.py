@@ -6,7 +6,7 @@ from ..ir.ops import complexes as co
 from ..ir.ops import fourier as fo
 from ..ir.ops.shape import pad, slice_
 from .api.counting import arange
-from .api.register import FUNCTIONS, deliver
+from .api.register import FUNCTIONS, deliver, rename_all
 from .state import Defaults
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
@@ -213,3 +213,6 @@ def fftshift(input, dim=None):
 def ifftshift(input, dim=None):
     """The inverse of `fftshift`."""
     return _rolled(input, dim, lambda n: -(n // 2))
+
+
+rename_all(globals())

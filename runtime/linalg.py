@@ -20,7 +20,7 @@ from .api.linalg import cross as _cross
 from .api.linalg import matmul
 from .api.promote import rounds_once
 from .api.reduce import averageable, vector_norm
-from .api.register import FUNCTIONS, deliver
+from .api.register import FUNCTIONS, deliver, rename_all
 from .matrix_factors import (
     cholesky_ex,
     eig,
@@ -367,3 +367,6 @@ def tensorsolve(A, B, dims=None, *, out=None):
                          f"B of shape {tuple(B.shape)}")
     n = B.numel()
     return deliver(solve(A.reshape(n, n), B.reshape(n)).reshape(sizes), out, "tensorsolve")
+
+
+rename_all(globals())

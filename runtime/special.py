@@ -5,7 +5,7 @@ from ..ir.ops import bessel, incomplete, piecewise, polynomials, quantiles
 from ..ir.ops import elementwise as ew
 from .api.elementwise import unary
 from .api.promote import result_type, to_dtype
-from .api.register import FUNCTIONS, deliver
+from .api.register import FUNCTIONS, deliver, rename_all
 from .state import Defaults
 from .tensor import Tensor
 
@@ -168,3 +168,5 @@ i0 = modified_bessel_i0 = FUNCTIONS["i0"]
 logsumexp = FUNCTIONS["logsumexp"]
 round = FUNCTIONS["round"]
 xlogy = FUNCTIONS["xlogy"]
+
+rename_all(globals())

@@ -61,6 +61,18 @@ def test_integers_are_those_of_numpy_and_tensors_too(name, kind):
     assert got.dtype is want.dtype and got.tolist() == want.tolist()
 
 
+@pytest.mark.parametrize("one, other", [
+    (lambda: ingot.linalg.norm(Y, axis=1, keepdims=True), lambda: ingot.linalg.norm(Y, dim=1, keepdim=True)),
+    (lambda: ingot.linalg.vector_norm(Y, axis=(0, 1)), lambda: ingot.linalg.vector_norm(Y, dim=(0, 1))),
+    (lambda: ingot.linalg.matrix_norm(Y, axis=(1, 0)), lambda: ingot.linalg.matrix_norm(Y, dim=(1, 0))),
+    (lambda: ingot.linalg.vecdot(Y, Y, axis=0), lambda: ingot.linalg.vecdot(Y, Y, dim=0)),
+    (lambda: ingot.fft.fft(Y, axis=0).real, lambda: ingot.fft.fft(Y, dim=0).real),
+    (lambda: ingot.fft.fftshift(Y, axis=1), lambda: ingot.fft.fftshift(Y, dim=1)),
+    (lambda: ingot.special.softmax(Y, axis=1), lambda: ingot.special.softmax(Y, dim=1))])
+def test_numpys_names_in_namespaces(one, other):
+    assert one().equal(other())
+
+
 @pytest.mark.parametrize("call, words", [
     (lambda: ingot.roll(Y, 0.5), "shifts must be an integer"),
     (lambda: Y.split(1.5), "split_size_or_sections must be an integer"),

@@ -5,6 +5,7 @@ Functions are written with PyTorch's argument names; those with a `dim` or `keep
 
 from collections.abc import Callable
 from functools import wraps
+from types import FunctionType
 from typing import Any
 
 from ...ir.dtype import FLOAT_CHARS, can_cast
@@ -95,6 +96,11 @@ def renamed(fn, keywords):
         return fn(*args, **kwargs)
 
     return spelled
+
+
+def rename_all(module: dict[str, Any]):
+    """Has the functions that a module publishes itself accept numpy's names for their parameters."""
+    module.update({name: renamed(fn, {}) for name in module["__all__"] if type(fn := module[name]) is FunctionType})
 
 
 def make_inplace(fn, name: str, ops=()):
