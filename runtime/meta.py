@@ -11,7 +11,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.aval import Aval, broadcast_shapes
 from ..ir.errors import DeviceError, ShapeError
-from .autograd.node import aval_of
+from .autograd.node import aval_of, is_inexact
 from .device_array import DeviceArray
 
 KIND = "meta"
@@ -37,8 +37,8 @@ def run(op, arrays, params):
     """What an operator would give."""
     if op.is_view:
         return arrays[0].viewed(op, params)
-    on_host = [a for a in arrays if isinstance(a, np.ndarray) and a.ndim]
-    if on_host and op.is_elementwise:
+    on_host = [a for a in arrays if isinstance(a, np.ndarray) and a.ndim and (op.is_elementwise or is_inexact(a))]
+    if on_host:         # elsewhere indices may lie on the host
         raise DeviceError(f"{op.name} takes tensors on one device, got one on meta and one of shape {on_host[0].shape} on cpu")
     avals = [aval_of(a) if hasattr(a, "strides") else a for a in arrays]
     found = op.infer(*(_broadcast(avals) if op.is_elementwise else avals), **params)

@@ -110,6 +110,21 @@ def test_what_cannot_be_repeated_is_refused(make):
         jit.trace(make(Holder(log=[1], table={}, kept=0)))(vec())
 
 
+@pytest.mark.parametrize("before", [{}, {"kept": None}])
+def test_an_object_that_is_made_at_the_first_call(before):
+    o = Holder(**before)
+
+    def fn(x):
+        if getattr(o, "kept", None) is None:
+            o.kept = Holder(v=2.0)
+        return x * o.kept.v
+
+    traced = jit.trace(fn)
+    assert [traced(vec(1.0)).tolist() for _ in range(3)] == [[2.0]] * 3 and traced.stats()["compiles"] == 1
+    o.kept.v = 3.0
+    assert traced(vec(1.0)).tolist() == [3.0]
+
+
 def doubling(self, name, value):
     object.__setattr__(self, name, value * 2)
 

@@ -108,8 +108,11 @@ def test_what_needs_elements_is_refused():
     assert traced(x).shape == x.shape
     with pytest.raises(NotImplementedError, match="without jit"):
         traced(x)
-    with pytest.raises(ingot.IngotError, match="on one device"):
-        x + X
+    for mixed in (lambda: x + X, lambda: x @ X.T, lambda: ingot.cat([x, X]), lambda: nn.Linear(X.shape[1], 2)(x),
+                  lambda: nn.functional.layer_norm(x, X.shape[1:], X[0])):
+        with pytest.raises(ingot.IngotError, match="on one device"):
+            mixed()
+    assert x[ingot.tensor([0, 0])].shape == (2, *X.shape[1:])
     with pytest.raises(RuntimeError):
         x @ x
     with pytest.raises(RuntimeError, match="does not fit"):

@@ -348,6 +348,30 @@ def test_a_lazy_module_takes_its_size_from_the_first_input():
     assert m.weight.detach().numpy().std() > 0
 
 
+class Scaled(nn.modules.lazy.LazyModuleMixin, nn.Module):
+    """A factor for each column of the first input."""
+
+    def __init__(self, gives=True):
+        super().__init__()
+        self.gives, self.factor = gives, nn.UninitializedParameter()
+
+    def initialize_parameters(self, x):
+        if self.gives:
+            self.factor.materialize(x.shape[1:])
+            nn.init.ones_(self.factor)
+
+    def forward(self, x):
+        return x * self.factor
+
+
+def test_lazy_modules_of_the_users():
+    m = Scaled()
+    assert m.has_uninitialized_params() and m(ingot.ones(2, 3)).shape == (2, 3) and not m.has_uninitialized_params()
+    assert type(m) is Scaled and m(2 * ingot.ones(1, 3)).tolist() == [[2, 2, 2]]
+    with pytest.raises(ValueError, match="without a shape"):
+        Scaled(gives=False)(ingot.ones(2, 3))
+
+
 def test_classes_have_the_paths_that_scripts_know():
     assert nn.modules.linear.Linear is nn.Linear
     assert nn.modules.batchnorm.BatchNorm2d is nn.BatchNorm2d

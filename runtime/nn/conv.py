@@ -7,7 +7,7 @@ from ...ir.errors import ArgumentError, ShapeError
 from ..api.spatial import per_dim
 from . import functional as F
 from . import init
-from .lazy import LazyModule
+from .lazy import LazyModuleMixin
 from .linear import empty_parameter
 from .module import Module
 from .parameter import UninitializedParameter, is_lazy
@@ -168,7 +168,7 @@ _FORWARD = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
 _TRANSPOSED = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 
 
-class _LazyConv(LazyModule):
+class _LazyConv(LazyModuleMixin):
     """A convolution that takes in_channels from its first input."""
 
     weight: Any

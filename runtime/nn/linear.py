@@ -6,7 +6,7 @@ from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
 from . import functional as F
 from . import init
-from .lazy import LazyModule
+from .lazy import LazyModuleMixin
 from .module import Module
 from .parameter import Parameter, UninitializedParameter
 
@@ -83,7 +83,7 @@ class NonDynamicallyQuantizableLinear(Linear):
     """The Linear inside attention; the same layer under the name that state dicts know."""
 
 
-class LazyLinear(LazyModule, Linear):
+class LazyLinear(LazyModuleMixin, Linear):
     """A Linear that takes in_features from its first input."""
 
     cls_to_become = Linear

@@ -7,7 +7,7 @@ from ...ir.lazy import lazy
 from ..api.register import FUNCTIONS
 from . import functional as F
 from . import init
-from .lazy import LazyModule
+from .lazy import LazyModuleMixin
 from .linear import empty_parameter
 from .module import Module
 from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
@@ -140,7 +140,7 @@ class InstanceNorm3d(_InstanceNorm):
     ndims = (4, 5)
 
 
-class _LazyNorm(LazyModule):
+class _LazyNorm(LazyModuleMixin):
     """A norm that takes num_features from its first input."""
 
     def __init__(self, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None, bias=True):
