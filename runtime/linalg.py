@@ -39,6 +39,7 @@ from .matrix_factors import (
     solve_ex,
 )
 from .matrix_shapes import batched, is_vector
+from .state import tls
 
 __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
            "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor",
@@ -177,7 +178,8 @@ _DRIVERS = (None, "gels", "gelsy", *_WITH_VALUES)
 
 def lstsq(A, B, rcond=None, *, driver=None):
     """The least-squares solution of A @ X = B, as (solution, residuals, rank, singular_values); these are there for the drivers
-    'gelsd' and 'gelss', and empty for others, as in PyTorch."""
+    'gelsd' and 'gelss', and empty for others, as in PyTorch. Where these find a matrix that has not full rank, there are no
+    residuals; nor are there for systems that have no more rows than columns."""
     if driver not in _DRIVERS:
         raise ArgumentError(f"lstsq: driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', got {driver!r}")
     vector = is_vector(A, B)
@@ -192,11 +194,16 @@ def lstsq(A, B, rcond=None, *, driver=None):
         values = fa.svdvals(A.detach())
     else:
         values = full(A, shape=(0,), value=0.0, dtype=fa.real_part(A.aval).dtype)
-    if m <= n:
+    if m <= n or (driver in _WITH_VALUES and _is_short(rank, n)):
         residuals = full(A, shape=(0,), value=0.0, dtype=A.dtype)
     if vector:
         solution = reshape(solution, shape=tuple(solution.shape[:-1]))
     return returns.lstsq(solution, residuals, rank, values)
+
+
+def _is_short(rank, n) -> bool:
+    """Whether a matrix has not the full rank n, as far as there are numbers to look at (vmap shows none)."""
+    return not rank.is_meta and tls.m.batched is None and not bool((rank == n).all())
 
 
 def _count_above(values, rtol, atol):
