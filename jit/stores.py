@@ -12,6 +12,7 @@ from .frames import cells_of
 from .instances import is_users
 from .numpy_scalars import SymScalar, fixed
 from .photograph import photograph
+from .places import EXTEND
 from .reads import GLOBAL, MISSING, follow
 
 
@@ -78,7 +79,7 @@ class Stores:
             return True
         what = "what a trace could not make again (numbers, tensors, and containers of them it can)"
         instead = "return the value instead, or keep it in a tensor that is updated in place"
-        if t.was is MISSING or t.was is None:
+        if t.kind != EXTEND and (t.was is MISSING or t.was is None):
             self.filled = f"the call put into {t.text} {what}, as caches do; where every call does so, {instead}"
             return False
         raise TraceError(f"this function cannot be traced: it assigns to {t.text} {what}; {instead}")
