@@ -15,6 +15,8 @@ from .ir.symbolic import SymFloat as SymFloat
 from .ir.symbolic import SymInt as SymInt
 from .jit import compiler as _compiler
 from .jit import compiler as compiler
+from .jit import dynamo as _dynamo
+from .jit import fx as fx
 from .jit import onnx as onnx
 from .jit import operators as _operators
 from .jit.compiler import compile as compile
@@ -24,12 +26,14 @@ from .runtime import accelerator as accelerator
 from .runtime import amp as amp
 from .runtime import array_api as array_api
 from .runtime import backends as backends
+from .runtime import build as _build
 from .runtime import cuda as cuda
 from .runtime import device as _device_module
 from .runtime import distributed as distributed
 from .runtime import distributions as distributions
 from .runtime import fft as fft
 from .runtime import func as func
+from .runtime import futures as futures
 from .runtime import higher_order as _higher_order
 from .runtime import linalg as linalg
 from .runtime import masked as masked
@@ -38,6 +42,7 @@ from .runtime import nested as nested
 from .runtime import nn as nn
 from .runtime import optim as optim
 from .runtime import overrides as overrides
+from .runtime import printed_parts as _printed_parts
 from .runtime import profiler as profiler
 from .runtime import quantization as quantization
 from .runtime import quasirandom as quasirandom
@@ -81,9 +86,12 @@ from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
 from .runtime.toolbox import hub as hub
 
+__config__ = _build
 _C = _subclass_switches
 _dynamo = _compiler
+_dynamo = _dynamo
 _higher_order_ops = _higher_order
+_tensor_str = _printed_parts
 _utils = _convert_parameters
 autograd = _namespace
 export = _programs
@@ -134,6 +142,11 @@ def _check_tensor_all(cond, message=None) -> Tensor:
     """Raises a RuntimeError unless all elements of a boolean tensor are true."""
 def _check_type(cond, message=None) -> Tensor: ...
 def _check_value(cond, message=None) -> Tensor: ...
+def _convert_indices_from_coo_to_csr(input, size, *, out_int32: builtins.bool = False) -> Tensor:
+    """Where the rows begin of entries whose rows are sorted, and where the last one ends."""
+def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32: builtins.bool = False,
+                                     transpose: builtins.bool = False) -> Tensor:
+    """The row and the column of each entry, from where rows begin; the column first if transposed."""
 def _foreach_abs(self, *operands, **options) -> Any:
     """abs() of each tensor of a list; operands are lists as long, or the same for all."""
 def _foreach_abs_(self, *operands, **options) -> Any:
@@ -322,6 +335,10 @@ def _scaled_mm(input, mat2, scale_a, scale_b, bias=None, scale_result=None, out_
                use_fast_accum: builtins.bool = False, *, out=None) -> Tensor:
     """input @ mat2 * scale_a * scale_b + bias of float8 matrices, in `out_dtype` (the input's unless said). Scales are
     float32"""
+def _segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0,
+                    unsafe: builtins.bool = False, initial=None) -> Tensor:
+    """The sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the last
+    ends)."""
 def _shape_as_tensor(input) -> Tensor:
     """The sizes of a tensor, as a tensor."""
 def _standard_gamma(alpha, generator=None) -> Tensor:

@@ -10,9 +10,11 @@ import sys
 from importlib.abc import Loader, MetaPathFinder
 
 PUBLIC = {
+    "__config__": "runtime.build",
     "_C": "runtime.subclass_switches",
-    "_dynamo": "jit.compiler",
+    "_dynamo": "jit.dynamo",
     "_higher_order_ops": "runtime.higher_order",
+    "_tensor_str": "runtime.printed_parts",
     "_utils": "runtime.nn.utils.convert_parameters",
     "accelerator": "runtime.accelerator",
     "amp": "runtime.amp",
@@ -86,6 +88,8 @@ PUBLIC = {
     "export": "jit.exported.programs",
     "fft": "runtime.fft",
     "func": "runtime.func",
+    "futures": "runtime.futures",
+    "fx": "jit.fx",
     "hub": "runtime.toolbox.hub",
     "library": "jit.operators",
     "linalg": "runtime.linalg",

@@ -20,13 +20,14 @@ _made: weakref.WeakSet = weakref.WeakSet()
 
 
 class Compiled(Module):
-    """A module whose calls are traced: another module `_orig_mod`, with its parameters, mode and attributes."""
+    """A module whose calls are traced, unless eager: another module `_orig_mod`, with its parameters, mode and attributes."""
 
-    def __init__(self, module, dynamic):
+    def __init__(self, module, dynamic, eager=False):
         super().__init__()
         self.training = module.training
         self._orig_mod = module
-        self.__dict__["_traced"] = _remembered(trace(module, dynamic=dynamic))
+        self.__dict__["_made_of"] = (module, dynamic, eager)
+        self.__dict__["_traced"] = module if eager else _remembered(trace(module, dynamic=dynamic))
 
     def forward(self, *args, **kwargs):
         """The traced call; hooks of this module run around it, those of the other one inside."""
@@ -48,7 +49,7 @@ class Compiled(Module):
             return getattr(super().__getattr__("_orig_mod"), name)
 
     def __reduce__(self):
-        return Compiled, (self._orig_mod, self._traced._dynamic)
+        return Compiled, self._made_of
 
 
 def _remembered(traced):
@@ -60,7 +61,7 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
     """PyTorch's name for `jit.trace`: of a function, or of a module, which stays one (its state is under `_orig_mod`).
 
     fullgraph   changes nothing: what cannot be traced raises a TraceError in any case
-    backend     "inductor", "cudagraphs" and "ingot" all mean ingot's compiler; "eager" runs the function as it is
+    backend     "inductor", "cudagraphs" and "ingot" all mean ingot's compiler; "eager" runs the function or module as it is
     mode        one of PyTorch's; there is one way to compile, so it changes nothing. `options` are said to be ignored
     """
     if model is None:
@@ -73,9 +74,10 @@ def compile(model=None, *, fullgraph=False, dynamic=None, backend="inductor", mo
         raise ArgumentError(f"compile: mode is one of {', '.join(map(repr, MODES))}, got {mode!r}")
     if options:
         warnings.warn("compile: options are of PyTorch's inductor and change nothing here", stacklevel=2)
-    if disable or backend in EAGER:
+    eager = backend in EAGER
+    if disable or (eager and not isinstance(model, Module)):
         return model
-    return Compiled(model, dynamic) if isinstance(model, Module) else _remembered(trace(model, dynamic=dynamic))
+    return Compiled(model, dynamic, eager) if isinstance(model, Module) else _remembered(trace(model, dynamic=dynamic))
 
 
 def disable(fn=None, recursive=True, *, reason=None):

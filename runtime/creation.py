@@ -1,5 +1,8 @@
 """New tensors from data."""
 
+from functools import reduce
+from typing import Any
+
 import numpy as np
 
 from ..ir import dtype as dt
@@ -26,22 +29,31 @@ def default_for(a: np.ndarray, from_python: bool) -> np.ndarray:
 
 
 def _nested(data):
-    """Nested Python sequences as an array; whether their dtype is Python's to choose."""
-    python = True
+    """Nested sequences as an array; whether their dtype is Python's to choose."""
+    found: set[Any] = set()             # dtypes of tensors and arrays, and types of what else there is
+    numbers: set[type] = set()
 
     def plain(x):
-        nonlocal python
-        if isinstance(x, Tensor):
-            python = False
-            return x.detach().numpy()
         if isinstance(x, (list, tuple)):
             return [plain(v) for v in x]
+        if isinstance(x, Tensor):
+            found.add(x.dtype)
+            a = x.detach().numpy()
+            return a.astype(np.float32) if a.dtype.isbuiltin == 2 else a     # bfloat16, float8: numpy mixes them with nothing
         if isinstance(x, (np.ndarray, np.generic)):
-            python = False
+            found.add(dt.BY_NP.get(x.dtype))
+        else:
+            numbers.add(type(x))
         return x
 
-    data = plain(data)
-    return np.array(data), python
+    a = np.array(plain(data))
+    if not found or None in found or not numbers <= _NUMBERS.keys():
+        return a, not found
+    return a.astype(reduce(dt.promote_types, found | {_NUMBERS[kind]() for kind in numbers}).np, copy=False), False
+
+
+_NUMBERS = {bool: lambda: dt.bool_, int: lambda: dt.int64, float: lambda: Defaults.dtype,
+            complex: lambda: dt.complex128 if Defaults.dtype is dt.float64 else dt.complex64}
 
 
 def check_fit(a: np.ndarray, d: dt.DType) -> None:

@@ -162,11 +162,11 @@ def _suffixes(t) -> list:
     return found
 
 
-def _closed(text, suffixes, indent) -> str:
-    """The text with its suffixes, broken where a line would get too long."""
+def closed(text, suffixes, indent, apart=False) -> str:
+    """The text with its suffixes, broken where a line would get too long, or before the first one."""
     last = len(text) - text.rfind("\n") + 1
     for s in suffixes:
-        if last + len(s) + 2 > Options.linewidth:
+        if last + len(s) + 2 > Options.linewidth or (apart and s is suffixes[0]):
             text += ",\n" + " " * indent + s
             last = indent + len(s)
         else:
@@ -180,7 +180,7 @@ def tensor_text(t: Tensor) -> str:
     a = t._a.numpy() if t._a.__class__ is DeviceArray and not t.is_meta else t._a
     head = f"{'tensor' if t._own_class is None else t._own_class.__name__}("
     shown = "..." if t.is_meta else array_text(a, len(head))
-    text = _closed(head + shown, _suffixes(t), len(head))
+    text = closed(head + shown, _suffixes(t), len(head))
     recorder = tls.m.recorder
     if recorder is not None:
         recorder.read(t, "repr", text)

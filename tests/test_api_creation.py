@@ -12,6 +12,12 @@ import ingot
     ([], "float32", (0,)), ([[], []], "float32", (2, 0)), ((1, (2)), "int64", (2,)), (range(3), "int64", (3,)),
     (np.float64(1), "float64", ()), (np.arange(3, dtype=np.int16), "int16", (3,)), ([np.float64(1), 2], "float64", (2,)),
     (np.zeros((2, 0)), "float64", (2, 0)), ([np.ones(2), np.zeros(2)], "float64", (2, 2)),
+    ([ingot.tensor(1.0), 1e-7], "float32", (2,)), ([ingot.tensor(1.0, dtype=ingot.float64), 1.0], "float64", (2,)),
+    ([ingot.tensor(1.0, dtype=ingot.float16), 1], "float16", (2,)), ([ingot.tensor(3, dtype=ingot.int8), 1.0], "float32", (2,)),
+    ([ingot.tensor(3), 1.0], "float32", (2,)), ([ingot.tensor(1.0, dtype=ingot.bfloat16), 2], "bfloat16", (2,)),
+    ([ingot.tensor(1.0, dtype=ingot.float16), ingot.tensor(3)], "float16", (2,)), ([1.0, np.float16(1)], "float32", (2,)),
+    ([ingot.tensor(1.0), 1j], "complex64", (2,)), ([np.zeros(2, np.float32), [1.0, 2.0]], "float32", (2, 2)),
+    ([[ingot.tensor(True), 1.5], (2, 3)], "float32", (2, 2)),
 ])
 def test_dtypes_follow_from_data(data, dtype, shape):
     t = ingot.tensor(data)

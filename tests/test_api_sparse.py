@@ -126,6 +126,16 @@ def test_types_by_their_old_names():
     assert not isinstance(ingot.zeros(2), ingot.sparse.FloatTensor)
 
 
+@pytest.mark.parametrize("int32", [False, True])
+def test_rows_by_where_they_begin(int32):
+    rows, columns = ingot.tensor([0, 0, 2]), ingot.tensor([1, 3, 0])
+    starts = ingot._convert_indices_from_coo_to_csr(rows, 4, out_int32=int32)
+    assert starts.tolist() == [0, 2, 2, 3, 3] and starts.dtype is (ingot.int32 if int32 else ingot.int64)
+    back = ingot._convert_indices_from_csr_to_coo(starts, columns, out_int32=int32)
+    assert back.tolist() == [[0, 0, 2], [1, 3, 0]] and back.dtype is starts.dtype
+    assert ingot._convert_indices_from_csr_to_coo(starts, columns, transpose=True).tolist() == [[1, 3, 0], [0, 0, 2]]
+
+
 def test_from_dense_and_dense_dimensions():
     x = ingot.tensor([[[1.0, 0], [0, 0]], [[0, 0], [3, 4]]])
     s = x.to_sparse(2)

@@ -42,6 +42,16 @@ def test_a_function_by_each_spelling():
     assert ingot.compile(f, disable=True) is f and ingot.compile(f, backend="eager") is f
 
 
+def test_a_module_that_runs_as_it_is_has_the_same_names():
+    net = Net()
+    made = ingot.compile(net, backend="eager")
+    assert list(made.state_dict()) == list(ingot.compile(net).state_dict()) and made._orig_mod is net
+    x = draw(5, 4)
+    net.eval()
+    assert ingot.equal(made(x), net(x)) and copy.deepcopy(made)._traced is not net
+    assert ingot.compile(net, disable=True) is net
+
+
 def test_a_module_stays_one():
     ingot.manual_seed(0)
     net = Net()

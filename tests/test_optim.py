@@ -109,6 +109,42 @@ def test_a_restored_state_goes_on_as_if_nothing_happened(key):
     np.testing.assert_array_equal(p.detach().numpy(), q.detach().numpy())
 
 
+class Halved(optim.Optimizer):
+    """Keeps its state in half precision, which loading would give the dtype of parameters."""
+
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, {"lr": lr, "added": 1})
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group.setdefault("added", 2)
+        for kept in self.state.values():
+            kept["mean"] = kept["mean"].half()
+
+    @ingot.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                kept = self.state[p]
+                kept.setdefault("mean", ingot.zeros_like(p, dtype=ingot.float16)).lerp_(p.grad.half(), 0.5)
+                p.sub_(kept["mean"].float(), alpha=group["lr"])
+
+
+def test_loading_asks_setstate_of_a_class_of_the_users():
+    p = ingot.ones(3, requires_grad=True)
+    p.grad = ingot.ones(3)
+    opt, other = Halved([p]), Halved([p])
+    opt.step()
+    saved = opt.state_dict()
+    del saved["param_groups"][0]["added"]
+    seen = []
+    other.register_load_state_dict_post_hook(lambda o: seen.append(o))
+    other.load_state_dict(saved)
+    assert other.state[p]["mean"].dtype is ingot.float16 and other.param_groups[0]["added"] == 2 and seen == [other]
+    assert other.param_groups[0]["params"][0] is p and len(copy.deepcopy(other)._hooks) == 6
+
+
 def test_muon_orthogonalises_its_update():
     g = np.random.default_rng(2).standard_normal((5, 3))
     p = ingot.zeros(5, 3, dtype=ingot.float64).requires_grad_()

@@ -1,5 +1,6 @@
 """`ingot.ops`: registered operators by `ingot.ops.namespace.name`."""
 
+from .aten import Packet, find
 from .custom import REGISTERED, CustomOpDef
 
 
@@ -15,23 +16,38 @@ class Namespace:
     def __getattr__(self, name) -> CustomOpDef:
         found = REGISTERED.get(f"{self.__name__}::{name}")
         if found is None:
-            own = "ingot's own are functions of ingot itself"
-            where = own if self.__name__ == "aten" else "see custom_op (from ingot import library)"
-            raise AttributeError(f"no operator {self.__name__}::{name} is registered; {where}")
+            raise AttributeError(f"no operator {self.__name__}::{name} is registered; see custom_op (from ingot import "
+                                 "library)")
         return found
 
     def __dir__(self):
         return [name.rpartition("::")[2] for name in REGISTERED if name.startswith(f"{self.__name__}::") and "." not in name]
 
 
+class Aten:
+    """The operators that PyTorch has itself."""
+
+    __name__ = "aten"
+
+    def __repr__(self):
+        return "<ingot.ops.aten>"
+
+    def __getattr__(self, name) -> Packet:
+        found = None if name.startswith("__") else find(name)
+        if found is None:
+            raise AttributeError(f"ingot has no operator aten::{name}")
+        self.__dict__[name] = found
+        return found
+
+
 def load_library(path):
-    """Refused: libraries of compiled operators are made for another framework."""
-    raise NotImplementedError(f"ingot cannot load operators from {path}, since they are compiled for another framework's "
-                              "tensors; register Python functions with custom_op (from ingot import library)")
+    """Refused, as a library that does not load is: it is made for another framework. Packages then go on without it."""
+    raise OSError(f"ingot cannot load operators from {path}, since they are compiled for another framework's tensors; "
+                  "register Python functions with custom_op (from ingot import library)")
 
 
 def __getattr__(name):
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = Namespace(name)
+    found = globals()[name] = Aten() if name == "aten" else Namespace(name)
     return found

@@ -43,6 +43,8 @@ def format_of(memory_format) -> MemoryFormat:
     """The memory format that an argument names."""
     if isinstance(memory_format, MemoryFormat):
         return memory_format
+    if memory_format is None:
+        return preserve_format
     try:
         return FORMATS[str(memory_format).rpartition(".")[2]]
     except KeyError:

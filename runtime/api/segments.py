@@ -14,6 +14,7 @@ from .shape import canonical_dim, ravel
 
 STARTS = {"sum": 0.0, "mean": 0.0, "prod": 1.0, "max": -math.inf, "min": math.inf}
 MODES = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "amax", "min": "amin"}
+NAMES = {"amax": "max", "amin": "min"}
 
 
 def _lengths_of(data, lengths, offsets, axis, unsafe):
@@ -29,10 +30,11 @@ def _lengths_of(data, lengths, offsets, axis, unsafe):
     return lengths
 
 
-@api(method=False)
+@api(method=False, names=("_segment_reduce",))
 def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, axis=0, unsafe=False, initial=None):
     """The sum, mean, prod, max or min of stretches along an axis, given their lengths or where they begin (and the last ends).
     What has no elements is `initial`, or the reduction's own start; a mean of nothing is nan."""
+    reduce = NAMES.get(reduce, reduce)
     if reduce not in STARTS:
         raise ArgumentError(f"segment_reduce: reduce must be one of {', '.join(STARTS)}, got {reduce!r}")
     if indices is not None:

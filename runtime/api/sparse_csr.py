@@ -107,10 +107,27 @@ def compressed(x: SparseTensor) -> SparseCsrTensor:
     if x.ndim - x.dense_dim() != 2:
         raise ShapeError(f"rows of a matrix can be compressed, got a sparse tensor of {x.sparse_dim()} sparse dimensions")
     x = x.coalesce()
-    row, _ = x.rows()
-    ones = filled(x._v, row._a.shape, 1, dt.int64)
-    counts = ix.index_put(filled(x._v, (x.shape[0] + 1,), 0, dt.int64), ones, ew.add(row, 1), accumulate=True)
-    return SparseCsrTensor(FUNCTIONS["cumsum"](counts, 0), x._i, x._v, x.shape)
+    return SparseCsrTensor(starts_of_rows(x.rows()[0], x.shape[0]), x._i, x._v, x.shape)
+
+
+@api(method=False, name="_convert_indices_from_coo_to_csr")
+def starts_of_rows(input, size, *, out_int32=False) -> Tensor:
+    """Where the rows begin of entries whose rows are sorted, and where the last one ends."""
+    ones = filled(input, input._a.shape, 1, dt.int64)
+    counts = ix.index_put(filled(input, (size + 1,), 0, dt.int64), ones, ew.add(input, 1), accumulate=True)
+    starts = FUNCTIONS["cumsum"](counts, 0)
+    return to(starts, dt.int32) if out_int32 else starts
+
+
+@api(method=False, name="_convert_indices_from_csr_to_coo")
+def rows_of_entries(crow_indices, col_indices, *, out_int32=False, transpose=False) -> Tensor:
+    """The row and the column of each entry, from where rows begin; the column first if transposed."""
+    n = crow_indices.shape[0] - 1
+    counts = ew.sub(sh.slice_(crow_indices, dim=0, start=1, stop=n + 1, step=1),
+                    sh.slice_(crow_indices, dim=0, start=0, stop=n, step=1))
+    rows, kind = ix.repeat_index(to(counts, dt.int64), total=col_indices.shape[0]), dt.int32 if out_int32 else dt.int64
+    pair = to(rows, kind), to(col_indices, kind)
+    return stack(pair[::-1] if transpose else pair)
 
 
 def _check(crow, col, size):
@@ -143,9 +160,7 @@ def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=Non
     if tuple(size) != (crow.shape[0] - 1, size[1], *v.shape[1:]):
         raise ShapeError(f"sparse_csr_tensor: size {tuple(size)} does not fit {crow.shape[0] - 1} rows and values {v.aval}")
     _check(crow, col, size)
-    counts = ew.sub(sh.slice_(crow, dim=0, start=1, stop=crow.shape[0], step=1),
-                    sh.slice_(crow, dim=0, start=0, stop=crow.shape[0] - 1, step=1))
-    made = SparseCsrTensor(crow, stack([ix.repeat_index(counts, total=col.shape[0]), col]), v, size)
+    made = SparseCsrTensor(crow, rows_of_entries(crow, col), v, size)
     return made.like(v.detach()).requires_grad_() if requires_grad else made
 
 

@@ -101,7 +101,8 @@ class ModuleList(Module):
 
     def __init__(self, modules=None):
         super().__init__()
-        self.extend(modules or ())
+        if modules is not None:
+            self.extend(modules)
 
     __len__ = Sequential.__len__
     __iter__ = Sequential.__iter__
@@ -148,7 +149,8 @@ class ModuleDict(Module):
 
     def __init__(self, modules=None):
         super().__init__()
-        self.update(modules or {})
+        if modules is not None:         # else update() of a class of the user's is not called
+            self.update(modules)
 
     def __getitem__(self, key):
         return self._modules[key]
@@ -218,7 +220,8 @@ class ParameterList(Module):
     def __init__(self, values=None):
         super().__init__()
         self._size = 0
-        self.extend(values or ())
+        if values is not None:
+            self.extend(values)
 
     def __getitem__(self, index):
         if isinstance(index, slice):
@@ -261,7 +264,8 @@ class ParameterDict(Module):
     def __init__(self, parameters=None):
         super().__init__()
         self._keys = {}
-        self.update(parameters or {})
+        if parameters is not None:
+            self.update(parameters)
 
     def _name(self, key):
         if not isinstance(key, str):

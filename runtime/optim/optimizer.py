@@ -329,16 +329,17 @@ class Optimizer:
                                     f"{len(mine['params'])}")
         by_number = {n: p for mine, theirs in zip(self.param_groups, saved) for n, p in zip(theirs["params"], mine["params"])}
         groups = {p: theirs for mine, theirs in zip(self.param_groups, saved) for p in mine["params"]}
-        self.state = defaultdict(State)
+        state: defaultdict[Any, Any] = defaultdict(State)
         for key, value in state_dict["state"].items():
             p = by_number.get(key)
             fitted = _fitted(value, p)
             if p is not None and isinstance(fitted, dict) and isinstance(fitted.get("step"), Tensor):
                 fitted["step"] = fitted["step"].to(p.device if counts_there(p, groups[p]) else "cpu")
-            self.state[key if p is None else p] = State(fitted) if isinstance(fitted, dict) else fitted
+            state[key if p is None else p] = State(fitted) if isinstance(fitted, dict) else fitted
         Structure.version += 1
-        self.param_groups = [{**copy.deepcopy({k: v for k, v in theirs.items() if k != "params"}), "params": mine["params"]}
-                             for mine, theirs in zip(self.param_groups, saved)]
+        self.__setstate__({"state": state, "param_groups": [
+            {**copy.deepcopy({k: v for k, v in theirs.items() if k != "params"}), "params": mine["params"]}
+            for mine, theirs in zip(self.param_groups, saved)]})
         for hook in list(self._hooks["load_post"].values()):
             hook(self)
 
@@ -346,8 +347,10 @@ class Optimizer:
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state):
+        """Takes what was pickled, or loaded: classes of the user's bring what older versions saved up to date here."""
         self.__dict__.update(state)
-        self._hooks = {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
+        if "_hooks" not in self.__dict__:
+            self._hooks = {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]

@@ -1,0 +1,18 @@
+"""`ingot._dynamo`: names of PyTorch's compiler that libraries look at, to ask whether something is compiled."""
+
+from .compiler import Compiled as OptimizedModule
+from .compiler import allow_in_graph, disable, is_compiling, list_backends, reset
+
+__all__ = ["OptimizedModule", "allow_in_graph", "disable", "graph_break", "is_compiling", "list_backends", "mark_dynamic",
+           "mark_static", "maybe_mark_dynamic", "reset"]
+
+
+def graph_break(msg: str = ""):
+    """Nothing: a recording goes on through whatever Python does."""
+
+
+def mark_dynamic(t, index, **options):
+    """Nothing: sizes become symbols when a second one comes."""
+
+
+maybe_mark_dynamic = mark_static = mark_dynamic

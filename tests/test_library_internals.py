@@ -1,0 +1,116 @@
+"""Names behind PyTorch's public ones that libraries import: operators by `ops.aten`, futures, the build, parts of printing."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import __config__ as build
+from ingot import _dynamo, _tensor_str, futures, fx, nn
+
+aten = ingot.ops.aten
+X = np.arange(12.0).reshape(3, 4)
+
+OPERATORS = {
+    "add.Tensor": (lambda x: aten.add.Tensor(x, x, alpha=2), 3 * X),
+    "alias": (lambda x: aten.alias(x), X),
+    "cat.default": (lambda x: aten.cat.default([x, x], dim=1), np.concatenate([X, X], 1)),
+    "index.Tensor": (lambda x: aten.index.Tensor(x, [None, ingot.tensor([3, 0])]), X[:, [3, 0]]),
+    "mul_.Tensor": (lambda x: aten.mul_.Tensor(x, 2), 2 * X),
+    "relu.default": (lambda x: aten.relu.default(x - 5), np.maximum(X - 5, 0)),
+    "select.int": (lambda x: aten.select.int(x, 1, 2), X[:, 2]),
+    "slice.Tensor": (lambda x: aten.slice.Tensor(x, 1, 1, 4, 2), X[:, 1:4:2]),
+    "slice of the last": (lambda x: aten.slice.Tensor(x, -1, 2), X[:, 2:]),
+    "sort.stable": (lambda x: aten.sort.stable(-x, stable=True, dim=1)[0], np.sort(-X)),
+    "_to_copy": (lambda x: aten._to_copy.default(x, dtype=ingot.int32), X.astype(np.int32)),
+    "_unsafe_view": (lambda x: aten._unsafe_view(x, [4, 3]), X.reshape(4, 3)),
+}
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_of_aten_are_functions(name):
+    call, wanted = OPERATORS[name]
+    got = call(ingot.tensor(X))
+    np.testing.assert_array_equal(got.numpy(), wanted)
+    assert got.numpy().dtype == wanted.dtype
+
+
+def test_operators_of_aten_are_keys_and_say_their_names():
+    assert aten.add.Tensor is aten.add.Tensor and {aten.add.Tensor: 1}[aten.add.Tensor] == 1
+    assert aten.add.Tensor is not aten.add.Scalar and aten.add.Tensor.overloadpacket is aten.add
+    assert aten.add.default.name() == "aten::add" and aten.add.Tensor.name() == "aten::add.Tensor"
+    assert "Scalar" in aten._foreach_maximum_.overloads() and repr(aten.add).endswith("'aten.add')>")
+    assert not hasattr(aten, "nothing_of_the_kind") and not hasattr(aten.add, "__wrapped__")
+    x = ingot.tensor(X)
+    assert aten.alias(x).data_ptr() == x.data_ptr() != aten._to_copy(x).data_ptr()
+
+
+def test_futures_hand_over_results():
+    first, second = futures.Future(), futures.Future()
+    heard = []
+    after = first.then(lambda f: f.value() + 1)
+    first.add_done_callback(lambda f: heard.append(f.wait()))
+    both = futures.collect_all([first, second])
+    with pytest.raises(RuntimeError, match="no value yet"):
+        first.value()
+    threading.Timer(0.01, first.set_result, [1]).start()
+    assert after.wait() == 2 and first.done() and not both.done()
+    second.set_result("two")
+    assert both.wait() == [first, second] and futures.wait_all([first, second]) == [1, "two"] and heard == [1]
+    with pytest.raises(RuntimeError, match="already"):
+        first.set_result(3)
+    assert futures.collect_all([]).done()
+
+
+def test_futures_hand_over_exceptions():
+    failed = futures.Future()
+    failed.set_exception(KeyError("gone"))
+    later = failed.then(lambda f: f.wait())
+    for f in (failed, later):
+        with pytest.raises(KeyError, match="gone"):
+            f.wait()
+    with pytest.raises(KeyError):
+        futures.wait_all([failed])
+    with pytest.raises(ValueError, match="exception"):
+        futures.Future().set_exception("text")
+
+
+def test_the_build_says_what_takes_part():
+    assert np.__version__ in build.show() and "USE_MKL=OFF" in build.show()
+    assert str(ingot.get_num_threads()) in build.parallel_info()
+
+
+def test_libraries_ask_whether_something_is_compiled():
+    net = nn.Linear(2, 2)
+    assert isinstance(ingot.compile(net), _dynamo.OptimizedModule) and not isinstance(net, _dynamo.OptimizedModule)
+    assert not _dynamo.is_compiling()
+    assert fx.wrap("name") == "name" and not isinstance(net, fx.Proxy) and not hasattr(fx, "Graph")
+
+
+def test_parts_of_printing():
+    x = ingot.tensor([[1.5, 2.0], [3.0, 4.0]])
+    assert _tensor_str._tensor_str(x, 2) == "[[1.5000, 2.0000],\n   [3.0000, 4.0000]]"
+    assert _tensor_str._add_suffixes("Own(", ["size=3", "n=2"], 4, False) == "Own(, size=3, n=2)"
+    assert _tensor_str._add_suffixes("Own(1", ["size=3"], 4, force_newline=True) == "Own(1,\n    size=3)"
+    assert _tensor_str.PRINT_OPTS.threshold == 1000
+
+
+class Counting(nn.ModuleDict):
+    """Replaces update(), which its own __init__ is not ready for before it has begun."""
+
+    def __init__(self, modules):
+        super().__init__()
+        self.updates = 0
+        self.update(modules)
+
+    def update(self, modules):
+        self.updates += 1
+        super().update(modules)
+
+
+def test_containers_made_of_nothing_call_no_method_of_the_users():
+    assert Counting({"a": nn.ReLU()}).updates == 1
+    for kind, method in ((nn.ModuleList, "extend"), (nn.ParameterList, "extend"), (nn.ParameterDict, "update")):
+        made = type("Own", (kind,), {method: lambda self, values: 1 / 0})()
+        assert len(made) == 0
