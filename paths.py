@@ -43,6 +43,7 @@ PUBLIC = {
     "distributed.distributed_c10d": "runtime.distributed",
     "distributed.nn": "runtime.distributed.functional",
     "distributed.nn.functional": "runtime.distributed.functional",
+    "distributed.optim": "runtime.distributed.sharded_optimizers",
     "distributed.tensor": "runtime.distributed.tensor",
     "distributions": "runtime.distributions",
     "distributions.bernoulli": "runtime.distributions.discrete",

@@ -1423,10 +1423,10 @@ class Tensor:
         """This tensor, which is dense."""
     def to_device(self, device, /, *, stream=None) -> Tensor:
         """This tensor on a device."""
-    def to_sparse(self, sparse_dim=None) -> _sparse_module.SparseTensor:
-        """The entries that are not zero, as a sparse tensor."""
-    def to_sparse_coo(self, sparse_dim=None) -> _sparse_module.SparseTensor:
-        """The entries that are not zero, as a sparse tensor."""
+    def to_sparse(self, sparse_dim=None, *, layout=None) -> _sparse_module.SparseTensor:
+        """The entries that are not zero, as a sparse tensor (in compressed rows, if the layout is that)."""
+    def to_sparse_coo(self, sparse_dim=None, *, layout=None) -> _sparse_module.SparseTensor:
+        """The entries that are not zero, as a sparse tensor (in compressed rows, if the layout is that)."""
     def to_sparse_csr(self, dense_dim=None) -> _sparse_csr_module.SparseCsrTensor:
         """The entries of a matrix that are not zero, in compressed rows."""
     def tolist(self) -> Any:

@@ -163,6 +163,15 @@ def test_zero_dimensional_keys():
     assert y[True].shape == (1, 4) and y[None, ingot.tensor([1])].tolist() == [[1]]
 
 
+@pytest.mark.parametrize("key", [[slice(1, 3), slice(None, 2)], [None, slice(0, 2)], [..., 1], [slice(1, 2), [0, 2]]], ids=str)
+def test_lists_with_slices_say_something_of_each_dimension(key):
+    x, a = ingot.arange(12).reshape(3, 4), np.arange(12).reshape(3, 4).copy()
+    assert np.array_equal(x[key].numpy(), a[tuple(key)])
+    x[key] = -1
+    a[tuple(key)] = -1
+    assert np.array_equal(x.numpy(), a)
+
+
 def test_iteration_and_membership():
     x = ingot.arange(6).reshape(3, 2)
     assert [r.tolist() for r in x] == [[0, 1], [2, 3], [4, 5]]

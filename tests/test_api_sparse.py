@@ -126,6 +126,18 @@ def test_types_by_their_old_names():
     assert not isinstance(ingot.zeros(2), ingot.sparse.FloatTensor)
 
 
+@pytest.mark.parametrize("layout", [None, "sparse_coo", "sparse_csr"])
+def test_conversions_to_a_layout(layout):
+    dense = ingot.tensor([[0.0, 2.0], [3.0, 0.0]])
+    kind = None if layout is None else getattr(ingot, layout)
+    for x in (dense, dense.to_sparse()):
+        found = x.to_sparse(layout=kind)
+        assert found.layout == (kind or ingot.sparse_coo) and ingot.equal(found.to_dense(), dense)
+        assert found.is_cpu and not found.is_cuda
+    with pytest.raises(ValueError, match="layout must be"):
+        dense.to_sparse(layout=ingot.sparse_bsr)
+
+
 @pytest.mark.parametrize("int32", [False, True])
 def test_rows_by_where_they_begin(int32):
     rows, columns = ingot.tensor([0, 0, 2]), ingot.tensor([1, 3, 0])

@@ -3,7 +3,7 @@
 import pytest
 
 import ingot
-from ingot import jit
+from ingot import jit, nn
 from ingot.autograd.graph import saved_tensors_hooks
 from ingot.utils.checkpoint import checkpoint
 
@@ -119,3 +119,21 @@ def test_what_no_gradient_needs_may_be_overwritten_in_a_checkpoint():
 def test_factors_of_the_operand_are_for_sums_only(name):
     with pytest.raises(TypeError, match="alpha"):
         getattr(ingot.ones(2), name)(ingot.ones(2), alpha=3)
+
+
+@pytest.mark.parametrize("kind", ["GRU", "GRUCell", "LSTM", "LSTMCell"])
+@pytest.mark.parametrize("write", [lambda y: y.relu_(), lambda y: y[0].mul_(2.0)])
+def test_states_of_recurrent_layers_may_be_overwritten(kind, write):
+    ingot.manual_seed(0)
+    layer = getattr(nn, kind)(4, 3).double()
+    x = ingot.randn(*((2, 4) if kind.endswith("Cell") else (5, 2, 4)), dtype=ingot.float64, requires_grad=True)
+
+    def gradient(copied):
+        y = layer(x)
+        y = y[0] if isinstance(y, tuple) else y
+        y = y.clone() if copied else y
+        write(y)
+        return ingot.autograd.grad(y.square().sum(), [x, *layer.parameters()])
+
+    for a, b in zip(gradient(False), gradient(True)):
+        assert ingot.equal(a, b)

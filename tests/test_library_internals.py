@@ -7,7 +7,8 @@ import pytest
 
 import ingot
 from ingot import __config__ as build
-from ingot import _dynamo, _tensor_str, futures, fx, nn
+from ingot import _dynamo, _tensor_str, futures, fx, nn, optim
+from ingot.distributed import optim as sharded
 
 aten = ingot.ops.aten
 X = np.arange(12.0).reshape(3, 4)
@@ -88,6 +89,12 @@ def test_libraries_ask_whether_something_is_compiled():
     assert fx.wrap("name") == "name" and not isinstance(net, fx.Proxy) and not hasattr(fx, "Graph")
 
 
+def test_optimizers_that_share_state_are_looked_for_and_refused():
+    assert not isinstance(optim.SGD([ingot.ones(1, requires_grad=True)]), sharded.ZeroRedundancyOptimizer)
+    with pytest.raises(NotImplementedError, match="SGD"):
+        sharded.ZeroRedundancyOptimizer([ingot.ones(1)], optim.SGD, lr=0.1)
+
+
 def test_parts_of_printing():
     x = ingot.tensor([[1.5, 2.0], [3.0, 4.0]])
     assert _tensor_str._tensor_str(x, 2) == "[[1.5000, 2.0000],\n   [3.0000, 4.0000]]"
@@ -114,3 +121,10 @@ def test_containers_made_of_nothing_call_no_method_of_the_users():
     for kind, method in ((nn.ModuleList, "extend"), (nn.ParameterList, "extend"), (nn.ParameterDict, "update")):
         made = type("Own", (kind,), {method: lambda self, values: 1 / 0})()
         assert len(made) == 0
+
+
+def test_initialisers_by_the_names_behind_them():
+    weight = nn.Parameter(ingot.zeros(5))
+    nn.init._no_grad_uniform_(weight, 2.0, 3.0)
+    assert (weight >= 2).all() and (weight < 3).all() and weight.is_leaf
+    assert nn.init._no_grad_fill_(weight, 4.0).tolist() == [4.0] * 5 and not nn.init._no_grad_zero_(weight).any()

@@ -217,7 +217,7 @@ def _lstm_vjp(g, out, z, mask, h, c, w_hh, w_hr, *, reverse, needs):
 
 
 lstm_sequence = op("lstm_sequence", infer=_infer_lstm, ref=in_single(run_lstm), vjp=_lstm_vjp, saves=(0, 2, 3, 4, 5, 6),
-                   lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
+                   lower=Template("recurrent"), traits=("autocast_low", "gaps", "rescued"), flops=_flops,
                    batch=batch_of_sequences(2, 2),
                    doc="LSTM along time, gates (input, forget, cell, output); all states, cells and activated gates.")
 
@@ -332,7 +332,7 @@ def _gru_vjp(g, out, z, mask, h, w_hh, b_hh, *, reverse, needs):
 
 
 gru_sequence = op("gru_sequence", infer=_infer_gru, ref=in_single(run_gru), vjp=_gru_vjp, saves=(0, 2, 3, 4, 5),
-                  lower=Template("recurrent"), traits=("autocast_low", "gaps"), flops=_flops,
+                  lower=Template("recurrent"), traits=("autocast_low", "gaps", "rescued"), flops=_flops,
                   batch=batch_of_sequences(2, 1),
                   doc="GRU along time, gates (reset, update, new); all states, and activated gates with the new gate's "
                       "recurrent product.")

@@ -94,11 +94,6 @@ def _width(k) -> int:
     return k.ndim if isinstance(k, Tensor) and k.dtype is dt.bool_ else 1
 
 
-def _is_key(k) -> bool:
-    """Whether a list is no array but a key, as it has what only keys have."""
-    return type(k) is list and any(part is None or part is Ellipsis or type(part) is slice for part in k)
-
-
 def _is_plain(k) -> bool:
     """Whether a part of a key is an int, a slice or an integer tensor, which all take one dimension."""
     what = k.__class__
@@ -121,9 +116,14 @@ def _parts(x, key) -> list:
     return parts
 
 
+def _is_parts(key) -> bool:
+    """Whether a key says something of each dimension: a tuple, or a list with slices and the like, which is no array."""
+    return type(key) is tuple or (type(key) is list and any(k is None or k is Ellipsis or type(k) is slice for k in key))
+
+
 def resolve(x, key):
     """The view that a key's ints, slices and Nones make of x, and the index tensors (or Nones) left to apply to it."""
-    parts = _parts(x, key if type(key) is tuple or _is_key(key) else (key,))
+    parts = _parts(x, key if _is_parts(key) else (key,))
     indices, dim = [], 0
     for k in parts:
         if k is None:

@@ -7,8 +7,9 @@ from ..matrix_shapes import batched
 from . import returns
 from .register import api
 
-for _name, _function in (("norm", linalg.general_norm), ("det", linalg.det), ("slogdet", linalg.slogdet),
-                         ("logdet", linalg.logdet), ("inverse", linalg.inv),
+for _name, _function in (("norm", linalg.general_norm), ("logdet", linalg.logdet)):
+    api(name=_name)(_function)
+for _name, _function in (("det", linalg.det), ("slogdet", linalg.slogdet), ("inverse", linalg.inv),
                          ("matrix_power", linalg.matrix_power), ("matrix_exp", linalg.matrix_exp)):
     api(name=_name, keywords={"input": "A"})(_function)
 for _function in (matrix_factors.geqrf, matrix_factors.ormqr):

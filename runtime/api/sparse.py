@@ -23,7 +23,7 @@ from .creation import counted, filled, require_device, tensor
 from .elementwise import add, mul
 from .indexing import getitem, positions_of
 from .join import cat, stack, total_of
-from .layouts import sparse_coo
+from .layouts import sparse_coo, sparse_csr
 from .promote import result_type, to_dtype
 from .register import FUNCTIONS, api
 from .sort import unique
@@ -52,6 +52,8 @@ class SparseTensor:
 
     dtype = property(lambda self: self._v.dtype)
     device = property(lambda self: self._v.device)
+    is_cpu = property(lambda self: self._v.is_cpu)
+    is_cuda = property(lambda self: self._v.is_cuda)
     ndim = property(lambda self: len(self.shape))
     requires_grad = property(lambda self: self._v.requires_grad)
     is_leaf = property(lambda self: self._v.is_leaf)
@@ -134,8 +136,8 @@ class SparseTensor:
         dense = ix.index_put(zeros, self._v, *self.rows(), accumulate=True)
         return dense if dtype is None else to(dense, dtype)
 
-    def to_sparse(self, sparse_dim=None):
-        return self
+    def to_sparse(self, sparse_dim=None, *, layout=None):
+        return self if layout is None or layout == self.layout else _in_layout(self, layout)
 
     def to(self, *args, **kwargs):
         return self.like(to(self._v, *args, **kwargs))
@@ -280,8 +282,10 @@ def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None, re
 
 
 @api(function=False, names=("to_sparse_coo",))
-def to_sparse(self, sparse_dim=None) -> SparseTensor:
-    """The entries that are not zero, as a sparse tensor."""
+def to_sparse(self, sparse_dim=None, *, layout=None) -> SparseTensor:
+    """The entries that are not zero, as a sparse tensor (in compressed rows, if the layout is that)."""
+    if layout is not None and layout != sparse_coo:
+        return _in_layout(self, layout)
     n = self.ndim if sparse_dim is None else sparse_dim
     if not 0 < n <= self.ndim:
         raise ArgumentError(f"to_sparse: sparse_dim must be within 1..{self.ndim}, got {sparse_dim}")
@@ -290,6 +294,12 @@ def to_sparse(self, sparse_dim=None) -> SparseTensor:
         hit = rd.any_(hit, dim=tuple(range(n, self.ndim)), keepdim=False)
     at = positions_of(hit)
     return SparseTensor(stack(at), ix.index(self, *at), self._a.shape, True)
+
+
+def _in_layout(x, layout):
+    if layout != sparse_csr:
+        raise ArgumentError(f"to_sparse: layout must be sparse_coo or sparse_csr, got {layout}")
+    return x.to_sparse_csr()
 
 
 @api(function=False)

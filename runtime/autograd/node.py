@@ -265,11 +265,25 @@ def rescue_result(t):
     """Before the result `t` of an operation is overwritten: its gradient rule gets a copy, if it reads the result only because
     that is cheaper than to compute it again (trait "rescued")."""
     node, storage = t._node, t._storage
-    if type(node) is not Node or "rescued" not in node.op.traits or type(node.saved) is not tuple or node.saved[0] is not t._a:
+    if type(node) is Output:
+        node = node.source
+    if type(node) is not Node or "rescued" not in node.op.traits or type(node.saved) is not tuple:
         return
-    if (storage, storage.version) in node.guards:
-        node.saved = (t._a.copy(), *node.saved[1:])
+    if (storage, storage.version) in node.guards and _holds(node.saved[0], t._a):
+        node.saved = (_apart(node.saved[0], t._a), *node.saved[1:])
         node.guards = [g for g in node.guards if g[0] is not storage]
+
+
+def _holds(kept, array) -> bool:
+    """Whether what is kept of an operation's results is an array, or has it among several."""
+    return any(v is array for v in kept) if type(kept) is tuple else kept is array
+
+
+def _apart(kept, array):
+    """What is kept of results, with a copy in the place of an array."""
+    if type(kept) is tuple:
+        return tuple([_apart(v, array) for v in kept])
+    return array.copy() if kept is array else kept
 
 
 def rescue_operands(edge, array, storage):
