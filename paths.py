@@ -99,6 +99,7 @@ PUBLIC = {
     "nested": "runtime.nested",
     "nn": "runtime.nn",
     "nn.attention.flex_attention": "runtime.nn.flex_attention",
+    "nn.parallel.scatter_gather": "runtime.nn.parallel.data_parallel",
     "nn.quantized": "runtime.quantization.static",
     "nn.quantized.dynamic": "runtime.quantization.dynamic",
     "onnx": "jit.onnx",

@@ -3,14 +3,15 @@
 import concurrent.futures as base
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from ..ir.errors import ArgumentError
 
 __all__ = ["Future", "collect_all", "wait_all"]
+T = TypeVar("T")
 
 
-class Future:
+class Future(Generic[T]):
     """A result to come: somebody sets it once, others wait for it or say what is to be done with it."""
 
     def __init__(self, *, devices=None):
@@ -48,7 +49,7 @@ class Future:
 
     def then(self, callback: Callable) -> "Future":
         """The future of `callback(self)`, which is called once this one is done."""
-        after = Future()
+        after: Future = Future()
 
         def follow(done):
             try:
@@ -67,7 +68,8 @@ class Future:
 def collect_all(futures) -> Future:
     """The future of a list of futures, done when all of them are."""
     futures = list(futures)
-    found, left = Future(), [len(futures)]
+    found: Future = Future()
+    left = [len(futures)]
     lock = threading.Lock()
 
     def one(done):

@@ -48,7 +48,7 @@ def test_operators_of_aten_are_keys_and_say_their_names():
 
 
 def test_futures_hand_over_results():
-    first, second = futures.Future(), futures.Future()
+    first, second = futures.Future[int](), futures.Future()
     heard = []
     after = first.then(lambda f: f.value() + 1)
     first.add_done_callback(lambda f: heard.append(f.wait()))
