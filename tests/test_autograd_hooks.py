@@ -317,3 +317,14 @@ def test_retain_grad_of_a_view_follows_a_write_to_its_base():
     (v * v).sum().backward()
     assert v.grad.tolist() == [8.0, 8.0]
     assert x.grad.tolist() == [0.0, 32.0, 32.0]
+
+
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 2, lambda x: x.sort().values], ids=["leaf", "one", "of two"])
+def test_hooks_of_one_tensor_get_one_object(make):
+    y, seen = make(ingot.ones(3, requires_grad=True)), []
+    y.register_hook(lambda g: setattr(g, "noted", 5))
+    y.register_hook(lambda g: seen.append(g.noted))
+    y.register_hook(lambda g: g * 2)
+    y.register_hook(lambda g: seen.append(hasattr(g, "noted")))
+    y.sum().backward()
+    assert seen == [5, False]

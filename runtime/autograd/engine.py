@@ -252,17 +252,24 @@ class Backward:
         return g if self.on_tensors or g is None or is_sparse(g) else g._a
 
     def run_tensor_hooks(self, node, g):
-        """Tensor hooks in the order they were registered, retain_grad after them."""
+        """Tensor hooks in the order they were registered, retain_grad after them. Those of one tensor get one object, unless
+        one gives another: what a hook notes there the next one sees."""
         hooks = [h for h in list(node.pre_hooks.values()) if h[0] != "node"]
+        seen: dict = {}
         for which, hook in sorted(hooks, key=lambda h: h[0] == "retain"):
             if which == "retain":
                 hook(self, g)
-            elif node.outs is None:
-                given = self.as_tensor(g)
-                g = self.as_value(replaced(hook(given), given))
-            elif g[which] is not None:
-                given = self.as_tensor(g[which])
-                g[which] = self.as_value(replaced(hook(given), given))
+                continue
+            value = g if node.outs is None else g[which]
+            if value is None:
+                continue
+            given = seen.get(which)
+            given = self.as_tensor(value) if given is None else given
+            seen[which] = new = replaced(hook(given), given)
+            if node.outs is None:
+                g = self.as_value(new)
+            else:
+                g[which] = self.as_value(new)
         return g
 
     def run_node_prehooks(self, node, g):
