@@ -26,6 +26,8 @@ def __getattr__(name):
         return _importlib.import_module(f"{__name__}.{name}")
     if name == "compile":
         return _importlib.import_module(f"{__name__}.jit.compiler").compile
+    if name == "Future":
+        return _importlib.import_module(f"{__name__}.futures").Future
     if name == "__all__":
         _api.load_rest()
         _api.load_twins()
