@@ -7,8 +7,8 @@ from ..matrix_shapes import batched
 from . import returns
 from .register import api
 
-for _name, _function in (("norm", linalg.general_norm), ("logdet", linalg.logdet)):
-    api(name=_name)(_function)
+api(name="norm")(linalg.general_norm)
+api(name="logdet")(linalg.logdet)
 for _name, _function in (("det", linalg.det), ("slogdet", linalg.slogdet), ("inverse", linalg.inv),
                          ("matrix_power", linalg.matrix_power), ("matrix_exp", linalg.matrix_exp)):
     api(name=_name, keywords={"input": "A"})(_function)
