@@ -13,7 +13,6 @@ from .ir.errors import IngotError as IngotError
 from .ir.errors import OutOfMemoryError as OutOfMemoryError
 from .ir.symbolic import SymFloat as SymFloat
 from .ir.symbolic import SymInt as SymInt
-from .jit import compiler as _compiler
 from .jit import compiler as compiler
 from .jit import dynamo as _dynamo
 from .jit import fx as fx
@@ -88,7 +87,6 @@ from .runtime.toolbox import hub as hub
 
 __config__ = _build
 _C = _subclass_switches
-_dynamo = _compiler
 _dynamo = _dynamo
 _higher_order_ops = _higher_order
 _tensor_str = _printed_parts
