@@ -127,6 +127,11 @@ POINTWISE = {
     "x + y, images": Work(lambda lib, x, y: x + y, (images(), images()), 2, (F32,), True),
     "x + row": Work(lambda lib, x, y: x + y, (X, vector(1024)), 2),
     "x + column": Work(lambda lib, x, y: x + y, (X, matrix(1024, 1)), 2),
+    "x[:, None] - y[None], rows of 3": Work(lambda lib, x, y: x[:, None] - y[None], (matrix(512, 3), matrix(512, 3)), 2),
+    "x[:, None] + y[None], rows of 16": Work(lambda lib, x, y: x[:, None] + y[None], (matrix(256, 16), matrix(256, 16)), 2),
+    "x * column, rows of 16": Work(lambda lib, x, y: x * y, (matrix(1 << 16, 16), matrix(1 << 16, 1)), 2),
+    "x + channels, planes of 7x7": Work(lambda lib, x, y: x + y, (Given((40, 512, 7, 7), (2, 3, 7, 7)),
+                                                                  Given((512, 1, 1), (3, 1, 1))), 2),
     "x * y": Work(lambda lib, x, y: x * y, (X, Y), 2, (F32, BF16, C64)),
     "x / y": Work(lambda lib, x, y: x / y, (X, XP), 2, (F32, BF16, C64)),
     "x.T + y": Work(lambda lib, x, y: x.T + y, (X, Y), 2),
@@ -186,7 +191,11 @@ REDUCTIONS = {
     "count_nonzero": Work(lambda lib, x: lib.count_nonzero(x, dim=0), (X,)),
     "sum((0, 2, 3)), images": Work(lambda lib, x: x.sum((0, 2, 3)), (images(),), 1, (F32,), True),
     "mean((2, 3)), images": Work(lambda lib, x: x.mean((2, 3)), (images(),), 1, (F32,), True),
-    "sum(-1), int64": Work(lambda lib, x: x.sum(-1), (matrix(high=100),)),
+    **{f"{name}({dim}), int64": along(name, dim, grads=0, given=matrix(high=100)) for name in ("sum", "amax", "any", "argmax")
+       for dim in (0, -1)},
+    "any(-1), rows of 3": Work(lambda lib, m: m.any(-1), (matrix(1 << 18, 3, kind="bool"),)),
+    **{f"{name}(1), 1000x50x8": along(name, 1, given=Given((1000, 50, 8), (3, 5, 2))) for name in ("sum", "amax", "softmax")},
+    **{f"{name}(-1), rows of 16": along(name, -1, given=matrix(1 << 16, 16)) for name in ("sum", "softmax", "logsumexp")},
     "trace": Work(lambda lib, x: lib.trace(x), (X,), 1),
     "diff": Work(lambda lib, x: lib.diff(x), (X,), 1),
 }
@@ -302,12 +311,17 @@ LOSSES = {
                           (matrix(1000, 64), matrix(4096, 8, high=1000)), 1),
 }
 
-SQUARE = Given((8, 128, 128), (2, 5, 5))
+SQUARE, FEW = Given((8, 128, 128), (2, 5, 5)), Given((5000, 3, 3), (4, 3, 3))
 
 
 def spd(x):
     """A matrix with positive eigenvalues."""
     return x @ x.mT / x.shape[-1] + 0 * x
+
+
+def few(solved):
+    """What is solved for matrices of three rows that are well posed."""
+    return Work(lambda lib, x: solved(lib.linalg, spd(x) + lib.eye(3)), (FEW,))
 
 
 ALGEBRA = {
@@ -321,6 +335,10 @@ ALGEBRA = {
     "qr": Work(lambda lib, x: lib.linalg.qr(x).R.abs(), (SQUARE,)),
     "eigvalsh": Work(lambda lib, x: lib.linalg.eigvalsh(spd(x)), (SQUARE,)),
     "svdvals": Work(lambda lib, x: lib.linalg.svdvals(x), (SQUARE,)),
+    "eigh of 3x3": few(lambda linalg, x: linalg.eigh(x).eigenvalues), "svd of 3x3": few(lambda linalg, x: linalg.svd(x).S),
+    "inv of 3x3": few(lambda linalg, x: linalg.inv(x)), "det of 3x3": few(lambda linalg, x: linalg.det(x)),
+    "solve of 3x3": few(lambda linalg, x: linalg.solve(x, x[..., :1])), "pinv of 3x3": few(lambda linalg, x: linalg.pinv(x)),
+    "cholesky of 3x3": few(lambda linalg, x: linalg.cholesky(x)),
     "bmm": Work(lambda lib, x, y: x @ y, (SQUARE, SQUARE), 2, (F32, BF16, F64, C64)),
     "einsum bij,bkj->bik": Work(lambda lib, x, y: lib.einsum("bij,bkj->bik", x, y), (SQUARE, SQUARE), 2),
     "outer": Work(lambda lib, x, y: lib.outer(x, y), (vector(1024), vector(1024)), 2),

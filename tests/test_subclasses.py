@@ -266,3 +266,13 @@ def test_slots_are_refused():
 
     with pytest.raises(TypeError, match="has no __slots__"):
         ingot.ones(2).as_subclass(Slotted)
+
+
+def test_what_is_never_asked_is_said():
+    with pytest.warns(UserWarning, match="Low.__torch_dispatch__ is never asked"):
+        class Low(ingot.Tensor):
+            @classmethod
+            def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+                raise AssertionError
+
+    assert type(ingot.ones(2).as_subclass(Low) + 1) is Low

@@ -86,8 +86,9 @@ def _compile_further(planner, model, shapes):
 
 
 def _hosts(graph) -> str:
-    """The operators that have no device code, for a message."""
-    calls = [s.node for s in graph.steps if type(s) is Called and not s.node.op.is_view and s.node.op not in eager.OWN]
+    """The operators that have no device code, or had none for what they met last, for a message."""
+    calls = [s.node for s in graph.steps if type(s) is Called and not s.node.op.is_view
+             and (s.node.op not in eager.OWN or s.node.op is eager.Host.last)]
     found = dict.fromkeys(f"{n.op.name}{f' ({format_line(n.line)})' if n.line else ''}" for n in calls)
     return f": {', '.join(found)} may run on the host" if found else ""
 

@@ -12,10 +12,10 @@ from ...ir import dtype as dt
 from .scalars import Builder, apply
 
 SWEEPS = 30                 # of rotations at most; half a dozen are enough where numbers are finite
-_ROUNDING = {dt.float32: 2.0**-24, dt.float64: 2.0**-53}
-_NOTHING = {dt.float32: 2.0**-80, dt.float64: 2.0**-200}       # squares of columns without a direction, of elements up to 1
+_ROUNDING = 2.0**-53        # of float64, in which rotations are made
+_NOTHING = 2.0**-200        # squares of columns without a direction, beside elements up to 1
 INF = float("inf")
-_EXPONENT = {dt.float32: (23, 127), dt.float64: (52, 1023)}
+_DIGITS, _BIAS = 52, 1023    # of its bits
 
 
 def eigh(s: Builder, x: list) -> tuple:
@@ -30,7 +30,7 @@ def eigh(s: Builder, x: list) -> tuple:
         for p, q in combinations(range(n), 2):
             _turn_symmetric(s, a, v, p, q)
         far = _largest(s, [a[p] for p in places if p[0] != p[1]])
-        return far > _largest(s, [a[i, i] for i in range(n)]) * _ROUNDING[kind] ** 2, *a.values(), *_flat(v)
+        return far > _largest(s, [a[i, i] for i in range(n)]) * _ROUNDING ** 2, *a.values(), *_flat(v)
 
     if n > 1:
         found = s.iterate(SWEEPS, x[0][0].eq(x[0][0]), (*upper.values(), *_flat(vectors)), sweep)
@@ -90,7 +90,7 @@ def svd(s: Builder, x: list, full: bool = False) -> tuple:
     values = [s.sqrt(a) for a in squares]
     u: list = []
     for square, value, side in zip(squares, values, sides):
-        there = square >= _NOTHING[kind]
+        there = square >= _NOTHING
         usual = tuple([a / s.select(there, value, 1.0) for a in side])
         u.append(list(s.rare(~there, usual, lambda: tuple(_further(s, u, m, kind)))))
     for _ in range(m - n if full else 0):
@@ -110,7 +110,7 @@ def _turn_columns(s, columns, p, q, m):
     half = sine / (1.0 + cosine)
     for i, (left, right) in enumerate(zip(a, b)):
         a[i], b[i] = _turned(s, left, right, sine, half)
-    return abs(gamma) > s.sqrt(alpha) * s.sqrt(beta) * (2.0 * m * _ROUNDING[gamma.dtype])
+    return abs(gamma) > s.sqrt(alpha) * s.sqrt(beta) * (2.0 * m * _ROUNDING)
 
 
 def _further(s, u, m, kind) -> list:
@@ -242,9 +242,8 @@ def _largest(s, values):
 
 def _scale(s, size):
     """(2**-e, e) for an e with size / 2**e about 1."""
-    digits, bias = _EXPONENT[size.dtype]
-    e = (size.bits() >> digits) - bias
-    e = s.select(e > bias - 1, bias - 1, s.select(e < 1 - bias, 1 - bias, e))
+    e = (size.bits() >> _DIGITS) - _BIAS
+    e = s.select(e > _BIAS - 1, _BIAS - 1, s.select(e < 1 - _BIAS, 1 - _BIAS, e))
     return s.power_of_two(0 - e), e
 
 
@@ -267,7 +266,19 @@ def _rows(values, count) -> list:
     return [list(values[i * width:(i + 1) * width]) for i in range(count)]
 
 
+def _wide(routine) -> Callable[..., tuple]:
+    """A routine of rotations, for float32 in float64: what is small beside the largest value keeps its digits, which powers of
+    singular values show."""
+    def run(s, x):
+        kind = x[0][0].dtype
+        found = routine(s, [[a.to(dt.float64) for a in row] for row in x])
+        return tuple([[[a.to(kind) if a.dtype.is_floating_point else a for a in row] for row in rows] for rows in found])
+
+    return run
+
+
 # By name, each of a builder and its operands.
 ROUTINES: dict[str, Callable[..., tuple]] = {
-    "eigh": eigh, "eigvalsh": lambda s, x: eigh(s, x)[::2], "svd": svd, "svd_full": lambda s, x: svd(s, x, True),
-    "svdvals": lambda s, x: svd(s, x)[1::2], "det": det, "slogdet": slogdet, "solve": solve, "inv": inv, "cholesky": cholesky}
+    "eigh": _wide(eigh), "eigvalsh": _wide(lambda s, x: eigh(s, x)[::2]), "svd": _wide(svd),
+    "svd_full": _wide(lambda s, x: svd(s, x, True)), "svdvals": _wide(lambda s, x: svd(s, x)[1::2]),
+    "det": det, "slogdet": slogdet, "solve": solve, "inv": inv, "cholesky": cholesky}

@@ -11,6 +11,7 @@ import importlib
 import inspect
 import sys
 import threading
+import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any
@@ -67,6 +68,9 @@ def _new_class(cls, **options):
     own = cls.__torch_function__
     if f"{cls.__module__}.".startswith(f"{_FACE}.") or own is disabled_torch_function:
         return
+    if "__torch_dispatch__" in vars(cls):
+        warnings.warn(f"{cls.__name__}.__torch_dispatch__ is never asked: ingot has no operators below its public functions, "
+                      "for which it asks __torch_function__", stacklevel=2)
     if issubclass(cls, _owned()) and getattr(own, "__func__", own) is torch_function:
         return                          # parameters are plain tensors to operators
     ask_class(cls)

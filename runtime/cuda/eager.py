@@ -280,16 +280,17 @@ def _of_nothing(op, inputs, params, device):
 
 
 class Host:
-    """How often an operator ran on the host."""
+    """How often an operator ran on the host, and which was the last."""
 
     calls = 0
+    last: Op | None = None
 
 
 def on_host(op: Op, inputs, params, device):
     """Computed by the CPU's kernel on copies, and brought back."""
     if pools.is_capturing():
         raise DeviceError(f"{op.name} is computed on the host, for which a graph that is captured cannot wait (docs/gpu.md)")
-    Host.calls += 1
+    Host.calls, Host.last = Host.calls + 1, op
     if config.current().debug >= 1:
         print(f"cuda: {op.name} runs on the host", file=sys.stderr)
     arrays = [transfer.to_host(x) if isinstance(x, DeviceArray) else x for x in inputs]

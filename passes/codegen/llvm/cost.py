@@ -54,7 +54,7 @@ def kernel_cost(kernel: Kernel) -> int:
 
 def instr_cost(i: Instr) -> int:
     """Work of one instruction on one element."""
-    if i.op in _MEMORY or i.op in _FREE:
-        return 1
+    if i.op in _MEMORY or i.op in _FREE or i.dtype.is_complex or i.op not in scalars.FUNCTIONS:
+        return 1        # (complex numbers are for kernels of GPUs, which are not counted)
     kind = dt.float32 if i.dtype is dt.bool_ else i.dtype
     return function_cost(i.op, len(i.args), kind)
