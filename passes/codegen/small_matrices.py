@@ -46,9 +46,7 @@ def _turn_symmetric(s, a, v, p, q):
     off, n = a[p, q], len(v)
     t = _tangent(s, a[q, q] - a[p, p], off)
     a[p, p], a[q, q], a[p, q] = a[p, p] - t * off, a[q, q] + t * off, s.const(off.dtype, 0.0)
-    cosine = 1.0 / s.sqrt(s.fma(t, t, 1.0))
-    sine = t * cosine
-    half = sine / (1.0 + cosine)
+    sine, half = _sine(s, t)
     for r in range(n):
         if r not in (p, q):
             at, beside = (min(r, p), max(r, p)), (min(r, q), max(r, q))
@@ -61,6 +59,13 @@ def _tangent(s, difference, off):
     theta = difference / (off * 2.0)
     t = s.copysign(1.0 / (abs(theta) + s.sqrt(s.fma(theta, theta, 1.0))), theta)
     return s.select(off.eq(0.0), 0.0, t)
+
+
+def _sine(s, tangent):
+    """(the sine of an angle, sine / (1 + cosine))"""
+    cosine = 1.0 / s.sqrt(s.fma(tangent, tangent, 1.0))
+    sine = tangent * cosine
+    return sine, sine / (1.0 + cosine)
 
 
 def _turned(s, a, b, sine, half):
@@ -105,9 +110,7 @@ def _turn_columns(s, columns, p, q, m):
     a, b = columns[p], columns[q]
     alpha, beta, gamma = _dot(s, a[:m], a[:m]), _dot(s, b[:m], b[:m]), _dot(s, a[:m], b[:m])
     t = _tangent(s, beta - alpha, gamma)
-    cosine = 1.0 / s.sqrt(s.fma(t, t, 1.0))
-    sine = t * cosine
-    half = sine / (1.0 + cosine)
+    sine, half = _sine(s, t)
     for i, (left, right) in enumerate(zip(a, b)):
         a[i], b[i] = _turned(s, left, right, sine, half)
     return abs(gamma) > s.sqrt(alpha) * s.sqrt(beta) * (2.0 * m * _ROUNDING)
@@ -139,9 +142,7 @@ def lu(s: Builder, x: list) -> tuple:
             better = abs(rows[i][k]) > size
             size, at = s.select(better, abs(rows[i][k]), size), s.select(better, s.const(dt.int32, i), at)
         for i in range(k + 1, n):
-            chosen = at.eq(i)
-            pairs = [(s.select(chosen, b, a), s.select(chosen, a, b)) for a, b in zip(rows[k], rows[i])]
-            rows[k], rows[i] = [a for a, _ in pairs], [b for _, b in pairs]
+            rows[k], rows[i] = _exchanged(s, at.eq(i), rows[k], rows[i])
         pivots.append(at)
         if k + 1 < n:
             sign = s.select(at.eq(k), sign, -sign)
@@ -176,9 +177,7 @@ def solve(s: Builder, x: list, b: list) -> tuple:
     y, info = [list(row) for row in b], s.const(dt.int32, 0)
     for k, at in enumerate(pivots):
         for i in range(k + 1, n):
-            chosen = at.eq(i)
-            pairs = [(s.select(chosen, q, p), s.select(chosen, p, q)) for p, q in zip(y[k], y[i])]
-            y[k], y[i] = [p for p, _ in pairs], [q for _, q in pairs]
+            y[k], y[i] = _exchanged(s, at.eq(i), y[k], y[i])
     for i in range(n):
         for k in range(i):
             y[i] = [s.fma(-rows[i][k], q, p) for p, q in zip(y[i], y[k])]
@@ -251,9 +250,12 @@ def _sort(s, columns, follows):
     """Exchanges columns where the first of two should follow the second, until none should."""
     for end in range(len(columns) - 1, 0, -1):
         for i in range(end):
-            turn = follows(columns[i], columns[i + 1])
-            pairs = [(s.select(turn, b, a), s.select(turn, a, b)) for a, b in zip(columns[i], columns[i + 1])]
-            columns[i], columns[i + 1] = [a for a, _ in pairs], [b for _, b in pairs]
+            columns[i:i + 2] = _exchanged(s, follows(columns[i], columns[i + 1]), columns[i], columns[i + 1])
+
+
+def _exchanged(s, where, a, b) -> tuple:
+    """Two rows, in the other order where that is so."""
+    return [s.select(where, y, x) for x, y in zip(a, b)], [s.select(where, x, y) for x, y in zip(a, b)]
 
 
 def _flat(rows) -> list:

@@ -9,6 +9,16 @@ class DistError(IngotError, RuntimeError):
     """Base of the errors of `ingot.distributed`."""
 
 
+def refused(name: str, instead: str):
+    """A function that is not there: it raises, and says what to use instead."""
+    def call(*args, **kwargs):
+        raise DistError(f"distributed.{name}: {instead}")
+
+    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
+    call.__doc__ = "Refused, with what to use instead."
+    return call
+
+
 class DistBackendError(DistError):
     """A collective that cannot be done: ranks that disagree, or one that has gone."""
 

@@ -3,20 +3,18 @@ one."""
 
 from dataclasses import dataclass
 
-from .errors import DistError
+from .errors import refused
 
 __all__ = ["DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor",
            "init_device_mesh"]
 
 
-def _refused(name):
-    def call(*args, **kwargs):
-        raise DistError(f"distributed.tensor.{name}: ingot keeps each tensor whole in its process; share out data with "
-                        "nn.parallel.DistributedDataParallel, or send parts with the collectives of ingot.distributed")
+_INSTEAD = ("ingot keeps each tensor whole in its process; share out data with nn.parallel.DistributedDataParallel, or send "
+            "parts with the collectives of ingot.distributed")
 
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = "Refused, with what to use instead."
-    return call
+
+def _refused(name):
+    return refused(f"tensor.{name}", _INSTEAD)
 
 
 class DeviceMesh:
