@@ -19,10 +19,10 @@ def cpu_of(name):
     return cpu(level, {extra} - {""})
 
 
-def run(kernel, arrays, level=None, **symbols):
-    """Compiles a kernel for a CPU level and runs it on arrays, in place."""
+def run(kernel, arrays, level=None, how=None, **symbols):
+    """Compiles a kernel for a CPU level, as a strategy writes it, and runs it on arrays, in place."""
     target = cpu(level) if level else None
-    text = kernel_text(kernel, target or host())
+    text = kernel_text(kernel, target or host(), how)
     address = compiler.compile_module(text, [kernel.name], target)[kernel.name]
     slots = [a.ctypes.data for a in arrays] + [symbols[s] for s in kernel.symbols] + [0, 0]
     block = (ctypes.c_int64 * len(slots))(*slots)

@@ -44,6 +44,8 @@ DTYPES = {"int1": np.bool_, "int8": np.int8, "int16": np.int16, "int32": np.int3
           "float32": np.float32, "float64": np.float64, "float8e4nv": ml_dtypes.float8_e4m3fn,
           "float8e5": ml_dtypes.float8_e5m2}
 FLOAT8 = DTYPES["float8e4nv"], DTYPES["float8e5"]
+_ONLY_STORED = frozenset(map(np.dtype, (np.float16, ml_dtypes.bfloat16, *FLOAT8)))
+_LIMITS = {np.dtype(d): (int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in DTYPES.values() if np.dtype(d).kind in "iu"}
 
 
 class Memory:
@@ -74,8 +76,8 @@ class Pointer:
         self.memory, self.offset = memory, offset
 
     def __add__(self, other):
-        value = other.a if isinstance(other, Tile) else other
-        return Pointer(self.memory, np.asarray(self.offset, np.int64) + np.asarray(value).astype(np.int64))
+        value = np.asarray(other.a if isinstance(other, Tile) else other)
+        return Pointer(self.memory, np.asarray(self.offset, np.int64) + value.astype(np.int64, copy=False))
 
     __radd__ = __add__
 
@@ -100,12 +102,12 @@ def _meet(a, b, what):
 
 
 class Tile:
-    """Elements of one dtype."""
+    """Elements of one dtype. Nothing writes into `a`, which other tiles may share. Kernels run where numpy warns of nothing."""
 
     __array_ufunc__ = None
 
     def __init__(self, a, dtype=None):
-        self.a = np.asarray(a, dtype)
+        self.a = a if a.__class__ is np.ndarray and dtype is None else np.asarray(a, dtype)
 
     @property
     def shape(self):
@@ -116,24 +118,26 @@ class Tile:
         return self.a.dtype
 
     def _other(self, other, what):
+        mine = self.a.dtype
         if isinstance(other, Tile):
-            d = _meet(self.a.dtype, other.a.dtype, what)
-            return self.a.astype(d), other.a.astype(d)
-        if isinstance(other, bool) or (isinstance(other, float) and self.a.dtype.kind in "iub"):
-            raise Fault(f"{what} of {self.a.dtype} and the literal {other!r}")
-        if isinstance(other, int) and _integral(self.a.dtype):
-            info = np.iinfo(self.a.dtype)
-            if not info.min <= other <= info.max:
-                raise Fault(f"the literal {other} is out of range of {self.a.dtype}")
-        return self.a, np.asarray(other).astype(self.a.dtype)
+            if other.a.dtype is mine:
+                return self.a, other.a
+            d = _meet(mine, other.a.dtype, what)
+            return self.a.astype(d, copy=False), other.a.astype(d, copy=False)
+        if isinstance(other, bool) or (isinstance(other, float) and mine.kind in "iub"):
+            raise Fault(f"{what} of {mine} and the literal {other!r}")
+        if isinstance(other, int) and _integral(mine):
+            low, high = _LIMITS[mine]
+            if not low <= other <= high:
+                raise Fault(f"the literal {other} is out of range of {mine}")
+        return self.a, np.asarray(other).astype(mine)
 
     def _do(self, other, fn, what, swap=False, low=False):
-        if self.a.dtype in (np.float16, ml_dtypes.bfloat16, *FLOAT8) and not low:
+        if not low and self.a.dtype in _ONLY_STORED:
             raise Fault(f"{what} in {self.a.dtype}: arithmetic is done in float32")
         a, b = self._other(other, what)
-        with np.errstate(all="ignore"):
-            out = fn(b, a) if swap else fn(a, b)
-        return Tile(out if out.dtype == np.bool_ else out.astype(a.dtype))
+        out = fn(b, a) if swap else fn(a, b)
+        return Tile(out if out.dtype == np.bool_ else out.astype(a.dtype, copy=False))
 
     def __getitem__(self, where):
         return Tile(self.a[where if isinstance(where, tuple) else (where,)])
@@ -161,12 +165,10 @@ class Tile:
         if target == np.bool_:
             return Tile(self.a != 0)
         if source.kind == "f" and _integral(target):
-            info = np.iinfo(target)
-            with np.errstate(all="ignore"):
-                if not np.all((self.a >= float(info.min)) & (self.a < float(info.max) + 1.0)):
-                    raise Fault(f"conversion of {source} to {target} out of range is not the same everywhere")
-        with np.errstate(all="ignore"):
-            return Tile(self.a.astype(target))
+            low, high = _LIMITS[target]
+            if not np.all((self.a >= float(low)) & (self.a < float(high) + 1.0)):
+                raise Fault(f"conversion of {source} to {target} out of range is not the same everywhere")
+        return Tile(self.a.astype(target))
 
 
 def _method(fn, what, low=False):

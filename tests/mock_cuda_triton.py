@@ -92,16 +92,14 @@ class Language:
         a, b, c = (x.a if isinstance(x, Tile) else np.asarray(x, like) for x in (a, b, c))
         if not a.dtype == b.dtype == c.dtype:
             raise Fault(f"tl.fma of {a.dtype}, {b.dtype} and {c.dtype}")
-        with np.errstate(all="ignore"):
-            return Tile((fma64 if like == np.float64 else fma32)(a, b, c))
+        return Tile((fma64 if like == np.float64 else fma32)(a, b, c))
 
     @staticmethod
     def div_rn(a, b):
         a, b = (x if isinstance(x, Tile) else Tile(x, np.float32) for x in (a, b))
         if a.dtype != np.float32 or b.dtype != np.float32:
             raise Fault("tl.div_rn is there for float32")
-        with np.errstate(all="ignore"):
-            return Tile(a.a / b.a)
+        return Tile(a.a / b.a)
 
     @staticmethod
     def inline_asm_elementwise(text, constraints, args, dtype, is_pure, pack):
@@ -109,8 +107,7 @@ class Language:
         x, = args
         if (constraints, dtype, is_pure, pack) != ("=f,f", np.float32, True, 1) or x.dtype != np.float32:
             raise Fault(f"{text} of {x.dtype} as {constraints}")
-        with np.errstate(all="ignore"):
-            return Tile(_UNITS[text](x.a))
+        return Tile(_UNITS[text](x.a))
 
     @staticmethod
     def umulhi(a, b):
@@ -273,12 +270,12 @@ class Language:
             raise Fault(f"store of {value.dtype} into {memory.flat.dtype}")
         if np.broadcast_shapes(value.shape, offset.shape) != offset.shape:
             raise Fault(f"store of a tile {value.shape} to addresses {offset.shape}")
-        at, values = offset[on], np.broadcast_to(value.a, offset.shape)[on]
+        at, values = offset[on].reshape(-1), np.broadcast_to(value.a, offset.shape)[on].reshape(-1)
         self._check(memory, at, "store")
-        order = np.argsort(at, kind="stable")
-        same = at[order][1:] == at[order][:-1]
-        if same.any():
-            raise Fault(f"program {self.program} writes an element twice in one store")
+        if not (at[1:] > at[:-1]).all():
+            order = np.sort(at)
+            if (order[1:] == order[:-1]).any():
+                raise Fault(f"program {self.program} writes an element twice in one store")
         others = memory.writer[at]
         if ((others > 0) & (others != self.number)).any():
             raise Fault(f"programs {others[others > 0][0]} and {self.number} write the same element")
@@ -287,9 +284,10 @@ class Language:
 
     @staticmethod
     def _lanes(pointer, mask):
+        """Where the elements lie, and which of them are meant."""
         offset = np.asarray(pointer.offset, np.int64)
         if mask is None:
-            return offset, np.ones(offset.shape, np.bool_)
+            return offset, ...
         if mask.dtype != np.bool_:
             raise Fault("a mask is int1")
         if np.broadcast_shapes(mask.shape, offset.shape) != offset.shape:
@@ -332,8 +330,7 @@ def _unary(fn, only=None):
     def apply(x):
         if only is not None and x.dtype != only:
             raise Fault(f"{fn} is there for {only}")
-        with np.errstate(all="ignore"):
-            return Tile(fn(x.a).astype(x.dtype))
+        return Tile(fn(x.a).astype(x.dtype, copy=False))
 
     return staticmethod(apply)
 
@@ -350,12 +347,12 @@ def _halves(tiles, axis, combine):
     axis = axis if axis is not None else 0
     while tiles[0].shape[axis] > 1:
         half = tiles[0].shape[axis] // 2
-        low = tuple(Tile(np.take(t.a, range(half), axis)) for t in tiles)
-        high = tuple(Tile(np.take(t.a, range(half, 2 * half), axis)) for t in tiles)
-        made = combine(*low, *high)
+        before = (slice(None),) * axis
+        low, high = (*before, slice(half)), (*before, slice(half, 2 * half))
+        made = combine(*[Tile(t.a[low]) for t in tiles], *[Tile(t.a[high]) for t in tiles])
         tiles = made if isinstance(made, tuple) else (made,)
         tiles = tuple(t if isinstance(t, Tile) else Tile(t) for t in tiles)
-    return tuple(Tile(np.take(t.a, 0, axis)) for t in tiles)
+    return tuple(Tile(t.a.take(0, axis)) for t in tiles)
 
 
 class _Triton:
@@ -385,11 +382,10 @@ def run(text, name, grid, arguments, constants):
     kinds = {f"{k}{8 * size}": np.dtype(f"{k}{size}") for k in "iuf" for size in (1, 2, 4, 8) if (k, size) != ("f", 1)}
     given = [_argument(a, kinds) for a in arguments]
     language.grid = tuple(grid)
-    for z in range(grid[2]):
-        for y in range(grid[1]):
-            for x in range(grid[0]):
-                language.program = (x, y, z)
-                space[name](*given, **constants)
+    with np.errstate(all="ignore"):
+        for z, y, x in np.ndindex(*grid[::-1]):
+            language.program = (x, y, z)
+            space[name](*given, **constants)
 
 
 as_installed(globals())

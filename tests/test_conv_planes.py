@@ -1,13 +1,12 @@
 """Depthwise convolutions of plain arrays without blocks: the same bits as by way of blocks, and no memory beside the arrays."""
 
-import ctypes
-import mmap
 import sys
 
 import numpy as np
 import pytest
 
 import ingot
+from fences import fenced
 from graphs import graph_of
 from ingot import jit, nn
 from ingot.ir import target
@@ -84,19 +83,6 @@ def test_gradients_have_the_bits_of_blocks(window):
     assert np.array_equal(found, conv_depthwise.DepthwiseGrad(g, x.dtype, x.shape)(grad, w))
     near = ops.conv_input_grad.ref(grad, w, size=x.shape[2:], **params)
     assert np.abs(found - near).max() < 1e-4
-
-
-def fenced(array, at_end):
-    """A copy in pages of its own, at their start or end, with no memory before and behind them."""
-    page = mmap.PAGESIZE
-    size = -(-array.nbytes // page) * page
-    memory = mmap.mmap(-1, size + 2 * page)
-    start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-    for at in (start, start + page + size):
-        assert ctypes.CDLL(None).mprotect(ctypes.c_void_p(at), ctypes.c_size_t(page), 0) == 0
-    copy = np.frombuffer(memory, array.dtype, array.size, page + at_end * (size - array.nbytes)).reshape(array.shape)
-    copy[...] = array
-    return copy
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="protects pages")

@@ -56,7 +56,8 @@ def test_a_selection_that_is_cut_again_and_again():
 @pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32, np.int64], ids=str)
 def test_running_sums_are_additions_in_order(kind):
     rng = np.random.default_rng(3)
-    for shape, dim in (((7,), 0), ((1, 1), 1), ((3, 5), 0), ((21, 33), 1), ((4, 9, 70), 1), ((1000, 3), 0), ((2, 6, 200), 1)):
+    for shape, dim in (((7,), 0), ((1, 1), 1), ((3, 5), 0), ((21, 33), 1), ((4, 9, 70), 1), ((1000, 3), 0), ((2, 6, 200), 1),
+                       ((16, 32), 1), ((37, 100), 1), ((2, 50), 1), ((20, 5), 1)):
         x = (50 * rng.standard_normal(shape)).astype(kind)
         x.reshape(-1)[0] = -0.0
         want = np.cumsum(x, axis=dim, dtype=kind)
@@ -98,7 +99,8 @@ def test_other_scans_have_the_bits_of_their_definitions(name, kind):
     real = np.issubdtype(kind, np.floating)
     if name == "linear_scan" and not real:
         return
-    for shape, dim in (((300,), 0), ((19, 40), 1), ((19, 40), 0), ((3, 50, 70), 1), ((9, 21, 33), 0), ((5, 1), 1)):
+    for shape, dim in (((300,), 0), ((19, 40), 1), ((19, 40), 0), ((3, 50, 70), 1), ((9, 21, 33), 0), ((5, 1), 1),
+                       ((16, 48), 1), ((33, 7), 1), ((3, 40), 1)):
         x, b = (np.rint(3 * rng.standard_normal(shape)).astype(kind) / (2 if real else 1) for _ in range(2))
         x = x.astype(kind)
         if real and name != "linear_scan":
@@ -110,6 +112,20 @@ def test_other_scans_have_the_bits_of_their_definitions(name, kind):
         for seen, one in zip(found, want) if type(want) is tuple else ((found, want),):
             told = same_bits(seen, one) or (real and np.array_equal(seen, one, equal_nan=True))
             assert told, f"{shape} along {dim}, seed 7"
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64], ids=str)
+def test_logs_of_running_sums(kind):
+    rng = np.random.default_rng(8)
+    for shape, dim in (((300,), 0), ((19, 40), 1), ((19, 40), 0), ((3, 50, 70), 1), ((33, 7), 1)):
+        x = (30 * rng.standard_normal(shape)).astype(kind)
+        x.reshape(-1)[[0, 3, -2]] = -np.inf, -np.inf, np.inf
+        x.reshape(-1)[-1] = np.nan
+        with np.errstate(invalid="ignore"):
+            want = np.logaddexp.accumulate(x.astype(np.float64), axis=dim)
+        found = eager.kernel_for(OPS["logcumsumexp"])(x, dim=dim)
+        assert found.dtype == kind
+        np.testing.assert_allclose(found, want, rtol=20 * np.finfo(kind).eps, err_msg=f"{shape} along {dim}, seed 8")
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.float16, np.float32, np.complex64], ids=str)

@@ -1,31 +1,15 @@
 """Reductions over many columns, panel by panel, and over few: the bits of the other ways, for every kind, layout and number of
 threads."""
 
-import ctypes
-
 import numpy as np
 import pytest
 
 from ingot.ir import dtype as dt
-from ingot.ir.target import cpu
 from ingot.passes.codegen import library, reductions
 from ingot.passes.codegen.llvm import columns, few_columns, kernels, panels, rows
-from ingot.passes.codegen.llvm.emit import Module
-from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import kernels as eager
 from ingot.runtime.cpu import pool
-from kernel_runs import LEVELS
-
-
-def run(kernel, how, arrays, level=None, **symbols):
-    """Runs a kernel that a strategy wrote on arrays, in place."""
-    target = cpu(level or LEVELS[0])
-    module = Module(target)
-    kernels.write(module, kernel, how)
-    address = compiler.compile_module(module.text(), [kernel.name], target)[kernel.name]
-    slots = [a.ctypes.data for a in arrays] + [symbols[s] for s in kernel.symbols] + [0, 0]
-    block = (ctypes.c_int64 * len(slots))(*slots)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)(ctypes.addressof(block))
+from kernel_runs import LEVELS, run
 
 
 def reduced(kind, x, pattern, how, level=None):
@@ -35,7 +19,7 @@ def reduced(kind, x, pattern, how, level=None):
     out = np.zeros([x.shape[i] for i in kept], kernel.buffer("y").dtype.np)
     symbols = {f"n{i}": n for i, n in enumerate(x.shape)} | {f"s{i}": s // x.itemsize for i, s in enumerate(x.strides)}
     symbols |= {f"t{i}": s // out.itemsize for i, s in zip(kept, out.strides)}
-    run(kernel, how, [x, out], level, **symbols)
+    run(kernel, [x, out], level, how, **symbols)
     return out
 
 
@@ -86,7 +70,7 @@ def test_gradients_of_norms_and_threads():
     for how, threads in ((columns, 1), (panels, 1), (panels, 2)):
         outs = np.empty((2, 1030), np.float32)
         pool.set_num_threads(threads)
-        run(kernel, how, [g, x, mean, rstd, *outs], A=1, B=1030, R=4500, RB=4500 * 1030)
+        run(kernel, [g, x, mean, rstd, *outs], how=how, A=1, B=1030, R=4500, RB=4500 * 1030)
         seen.append(outs.tobytes())
     pool.set_num_threads(before)
     assert seen[0] == seen[1] == seen[2], "seed 8"

@@ -328,7 +328,7 @@ def moves(op: Op):
 
 
 @TABLE.makes(sort.argsort, sort.arg_topk, scan.cumsum, scan.cumprod, scan.cummax, scan.cummin, scan.linear_scan,
-              indexing.gather, indexing.index, indexing.scatter, indexing.scatter_reduce)
+             scan.logcumsumexp, indexing.gather, indexing.index, indexing.scatter, indexing.scatter_reduce)
 def order(op: Op):
     """The kernels of `eager_orders.py`."""
     return eager_orders.TABLE.make(op)

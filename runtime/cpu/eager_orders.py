@@ -31,7 +31,8 @@ def order(op: Op):
     return run
 
 
-_STEPS = {scan.cumsum: "add", scan.cumprod: "mul", scan.cummax: "amax", scan.cummin: "amin"}
+_STEPS = {scan.cumsum: "add", scan.cumprod: "mul", scan.cummax: "amax", scan.cummin: "amin",
+          scan.logcumsumexp: "logaddexp"}
 
 
 @TABLE.makes(*_STEPS)

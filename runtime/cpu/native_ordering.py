@@ -40,5 +40,6 @@ def _running(how, places):
 
 
 for _op, _how, _places in ((scan.cumsum, "add", [0, 0, 1]), (scan.cumprod, "mul", [0, 0, 1]), (scan.cummax, "amax", [0, 2, 1]),
-                           (scan.cummin, "amin", [0, 2, 1]), (scan.linear_scan, "linear", [0, 1, 2])):
+                           (scan.cummin, "amin", [0, 2, 1]), (scan.linear_scan, "linear", [0, 1, 2]),
+                           (scan.logcumsumexp, "logaddexp", [0, 0, 1])):
     native(_op)(_running(_how, _places))

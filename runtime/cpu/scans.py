@@ -26,8 +26,8 @@ def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan
     outer, size, inner = sizes(shape, dim)
     kernel = codegen.ScanKernel(host(), _ELEMENTS[dtype], how)
     symbol = kernel.along if inner == 1 else kernel.across
-    items = -(-outer // codegen.ROWS) if inner == 1 else outer * -(-inner // kernel.block)
-    todo, work = jobs.Jobs(threads), 4 * outer * size * inner
+    items = -(-outer // kernel.rows) if inner == 1 else outer * -(-inner // kernel.block)
+    todo, work = jobs.Jobs(threads), kernel.cost * outer * size * inner
     todo.add(task_of(kernel, symbol), codegen.WORDS[len(codegen.ARRAYS) + 2:],
              chunks=jobs.chunks_for(work, items, threads), items=items, outer=outer, size=size, inner=inner)
     return todo.plan(0, work)

@@ -4,7 +4,7 @@ import math
 
 from ....ir.kernel import Kernel, buffer_of
 from ....ir.target import Target
-from . import columns, elementwise, few_columns, panels, rows, short_rows, streaming
+from . import columns, elementwise, few_columns, held_rows, panels, rows, short_rows, streaming, turned_rows
 from .cost import kernel_cost
 from .emit import Module
 from .reduce import has_scan
@@ -39,10 +39,14 @@ def suited(kernel: Kernel, extents):
         return short_rows if short_rows.suits(kernel, extents) else None
     if not kernel.parallel or has_scan(kernel):
         return None
-    inner, across = extents[-1], extents[len(kernel.parallel) - 1]
-    if across < NARROW <= inner and (across < FEW[kernel_cost(kernel) >= columns.SHORT_BODY] or strategy(kernel) is rows):
+    inner, across, usual = extents[-1], extents[len(kernel.parallel) - 1], strategy(kernel)
+    if usual is rows and turned_rows.suits(kernel, extents):
+        return turned_rows
+    if usual is rows and held_rows.suits(kernel, extents):
+        return held_rows.strategy(inner)
+    if across < NARROW <= inner and (across < FEW[kernel_cost(kernel) >= columns.SHORT_BODY] or usual is rows):
         return rows
-    if strategy(kernel) is columns:
+    if usual is columns:
         if panels.suits(kernel, across):
             return panels
         return few_columns if few_columns.suits(kernel, across) else None
@@ -54,8 +58,8 @@ def write(module: Module, kernel: Kernel, how=None):
     return (how or strategy(kernel)).write(module, kernel)
 
 
-def kernel_text(kernel: Kernel, target: Target) -> str:
+def kernel_text(kernel: Kernel, target: Target, how=None) -> str:
     """The kernel's module as LLVM IR."""
     module = Module(target)
-    write(module, kernel)
+    write(module, kernel, how)
     return module.text()

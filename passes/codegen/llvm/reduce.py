@@ -116,10 +116,12 @@ class Counter:
 
 
 def fold_vectors(f: Function, s: LlvmBuilder, folds, rows: list) -> list:
-    """One-lane states from the chains held in `rows` of vectors: halves onto halves."""
-    while len(rows) > 1:
-        half = len(rows) // 2
-        rows = [combine_all(s, folds, rows[i], rows[i + half]) for i in range(half)]
+    """One-lane states from the chains held in `rows` of vectors, those that are missing being empty: halves onto halves."""
+    half = CHAINS // s.lanes
+    while half > 1:
+        half //= 2
+        rows = [combine_all(s, folds, rows[i], rows[i + half]) if i + half < len(rows) else rows[i]
+                for i in range(min(half, len(rows)))]
     states = rows[0]
     while s.lanes > 1:
         s = LlvmBuilder(f, s.lanes // 2)

@@ -2,24 +2,33 @@
 
     add, mul     y[r] = y[r - 1] + x[r], or times
     linear       y[r] = x[r] * y[r - 1] + z[r], from 0
+    logaddexp    y[r] = log(exp(y[r - 1]) + exp(x[r])), of floats
     amax, amin   y[r] the largest (smallest) so far, or the first nan; z[r] where it was seen last, an int64
 
-Where inner is 1, a row is one chain of steps, so `ROWS` rows run side by side; but the largest (smallest) of some elements is
-that of its halves, so such a row (if it fills a vector) is taken vector by vector, and a vector without anything new is only
-written. Where inner is more, vectors of inner elements are taken row by row, block by block of inner.
+Where inner is 1, a row is one chain of steps, so rows run side by side, a lane each: squares of as many columns are turned in
+registers on the way in and out. But the largest (smallest) of some elements is that of its halves, so such a row (if it fills
+a vector) is taken vector by vector, and a vector without anything new is only written. Where inner is more, vectors of inner
+elements are taken row by row, block by block of inner.
 """
 
 from dataclasses import dataclass
 
+from ....ir import dtype as dt
 from ....ir.target import Target
+from .. import scalars
+from .cost import function_cost
 from .emit import Module
+from .microkernel import transpose
+from .spelling import LlvmBuilder
 from .tasks import Words, chunk_share
-from .types import I1, I64, bytes_of, constant, element_of, iota, is_float, lanes_of, vector, zero
+from .turned_squares import rows_there
+from .types import F32, F64, I1, I64, bytes_of, constant, element_of, iota, is_float, lanes_of, vector, zero
 
 ARRAYS = ("x", "z", "y")
-ADD, MUL, LINEAR, MOST, LEAST = "add", "mul", "linear", "amax", "amin"
+ADD, MUL, LINEAR, LOG_ADD, MOST, LEAST = "add", "mul", "linear", "logaddexp", "amax", "amin"
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "outer", "size", "inner")
-ROWS = 8                # rows whose chains run side by side
+_DTYPES = {F32: dt.float32, F64: dt.float64}
+FEW = 3                 # rows up to which each goes by itself: turning squares of them takes longer
 BLOCK = 4               # vectors of inner elements that run side by side
 
 
@@ -33,8 +42,13 @@ class ScanKernel:
 
     @property
     def along(self) -> str:
-        """The task for inner = 1; an item is `ROWS` rows."""
+        """The task for inner = 1; an item is `rows` rows."""
         return f"scan_rows_{self.element}_{self.how}"
+
+    @property
+    def rows(self) -> int:
+        """Rows that run side by side."""
+        return self.target.lanes(bytes_of(self.element))
 
     @property
     def across(self) -> str:
@@ -45,6 +59,11 @@ class ScanKernel:
     def block(self) -> int:
         """Inner elements of an item."""
         return BLOCK * self.target.lanes(bytes_of(self.element))
+
+    @property
+    def cost(self) -> int:
+        """Work of a step, in simple instructions."""
+        return function_cost(LOG_ADD, 2, _DTYPES[self.element]) if self.how == LOG_ADD else 4
 
     @property
     def finds(self) -> bool:
@@ -66,6 +85,8 @@ def _start(kernel, type_) -> list:
         return [constant(type_, -0.0) if real else zero(type_)]
     if kernel.how == MUL:
         return [constant(type_, 1.0 if real else 1)]
+    if kernel.how == LOG_ADD:
+        return [constant(type_, float("-inf"))]
     return [zero(type_), zero(_places(type_))] if kernel.finds else [zero(type_)]
 
 
@@ -78,6 +99,9 @@ def _step(f, kernel, before, load, number) -> list:
     real, x = is_float(kernel.element), load("x")
     if kernel.how in (ADD, MUL):
         return [f.binary(f"f{kernel.how}" if real else kernel.how, before[0], x)]
+    if kernel.how == LOG_ADD:
+        s, dtype = LlvmBuilder(f, lanes_of(x.type)), _DTYPES[kernel.element]
+        return [scalars.apply(s, LOG_ADD, s.wrap(dtype, before[0]), s.wrap(dtype, x)).ref]
     if kernel.how == LINEAR:
         return [f.fadd(f.fmul(x, before[0]), load("z"))]
     (best, place), first = before, f.compare("eq", number, 0)
@@ -92,23 +116,67 @@ def _step(f, kernel, before, load, number) -> list:
     return [best, f.select(hit, here, place)]
 
 
-def _rows(f, kernel, job, first, count: int):
-    """`count` rows from the row `first` on."""
-    element = kernel.element
-    starts = [f.mul(f.add(first, n), job.size) for n in range(count)]
-    kinds = {"x": element, "z": I64 if kernel.finds else element, "y": element}
-    at = [{name: f.at(job.address(name), start, kind) for name, kind in kinds.items()} for start in starts]
-    begin = _start(kernel, element)
-    with f.loop(0, job.size, 1, begin * count) as loop:
-        states = []
-        for n in range(count):
-            before = loop.carried[n * len(begin):(n + 1) * len(begin)]
-            states.append(_step(f, kernel, before, lambda name, n=n: f.load(element, f.at(at[n][name], loop.index, element)),
-                                loop.index))
-        for places, state in zip(at, states):
-            for name, value in zip(("y", "z"), state):
-                f.store(value, f.at(places[name], loop.index, kinds[name]))
-        loop.next(*[value for state in states for value in state])
+def _places_of(f, kernel, job, row):
+    """Where the elements of a row lie: {array: (address, type of an element)}."""
+    start = f.mul(row, job.size)
+    kinds = {"x": kernel.element, "z": I64 if kernel.finds else kernel.element, "y": kernel.element}
+    return {name: (f.at(job.address(name), start, kind), kind) for name, kind in kinds.items()}
+
+
+def _row(f, kernel, job, row):
+    """One row, one element after the other."""
+    places = _places_of(f, kernel, job, row)
+
+    def spot(name, at):
+        address, kind = places[name]
+        return f.at(address, at, kind)
+
+    with f.loop(0, job.size, 1, _start(kernel, kernel.element)) as loop:
+        at = loop.index
+        state = _step(f, kernel, loop.carried, lambda name: f.load(kernel.element, spot(name, at)), at)
+        for name, value in zip(("y", "z"), state):
+            f.store(value, spot(name, at))
+        loop.next(*state)
+
+
+def _rows(f, kernel, job, first, count):
+    """`count` rows from the row `first` on, at most as many as a vector has lanes, a lane each."""
+    lanes, places = kernel.rows, _places_of(f, kernel, job, first)
+    whole = f.select(f.compare("eq", f.index(count), lanes), f.bit_and(job.size, -lanes), f.index(0))
+    with f.loop(0, whole, lanes, _start(kernel, vector(lanes, kernel.element))) as loop:
+        loop.next(*_square(f, kernel, job, places, loop, None))
+    with f.loop(whole, job.size, lanes, loop.results) as rest:
+        rest.next(*_square(f, kernel, job, places, rest, count))
+
+
+def _square(f, kernel, job, places, loop, count):
+    """As many steps as there are lanes; `count` where rows or columns may be missing. What is carried out of them."""
+    lanes, state = kernel.rows, loop.carried
+
+    def lines(name):
+        address, kind = places[name]
+        corner, apart = f.at(address, loop.index, kind), f.mul(job.size, bytes_of(kind))
+        if count is None:
+            return kind, [(f.at(corner, f.mul(apart, n)), None) for n in range(lanes)]
+        return kind, rows_there(f, corner, apart, count, f.mask(f.sub(job.size, loop.index), lanes), lanes)
+
+    def turned(name):
+        kind, found = lines(name)
+        type_ = vector(lanes, kind)
+        return transpose(f, [f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask) for spot, mask in found])
+
+    columns = {name: turned(name) for name in (("x", "z") if kernel.how == LINEAR else ("x",))}
+    states = []
+    for n in range(lanes):
+        state = _step(f, kernel, state, lambda name, n=n: columns[name][n], f.add(loop.index, n))
+        states.append(state)
+    for name, values in zip(("y", "z"), zip(*states)):
+        for value, (spot, mask) in zip(transpose(f, list(values)), lines(name)[1]):
+            if mask is None:
+                f.store(value, spot)
+            else:
+                f.store_masked(value, spot, mask)
+    return state
 
 
 def _later(f, kernel, before, after):
@@ -175,17 +243,22 @@ def _write_along(module, kernel):
     arg, chunk, _ = f.params
     job = Words(f, arg, WORDS)
     low, high = chunk_share(f, job.items, job.chunks, chunk)
-    first, end = f.mul(low, ROWS), f.min(f.mul(high, ROWS), job.outer)
-    if kernel.finds:
-        is_long = f.compare("sge", job.size, f.lanes(kernel.element))
-        with f.when(is_long), f.loop(first, end) as loop:
-            _extreme_row(f, kernel, job, loop.index)
-        first = f.select(is_long, end, first)
-    whole = f.add(first, f.bit_and(f.sub(end, first), -ROWS))
-    with f.loop(first, whole, ROWS) as loop:
-        _rows(f, kernel, job, loop.index, ROWS)
-    with f.loop(whole, end) as loop:
-        _rows(f, kernel, job, loop.index, 1)
+    with f.loop(low, high) as loop:
+        first = f.mul(loop.index, kernel.rows)
+        count = f.min(f.sub(job.outer, first), kernel.rows)
+
+        def one_by_one(write_row):
+            with f.loop(first, f.add(first, count)) as row:
+                write_row(f, kernel, job, row.index)
+
+        def short():
+            f.choose(f.compare("sle", count, FEW), lambda: one_by_one(_row), lambda: _rows(f, kernel, job, first, count))
+
+        if kernel.finds:
+            is_long = f.compare("sge", job.size, kernel.rows)
+            f.choose(is_long, lambda: one_by_one(_extreme_row), short)
+        else:
+            short()
     f.ret()
 
 
