@@ -14,7 +14,7 @@ from ..ir import dtype as dt
 from ..ir.dtype import DType
 from ..ir.kernel import CONST, FOLD, LOAD, POINT, STORE, SWEEP, Buffer, Dim, Instr, Kernel, Stage, to_text, verify
 from ..ir.ops import elementwise as ew
-from ..ir.symbolic import hint, judged
+from ..ir.symbolic import hint, is_symbol, judged
 from .codegen.llvm.kernels import suited
 from .kernel_body import CALL, INDEX, PICK, Body, Unfit
 
@@ -147,7 +147,7 @@ class Loops:
 
     def strategy(self, kernel):
         """The code generator's way where the extents ask for another than the usual one."""
-        return suited(kernel, [hint(n) for n in self.sizes])
+        return suited(kernel, [hint(n) for n in self.sizes], same_length=not is_symbol(self.sizes[-1]))
 
 
 def _joined(outer, inner):

@@ -6,7 +6,9 @@ import sys
 import numpy as np
 import pytest
 
+import ingot
 from fences import fenced
+from ingot import jit, nn
 from ingot.ir import dtype as dt
 from ingot.passes.codegen import library, reductions
 from ingot.passes.codegen.llvm import columns, held_rows, kernels, rows, turned_rows
@@ -123,3 +125,14 @@ def test_which_way_is_chosen():
     assert kernels.suited(entropy, (100, 10)) is kernels.suited(entropy, (8, 40)) is turned_rows
     assert kernels.suited(entropy, (7, 10)) == kernels.suited(softmax, (100, 10)) == held_rows.UpTo(16)
     assert kernels.suited(entropy, (100, 41)) == held_rows.UpTo(48)
+
+
+def test_compiled_code_that_serves_other_lengths_holds_for_them():
+    @jit.trace
+    def scores(x):
+        return nn.functional.log_softmax(x * 2, -1) + x.sum(-1, keepdim=True)
+
+    for n in (10, 12, 300, 33, 5000, 7):
+        x = ingot.tensor(np.random.default_rng(n).standard_normal((50, n)).astype(np.float32))
+        want = nn.functional.log_softmax(x * 2, -1) + x.sum(-1, keepdim=True)
+        np.testing.assert_allclose(scores(x).numpy(), want.numpy(), rtol=1e-4, atol=1e-4, err_msg=f"seed {n}")

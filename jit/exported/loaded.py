@@ -29,6 +29,7 @@ blocked = lazy(__package__, "...ir.ops.blocked")
 blocked_grad = lazy(__package__, "...ir.ops.blocked_grad")
 bind = lazy(__package__, "...passes.bind")
 execute = lazy(__package__, "..execute")
+inlined = lazy(__package__, ".inlined")
 on_device = lazy(__package__, ".on_device")
 prepare = lazy(__package__, ".prepare")
 program = lazy(__package__, "...runtime.cpu.program")
@@ -62,6 +63,8 @@ class Model:
     model.targets         the kinds of machines that ready kernels are in the file for
     model.quantized       of a model in whole numbers the layers that are, and how far results were from floats; else None
     """
+
+    device = CPU
 
     def __init__(self, reader: archive.Reader, objects: bool = True):
         self._reader = reader
@@ -150,17 +153,25 @@ class Model:
             given = list(args)
         else:
             given = self.signature.arrays_of(args, kwargs)
-        arrays, of_tensors = [], False
+        arrays, of_tensors, tracked = [], False, False
         for x in given:
             if isinstance(x, Tensor):
                 of_tensors = True
+                tracked = tracked or x._node is not None
                 arrays.append(x._a)
             else:
                 arrays.append(x if type(x) is np.ndarray else self._array(x, args, kwargs))
+        if self._needs_operators(tracked):
+            return structure.rebuild(self.signature.results, inlined.run(self, given))
         results = self.run(arrays)
         if of_tensors or not arrays:
             results = [wrap(a) for a in results]
         return structure.rebuild(self.signature.results, results)
+
+    def _needs_operators(self, tracked) -> bool:
+        """Whether compiled code is not enough for who calls, with arguments on the tape or without."""
+        m = tls.m
+        return m.recorder is not None or m.batched is not None or (tracked and m.grad and not self.quantized)
 
     def arguments_of(self, tensors):
         """Tensors in the order of `inputs` as arguments: a tuple, or a dict where the model was exported by name."""

@@ -14,7 +14,7 @@ from ...runtime.device import Device, require
 from ...runtime.device_array import DeviceArray
 from ...runtime.placement import moved
 from ...runtime.tensor import Tensor, wrap
-from . import archive, structure
+from . import archive, inlined, structure
 from .loaded import Bound, Model
 from .prepare import Prepared
 
@@ -101,6 +101,8 @@ class DeviceModel(Model):
 
     def __call__(self, *args, **kwargs):
         given = self.signature.arrays_of(args, kwargs)
+        if self._needs_operators(any(isinstance(x, Tensor) and x._node is not None for x in given)):
+            return structure.rebuild(self.signature.results, inlined.run(self, given))
         of_tensors = not given or any(isinstance(x, Tensor) for x in given)
         results = self.run([self._array_here(x, spec) for x, spec in zip(given, self.inputs)])
         results = [wrap(a) if of_tensors else backend.to_host(a) for a in results]

@@ -1,11 +1,16 @@
-"""Writers of products with weights of int8: what `ir/ops/int8.py` says, with MatMulInteger for the sums."""
+"""Writers of products and convolutions with weights of int8: what `ir/ops/int8.py` and `ir/ops/int8_conv.py` say, with
+MatMulInteger and ConvInteger for the sums."""
 
 from ...ir import dtype as dt
-from ...ir.ops import int8
+from ...ir.ops import int8, int8_conv
 from .writer import emits
 
 
-@emits(int8.linear_int8, when=lambda node, opset: all(0 not in v.shape for v in node.inputs if v is not None))
+def _is_not_empty(node, opset):
+    return all(0 not in v.shape for v in node.inputs if v is not None)
+
+
+@emits(int8.linear_int8, when=_is_not_empty)
 def _linear_int8(w, item, x, weight, scale, bias):
     zero, one, least = (w.scalar(n, dt.float32) for n in (0, 1, int8.LEAST_STEP))
     share, top = (w.scalar(n, dt.float32) for n in (1 / int8.STEPS, int8.STEPS))
@@ -34,3 +39,41 @@ def _linear_int8(w, item, x, weight, scale, bias):
     if bias is not None:
         found = w.node("Add", found, w.name(bias))
     return found if x.ndim > 1 else w.squeeze(found, [0])
+
+
+@emits(int8_conv.conv_int8, when=_is_not_empty)
+def _conv_int8(w, item, x, weight, start, factor, beside, *, outs, stride, dilation, groups, **finish):
+    """With weights and numbers of channels laid out as ONNX has them, which is done once, when the model is loaded."""
+    blocks, high, wide, depth, block, group = weight.shape
+    each, full = outs // groups, blocks // groups * block
+
+    def channels(name, *others):
+        found = w.reshape(name, (groups, full, *others))
+        found = found if each == full else w.slice(found, [0], [each], [1])
+        return w.reshape(found, (outs, *others))
+
+    taps = w.transpose(w.name(weight), (0, 4, 3, 5, 1, 2))
+    taps = channels(w.reshape(taps, (blocks * block, depth * group, high, wide)), depth * group, high, wide)
+    start, factor = (channels(w.name(t)) for t in (start, factor))
+    return _summed(w, x, taps, start, factor, beside, stride, dilation, groups, **finish)
+
+
+@emits(int8_conv.depthwise_int8, when=_is_not_empty)
+def _depthwise_int8(w, item, x, weight, start, factor, beside, *, stride, dilation, **finish):
+    taps = w.unsqueeze(w.transpose(w.name(weight), (2, 0, 1)), [1])
+    return _summed(w, x, taps, w.name(start), w.name(factor), beside, stride, dilation, weight.shape[2], **finish)
+
+
+def _summed(w, x, taps, start, factor, beside, stride, dilation, groups, *, dtype, zero, low, high, beside_zero, beside_scale):
+    """Convolutions of bytes, and what is done with the sums."""
+    images = w.transpose(w.name(x), (0, 3, 1, 2))
+    sums = w.node("ConvInteger", images, taps, strides=list(stride), dilations=list(dilation), group=groups)
+    sums = w.node("Add", w.transpose(sums, (0, 2, 3, 1)), start)
+    found = w.node("Mul", w.cast(sums, dt.float32), factor)
+    if beside is not None:
+        steps = w.node("Sub", w.cast(w.name(beside), dt.float32), w.scalar(beside_zero, dt.float32))
+        found = w.node("Add", found, w.node("Mul", steps, w.scalar(beside_scale, dt.float32)))
+    if dtype is not dt.uint8:
+        return found
+    moved = w.node("Add", w.node("Round", found), w.scalar(zero, dt.float32))
+    return w.cast(w.node("Clip", moved, w.scalar(low, dt.float32), w.scalar(high, dt.float32)), dt.uint8)

@@ -31,8 +31,9 @@ def strategy(kernel: Kernel):
     return columns if across > along else rows
 
 
-def suited(kernel: Kernel, extents):
-    """The strategy for these extents of the kernel's dims; None where the usual one is right."""
+def suited(kernel: Kernel, extents, same_length: bool = True):
+    """The strategy for these extents of the kernel's dims; None where the usual one is right. `same_length` says that the last
+    of them never differs: some strategies hold for short rows alone."""
     if not kernel.reduce:
         if streaming.suits(kernel, math.prod(extents)):
             return streaming
@@ -40,10 +41,11 @@ def suited(kernel: Kernel, extents):
     if not kernel.parallel or has_scan(kernel):
         return None
     inner, across, usual = extents[-1], extents[len(kernel.parallel) - 1], strategy(kernel)
-    if usual is rows and turned_rows.suits(kernel, extents):
-        return turned_rows
-    if usual is rows and held_rows.suits(kernel, extents):
-        return held_rows.strategy(inner)
+    if usual is rows and same_length:
+        if turned_rows.suits(kernel, extents):
+            return turned_rows
+        if held_rows.suits(kernel, extents):
+            return held_rows.strategy(inner)
     if across < NARROW <= inner and (across < FEW[kernel_cost(kernel) >= columns.SHORT_BODY] or usual is rows):
         return rows
     if usual is columns:
