@@ -132,7 +132,7 @@ def test_compiled_code_that_serves_other_lengths_holds_for_them():
     def scores(x):
         return nn.functional.log_softmax(x * 2, -1) + x.sum(-1, keepdim=True)
 
-    for n in (10, 12, 300, 33, 5000, 7):
+    for n in (10, 12, 33, 300, 5000, 7):
         x = ingot.tensor(np.random.default_rng(n).standard_normal((50, n)).astype(np.float32))
         want = nn.functional.log_softmax(x * 2, -1) + x.sum(-1, keepdim=True)
         np.testing.assert_allclose(scores(x).numpy(), want.numpy(), rtol=1e-4, atol=1e-4, err_msg=f"seed {n}")
