@@ -75,6 +75,7 @@ def strategy(length: int) -> UpTo:
 
 
 def suits(kernel: Kernel, extents) -> bool:
-    """Whether a kernel over these extents should take this way."""
+    """Whether a kernel over these extents should take this way. Rows that fill all chains need no masks in any way."""
     finds = any(i.op == FOLD and i.attr.startswith("arg") for i in kernel.instructions())
-    return len(kernel.reduce) == 1 and (INDEXED if finds else SHORTEST) <= extents[-1] <= LONGEST
+    shortest, length = INDEXED if finds else SHORTEST, extents[-1]
+    return len(kernel.reduce) == 1 and shortest <= length <= LONGEST and length % CHAINS > 0

@@ -9,6 +9,7 @@ find it; a panel is the buffer's place for these rows, with other strides.
 from dataclasses import replace
 
 from ....ir.kernel import POINT, Kernel, buffer_of
+from ....ir.target import host
 from .columns import Columns
 from .cost import instr_cost
 from .elementwise import CHAIN
@@ -96,9 +97,11 @@ def _turned(kernel: Kernel) -> list:
 
 def suits(kernel: Kernel, extents) -> bool:
     """Whether a kernel over these extents should take this way: it takes a function once for a row, which would have a vector
-    for itself."""
+    for itself, and registers hold a square."""
+    if len(kernel.reduce) > 1 or host().vector_registers < 32:
+        return False
     once = [i for stage in kernel.stages if stage.over == POINT for i in stage.body]
-    return (len(kernel.reduce) == 1 and any(instr_cost(i) >= CHAIN for i in once) and SHORTEST <= extents[-1] <= LONGEST
+    return (any(instr_cost(i) >= CHAIN for i in once) and SHORTEST <= extents[-1] <= LONGEST
             and extents[len(kernel.parallel) - 1] >= FEWEST and bool(_turned(kernel)))
 
 
