@@ -396,7 +396,7 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
     tensor cores, as far as registers hold them, small ones for long vectors and for exact products."""
     wide = max(16, power_of_two(e), power_of_two(v))
     if kind.depths:
-        return _exact(part, wide)
+        return _exact(part, wide, arch)
     if kind.dtype.itemsize != 2 and kind.precision == "ieee":
         if part == KEYS:
             return [(16, 16, 4, 2), (16, 32, 8, 2)] if wide <= 64 else [(16, 16, 8, 2), (16, 16, 8, 3)]
@@ -419,13 +419,15 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
     return found
 
 
-def _exact(part, wide) -> list:
+def _exact(part, wide, arch) -> list:
     """Candidates of products that round as float32 does: as many results of a thread as registers hold beside its factors."""
     if part == KEYS:
         return [(32, 32, 4, 2), (16, 32, 4, 2)] if wide <= 32 else [(16, 32, 4, 2), (16, 16, 8, 2)][wide > 64:]
     if wide <= 64:
         return [(64, 32, 4, 2), (128, 32, 8, 2), (32, 32, 4, 2)]
-    return [(64, 32, 8, 2), (32, 32, 4, 2)] if part == FORWARD else [(32, 32, 4, 2)]
+    if part == FORWARD:
+        return [(64, 32, 8, 2), (32, 32, 4, 2)]
+    return [(32, 32, 8, 2), (32, 32, 4, 2)] if arch >= HOPPER else [(32, 32, 4, 2)]     # (four warps there spill 8 bytes)
 
 
 def _where_drawn(kind, part, wide, arch) -> list:
