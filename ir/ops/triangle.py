@@ -1,5 +1,7 @@
 """The triangles of matrices: as masks, and what lies in them."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from .. import dtype as dt
@@ -9,6 +11,8 @@ from ..errors import ShapeError
 from ..op import NO_GRAD, Composite, op
 from . import elementwise as ew
 from .shape import expand, iota, reshape
+
+_KEPT = 1 << 12         # elements of masks that are kept
 
 
 def _mask_body(like, *, rows, cols, offset):
@@ -36,11 +40,19 @@ def _part_body(x, *, offset, lower):
     return ew.where(mask, x, 0) if lower else ew.where(mask, 0, x)
 
 
+@lru_cache(64)
+def _kept_mask(rows, cols, offset, lower):
+    mask = np.tri(rows, cols, offset, dtype=np.bool_)
+    return mask if lower else ~mask
+
+
 def _part(x, *, offset, lower):
-    mask = np.tri(*x.shape[-2:], offset, dtype=np.bool_)
-    return np.where(mask if lower else ~mask, x, x.dtype.type(0))
+    rows, cols = x.shape[-2:]
+    of = _kept_mask if rows * cols <= _KEPT else _kept_mask.__wrapped__
+    return np.where(of(rows, cols, offset, lower), x, x.dtype.type(0))
 
 
-triangle_part = op("triangle_part", infer=_infer_part, ref=_part, batch=LEADING, lower=Composite(_part_body), traits=("exact",),
+triangle_part = op("triangle_part", infer=_infer_part, ref=_part, batch=LEADING, lower=Composite(_part_body),
+                   traits=("exact", "ref_first"),
                    vjp=(lambda g, out, x, *, offset, lower: triangle_part(g, offset=offset, lower=lower),),
                    doc="Matrices with zeros above a diagonal (`lower`), or on and below it.")

@@ -15,6 +15,7 @@ from .promote import alike, promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 
 _INTEGERS = "".join([d.np.char for d in (dt.int32, dt.int64)])
+_SMALL = 1 << 12        # elements up to which numpy compares all at once
 _new = object.__new__
 _ndarray = np.ndarray
 
@@ -359,4 +360,7 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
 def equal(input, other) -> bool:
     """Whether two tensors have the same shape and elements."""
     _need_tensors("equal", input, other)
+    a, b = input._a, other._a
+    if a.__class__ is b.__class__ is _ndarray and a.size <= _SMALL and a.dtype is b.dtype and not tls.m.special:
+        return a.shape == b.shape and bool((a == b).all())
     return input.shape == other.shape and bool(FUNCTIONS["all"](operate(ew.eq, input, other)))
