@@ -61,12 +61,14 @@ from .runtime.amp.autocast_mode import autocast as autocast
 from .runtime.api import convert as _convert_module
 from .runtime.api import layouts as _layouts_module
 from .runtime.api import legacy as _legacy_module
+from .runtime.api import quantized_dtypes as _quantized_dtypes_module
 from .runtime.api import returns as _returns
 from .runtime.api import returns as _returns_module
 from .runtime.api import sparse as _sparse_module
 from .runtime.api import sparse_csr as _sparse_csr_module
 from .runtime.api.convert import MemoryFormat as _MemoryFormat
 from .runtime.api.layouts import layout as layout
+from .runtime.api.quantized_dtypes import qscheme as qscheme
 from .runtime.api.storages import TypedStorage as TypedStorage
 from .runtime.api.storages import UntypedStorage as UntypedStorage
 from .runtime.api.symbols import SymBool as SymBool
@@ -910,6 +912,12 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None,
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
               memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
     """One value everywhere, of the shape and dtype of another tensor."""
+def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_min, running_max, scale,
+                                    zero_point, averaging_const, quant_min, quant_max, ch_axis,
+                                    per_row_fake_quant: builtins.bool = False,
+                                    symmetric_quant: builtins.bool = False) -> Tensor:
+    """What a training step with quantised values does: the running range moves towards that of the input by a share, the
+    scale"""
 @overload
 def gather(input, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
@@ -1479,6 +1487,11 @@ def pca_lowrank(A, q=None, center: builtins.bool = True, niter=2) -> _returns_mo
     """About q principal directions of the rows of A: svd_lowrank of A less the mean of its rows."""
 def pdist(input, p=2.0) -> Tensor:
     """The p-norm distances of all pairs of rows, as the upper triangle row by row."""
+per_channel_affine: _quantized_dtypes_module.qscheme
+per_channel_affine_float_qparams: _quantized_dtypes_module.qscheme
+per_channel_symmetric: _quantized_dtypes_module.qscheme
+per_tensor_affine: _quantized_dtypes_module.qscheme
+per_tensor_symmetric: _quantized_dtypes_module.qscheme
 def permute(input, *order, dims=None, axis=None) -> Tensor:
     """The dimensions in another order."""
 def permute_copy(input, *order, dims=None, axis=None) -> Tensor:

@@ -41,14 +41,17 @@ class Whole(NamedTuple):
     factor: np.ndarray
 
 
-def whole_numbers(weight: np.ndarray, bias, steps: Steps, out_scale: float = 1.0) -> Whole:
-    """A layer that reads bytes of some steps. The scale of a channel is such that 32 bits hold its bias, too: channels that
+def whole_numbers(weight: np.ndarray, bias, steps: Steps, out_scale: float = 1.0, scale=None) -> Whole:
+    """A layer that reads bytes of some steps. `scale` is that of weights which are whole numbers of it already, from -128 to
+    127; otherwise a channel's is such that its largest number is 127. In any case 32 bits hold its bias, too: channels that
     batch normalisation has switched off are a bias and nearly nothing else."""
     flat = weight.reshape(len(weight), -1).astype(np.float64)
     bias = np.zeros(len(weight)) if bias is None else bias.reshape(-1).astype(np.float64)
-    scale = np.maximum(np.abs(flat).max(1, initial=0) / LARGEST, np.abs(bias) / (steps.scale * _MOST_BIAS))
+    least = -LARGEST if scale is None else -LARGEST - 1
+    scale = np.abs(flat).max(1, initial=0) / LARGEST if scale is None else np.asarray(scale, np.float64)
+    scale = np.maximum(scale, np.abs(bias) / (steps.scale * _MOST_BIAS))
     scale[scale == 0] = 1.0
-    whole = np.clip(np.rint(flat / scale[:, None]), -LARGEST, LARGEST)
+    whole = np.clip(np.rint(flat / scale[:, None]), least, LARGEST)
     start = np.rint(bias / (steps.scale * scale)) - steps.zero * whole.sum(1)
     factor = steps.scale * scale / out_scale
     return Whole(whole.astype(np.int8).reshape(weight.shape), start.astype(np.int32), factor.astype(np.float32))

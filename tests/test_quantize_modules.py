@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import ingot
+import ingot.ao.nn.intrinsic as nni
+import ingot.ao.nn.intrinsic.quantized as nniq
 import ingot.ao.nn.quantized as nnq
 from ingot import jit, nn
 from ingot.ao import quantization as aq
@@ -51,7 +53,7 @@ def relative(want, got):
 
 
 def kinds(model):
-    return [type(m) for m in model.modules() if type(m).__module__ == nnq.Linear.__module__ and m is not model.joined]
+    return [type(m) for m in model.modules() if isinstance(m, (nnq.Linear, nnq.Conv1d, nnq.Conv2d))]
 
 
 @pytest.mark.parametrize("fused", [False, True])
@@ -60,7 +62,8 @@ def test_prepare_and_convert(made, fused):
     want = [model(x) for x in inputs]
     source = aq.fuse_modules(model, [["conv", "bn", "relu"]]) if fused else model
     done = aq.convert(observed(source, inputs))
-    assert kinds(done) == [nnq.Conv2d, nnq.Conv2d, nnq.Linear] and not kinds(model) and not kinds(source)
+    assert kinds(done) == [nniq.ConvReLU2d if fused else nnq.Conv2d, nnq.Conv2d, nnq.Linear]
+    assert not kinds(model) and not kinds(source)
     traced = jit.trace(done)
     for y, x in zip(want, inputs):
         assert 0 < relative(y, done(x)) < 0.02 and traced(x).tolist() == done(x).tolist() == traced(x).tolist()
@@ -151,7 +154,7 @@ def test_a_moving_average():
 
 
 def test_scales_of_weights():
-    seen = aq.PerChannelMinMaxObserver()
+    seen = aq.default_weight_observer()
     seen(ingot.tensor([[1.27, -0.3], [0.0, -2.54]]))
     scale, zero = seen.calculate_qparams()
     assert scale.tolist() == pytest.approx([0.01, 0.02]) and zero.tolist() == [0, 0]
@@ -163,10 +166,10 @@ def test_scales_of_weights():
 def test_fusing(made):
     model, inputs = made
     fused = aq.fuse_modules(model, ["conv", "bn", "relu"])
-    assert [type(m) for m in (fused.conv, fused.bn, fused.relu)] == [nn.Sequential, nn.Identity, nn.Identity]
+    assert [type(m) for m in (fused.conv, fused.bn, fused.relu)] == [nni.ConvReLU2d, nn.Identity, nn.Identity]
     assert relative(model(inputs[0]), fused(inputs[0])) < 1e-5 and type(model.bn) is nn.BatchNorm2d
     pair = nn.Sequential(nn.Linear(3, 4), nn.ReLU())
-    assert type(aq.fuse_modules(pair, [["0", "1"]], inplace=True)[1]) is nn.Identity and type(pair[0]) is nn.Sequential
+    assert type(aq.fuse_modules(pair, [["0", "1"]], inplace=True)[1]) is nn.Identity and type(pair[0]) is nni.LinearReLU
 
 
 # Whole graphs.
@@ -191,11 +194,13 @@ REFUSED = {
     "find nothing": (lambda m: aq.prepare(nn.Sequential(nn.ReLU())), "found nothing to quantise"),
     "a layer alone": (lambda m: aq.prepare(nn.Linear(2, 2)), "inside of a module"),
     "nothing seen": (lambda m: aq.convert(aq.prepare(m)), "has seen no input"),
-    "not prepared": (aq.convert, "that prepare has made"),
+    "not prepared": (aq.convert, "that prepare or prepare_qat has made"),
     "another observer": (lambda m: aq.prepare(with_config(m, aq.QConfig(aq.default_weight_observer))), "no steps for bytes"),
-    "another dtype": (lambda m: aq.MinMaxObserver(dtype=ingot.qint8), "quint8"),
+    "another dtype": (lambda m: aq.MinMaxObserver(dtype=ingot.float32), "quint8"),
+    "another scheme": (lambda m: aq.MinMaxObserver(qscheme=ingot.per_channel_affine), "per_tensor_affine"),
+    "steps without zero": (lambda m: aq.MinMaxObserver(quant_min=1, quant_max=7), "0 is a part of"),
+    "steps that the dtype has not": (lambda m: aq.MinMaxObserver(dtype=ingot.qint8, quant_min=0, quant_max=255), "qint8"),
     "other settings": (lambda m: aq.HistogramObserver(bins=7), "bins"),
-    "another channel": (lambda m: aq.PerChannelMinMaxObserver(ch_axis=1), "first dim"),
     "another class": (lambda m: nnq.Linear.from_float(m.conv, Steps(1.0, 0)), "takes nn.Linear"),
     "double": (lambda m: nnq.Linear.from_float(copy.deepcopy(m.head).double(), Steps(1.0, 0)), "float32"),
     "nan": (lambda m: nnq.Linear.from_float(broken(m.head), Steps(1.0, 0)), "infinities or nan"),
@@ -204,11 +209,11 @@ REFUSED = {
     "an input of double": (lambda m: nnq.Linear.from_float(m.head, Steps(1.0, 0))(ingot.ones(1, 16).double()), "float32"),
     "an image without batch": (lambda m: nnq.Conv2d.from_float(m.conv, Steps(1.0, 0))(ingot.ones(3, 9, 9)), r"\(N, C, H, W\)"),
     "fusing what does not follow": (lambda m: aq.fuse_modules(m, [["bn", "relu"]]), "cannot fuse bn"),
-    "a mapping": (lambda m: aq.quantize(m, len, (), mapping={}), "no mapping"),
     "a graph of nothing": (lambda m: quantize_fx.convert_fx(quantize_fx.prepare_fx(m, {"": aq.default_qconfig})), "no input"),
     "a graph not prepared": (quantize_fx.convert_fx, "prepare_fx gave"),
     "a mapping without": (lambda m: quantize_fx.prepare_fx(m, quantize_fx.QConfigMapping()), "set_global"),
-    "two ways": (lambda m: quantize_fx.get_default_qconfig_mapping().set_module_name("head", aq.default_qconfig), "in one way"),
+    "two ways": (lambda m: quantize_fx.prepare_fx(m, quantize_fx.get_default_qconfig_mapping().set_module_name(
+        "head", aq.default_qconfig)), "in one way"),
 }
 
 

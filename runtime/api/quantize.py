@@ -4,11 +4,16 @@ from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops.piecewise import fake_quantize
+from ...ir.ops.steps import AFFINE, FLOATING, SYMMETRIC, followed_range, range_steps
+from ..autograd.grad_mode import no_grad
+from ..state import tls
 from ..tensor import Tensor, shape_of
 from .creation import filled
 from .promote import to_dtype
-from .register import api
+from .register import FUNCTIONS, api
 from .shape import reshape
+
+EPS = 2.0 ** -23        # the smallest step, unless said
 
 
 def _limits(low, high, name):
@@ -61,3 +66,71 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
                          f"{scale.aval} and {zero_point.aval}")
     over = [channels[0] if i == axis else 1 for i in range(input.ndim)]
     return _steps(input, reshape(scale, shape=over), reshape(zero_point, shape=over), limits, name)
+
+
+# While training goes on: ranges that are followed, and their steps. What is in `quantization/` is made of these.
+
+
+def known(flag):
+    """Whether a switch (a tensor of one element) is on, where that costs nothing: None while a graph is recorded, which is to
+    hold for both, and on devices that the host would wait for."""
+    return None if tls.m.recorder is not None or flag.device.type != "cpu" else bool(flag.item())
+
+
+def put_where(flag, on, *pairs):
+    """Writes (tensor, what it becomes) if the switch is on; `on` is what is known of it."""
+    chosen = None if on else reshape(flag != 0, shape=())
+    for tensor, made in pairs:
+        tensor.copy_(made if chosen is None else FUNCTIONS["where"](chosen, made.to(tensor.dtype), tensor))
+
+
+def ends_of(x, axis=None):
+    """The smallest and the largest number of a tensor, or for each index along an axis."""
+    dims = [d for d in range(x.ndim) if axis is None or d != axis % x.ndim]
+    if axis is not None and not dims:
+        return x, x
+    return FUNCTIONS["amin"](x, dims), FUNCTIONS["amax"](x, dims)
+
+
+def followed(seen, found, share):
+    """What the ends of ranges become, where others were found, as moving means."""
+    return followed_range(*[to_dtype(v, dt.float32) for v in (*found, *seen)], share=float(share))
+
+
+def steps_between(low, high, least, most, scheme, *, eps=EPS, middle=0):
+    """(scale, zero point) of steps from `least` to `most` over ranges."""
+    kind = SYMMETRIC if "symmetric" in scheme else FLOATING if "float" in scheme else AFFINE
+    return range_steps(to_dtype(low, dt.float32), to_dtype(high, dt.float32), least=least, most=most, kind=kind, eps=eps,
+                       middle=middle)
+
+
+@api(method=False)
+def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_min, running_max, scale, zero_point,
+                                    averaging_const, quant_min, quant_max, ch_axis, per_row_fake_quant=False,
+                                    symmetric_quant=False):
+    """What a training step with quantised values does: the running range moves towards that of the input by a share, the scale
+    and the zero point follow it (all written in place, if `observer_on`), and the input comes back as its nearest steps (if
+    `fake_quant_on`). With `per_row_fake_quant` there is a range for each index along `ch_axis`."""
+    _limits(quant_min, quant_max, "fused_moving_avg_obs_fake_quant")
+    observing, rounding = known(observer_on), known(fake_quant_on)
+    if observing is not False and input.numel():
+        with no_grad():
+            if per_row_fake_quant:
+                _make_rows(running_min, running_max, scale, zero_point, input.shape[ch_axis])
+            ends = followed((running_min, running_max), ends_of(input.detach(), ch_axis if per_row_fake_quant else None),
+                            averaging_const)
+            made = steps_between(ends[0], ends[1], quant_min, quant_max, "symmetric" if symmetric_quant else "affine")
+            put_where(observer_on, observing, *zip((running_min, running_max, scale, zero_point), (*ends, *made)))
+    if rounding is False:
+        return input
+    steps = (scale, zero_point) + ((ch_axis,) if per_row_fake_quant else ())
+    call = fake_quantize_per_channel_affine if per_row_fake_quant else fake_quantize_per_tensor_affine
+    made = call(input, *steps, quant_min, quant_max)
+    return made if rounding else FUNCTIONS["where"](fake_quant_on != 0, made, input)
+
+
+def _make_rows(running_min, running_max, scale, zero_point, rows):
+    """Gives tensors that have no rows yet one for each."""
+    if running_min.shape != (rows,):
+        for t, number in ((running_min, float("inf")), (running_max, -float("inf")), (scale, 1), (zero_point, 0)):
+            t.resize_(rows).fill_(number)

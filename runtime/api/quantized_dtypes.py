@@ -1,6 +1,24 @@
-"""Names of the dtypes that no tensor of ingot has."""
+"""Names of the dtypes that no tensor of ingot has, and of the ways in which numbers become steps."""
 
 from ...ir.dtype import complex32, qint8, quint8
 from .register import FUNCTIONS
 
-FUNCTIONS |= {d.name: d for d in (qint8, quint8, complex32)} | {"chalf": complex32}
+
+class qscheme(str):
+    """How many scales there are, and where zero lies; equal to its own name as text."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return f"ingot.{self}"
+
+
+per_tensor_affine, per_tensor_symmetric = qscheme("per_tensor_affine"), qscheme("per_tensor_symmetric")
+per_channel_affine, per_channel_symmetric = qscheme("per_channel_affine"), qscheme("per_channel_symmetric")
+per_channel_affine_float_qparams = qscheme("per_channel_affine_float_qparams")
+PER_TENSOR = (per_tensor_affine, per_tensor_symmetric)
+PER_CHANNEL = (per_channel_affine, per_channel_symmetric, per_channel_affine_float_qparams)
+SYMMETRIC = (per_tensor_symmetric, per_channel_symmetric)
+
+FUNCTIONS |= {d.name: d for d in (qint8, quint8, complex32)} | {"chalf": complex32, "qscheme": qscheme}
+FUNCTIONS |= {str(scheme): scheme for scheme in (*PER_TENSOR, *PER_CHANNEL)}

@@ -9,7 +9,7 @@ PyTorch's names.
 
 import copy
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...ir.dtype import qint8
 from ...ir.errors import ArgumentError, DTypeError
@@ -17,47 +17,21 @@ from ..nn import rnn
 from ..nn.linear import Linear
 from ..nn.module import Module
 from ..nn.utils.parametrize import type_before_parametrizations
-from . import dynamic, observers
-from .eager_mode import DeQuantStub, QuantStub, QuantWrapper, convert, fuse_modules, prepare, quantize
+from . import dynamic, eager_mode, fake_quantize, observers, qconfig, qconfig_mapping
+from .eager_mode import *  # noqa: F403  (the names in its __all__)
+from .fake_quantize import *  # noqa: F403
 from .numbers import require_int8
-from .observers import (
-    HistogramObserver,
-    MinMaxObserver,
-    MovingAverageMinMaxObserver,
-    PercentileObserver,
-    PerChannelMinMaxObserver,
-    default_histogram_observer,
-    default_observer,
-    default_per_channel_weight_observer,
-    default_weight_observer,
-)
+from .observers import *  # noqa: F403
+from .qconfig import *  # noqa: F403
+from .qconfig_mapping import *  # noqa: F403
 
-__all__ = ["DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS", "DeQuantStub", "HistogramObserver", "MinMaxObserver",
-           "MovingAverageMinMaxObserver", "PerChannelMinMaxObserver", "PercentileObserver", "QConfig", "QuantStub",
-           "QuantWrapper", "convert", "default_dynamic_qconfig", "default_histogram_observer", "default_observer",
-           "default_per_channel_weight_observer", "default_qconfig", "default_weight_observer", "fuse_modules",
-           "get_default_dynamic_quant_module_mappings", "get_default_qconfig", "observers", "per_channel_dynamic_qconfig",
-           "prepare", "quantize", "quantize_dynamic"]
+_PARTS = (eager_mode, fake_quantize, observers, qconfig, qconfig_mapping)
+__all__ = sorted(["DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS", "get_default_dynamic_quant_module_mappings", "quantize_dynamic",
+                  *[name for part in _PARTS for name in part.__all__]])
 
-
-class QConfig(NamedTuple):
-    """How a module is quantised: `activation` makes the observer of its inputs (nothing observes where inputs are quantised as
-    they come); weights are int8 with a scale for each output."""
-
-    activation: Any = None
-    weight: Any = qint8
-
-
-default_qconfig = QConfig(default_observer, default_weight_observer)
-default_dynamic_qconfig = per_channel_dynamic_qconfig = QConfig()
 DEFAULT_DYNAMIC_QUANT_MODULE_MAPPINGS: dict[type, Any] = {
     Linear: dynamic.Linear, rnn.LSTM: dynamic.LSTM, rnn.GRU: dynamic.GRU, rnn.LSTMCell: dynamic.LSTMCell,
     rnn.GRUCell: dynamic.GRUCell, rnn.RNNCell: dynamic.RNNCell}
-
-
-def get_default_qconfig(backend: str = "x86", version: int = 0) -> QConfig:
-    """Ranges of least error, weights with a scale for each output; the same for every backend."""
-    return QConfig(default_histogram_observer, default_weight_observer)
 
 
 def get_default_dynamic_quant_module_mappings() -> dict:

@@ -1,66 +1,161 @@
 """Observers: modules that note the numbers that pass through them, and say which scale and zero point these are worth.
 
-They are what `prepare` puts before layers. What they count is in `ranges.py`.
+They are what `prepare` puts before layers, and what fake quantisation follows (`fake_quantize.py`). Those of smallest and
+largest numbers keep them in buffers, which a trace writes as it does running statistics; those that count how often numbers
+come (`ranges.py`) are for calibration.
 """
 
-from functools import partial
-
-from ...ir.dtype import qint8, quint8
+from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
-from ...passes.int8_weights import LARGEST, Steps, steps_for
+from ..api import quantized_dtypes as schemes
+from ..api.quantize import ends_of, followed, put_where
+from ..api.quantized_dtypes import (
+    per_channel_affine,
+    per_channel_affine_float_qparams,
+    per_channel_symmetric,
+    per_tensor_affine,
+    per_tensor_symmetric,
+)
 from ..api.register import FUNCTIONS
-from ..nn.module import Module
-from .ranges import LeastError, MinMax, Percentile
+from ..autograd.grad_mode import no_grad
+from .observer_base import ObserverBase, UniformQuantizationObserverBase
+from .ranges import LeastError, Percentile
 
-__all__ = ["HistogramObserver", "MinMaxObserver", "MovingAverageMinMaxObserver", "ObserverBase", "PerChannelMinMaxObserver",
-           "PercentileObserver", "default_histogram_observer", "default_observer", "default_per_channel_weight_observer",
-           "default_weight_observer", "per_channel_affine", "per_channel_symmetric", "per_tensor_affine",
-           "per_tensor_symmetric"]
+__all__ = ["FixedQParamsObserver", "HistogramObserver", "MinMaxObserver", "MovingAverageMinMaxObserver",
+           "MovingAveragePerChannelMinMaxObserver", "NoopObserver", "ObserverBase", "PerChannelMinMaxObserver",
+           "PercentileObserver", "PlaceholderObserver", "RecordingObserver", "ReuseInputObserver",
+           "UniformQuantizationObserverBase", "default_affine_fixed_qparams_observer", "default_debug_observer",
+           "default_dynamic_quant_observer", "default_fixed_qparams_range_0to1_observer",
+           "default_fixed_qparams_range_neg1to1_observer", "default_float_qparams_observer", "default_histogram_observer",
+           "default_observer", "default_per_channel_weight_observer", "default_placeholder_observer",
+           "default_reuse_input_observer", "default_symmetric_fixed_qparams_observer", "default_weight_observer",
+           "get_observer_state_dict", "load_observer_state_dict", "per_channel_affine", "per_channel_affine_float_qparams",
+           "per_channel_symmetric", "per_channel_weight_observer_range_neg_127_to_127", "per_tensor_affine",
+           "per_tensor_symmetric", "weight_observer_range_neg_127_to_127"]
 
-per_tensor_affine, per_tensor_symmetric = "per_tensor_affine", "per_tensor_symmetric"
-per_channel_affine, per_channel_symmetric = "per_channel_affine", "per_channel_symmetric"
+_INFINITE = float("inf")
 
-
-class ObserverBase(Module):
-    """What observers have in common: `with_args` makes factories of them."""
-
-    _dtype, _scheme = quint8, per_tensor_affine
-
-    def __init__(self, dtype=None, qscheme=None, reduce_range=False, **others):
-        super().__init__()
-        self.dtype, self.qscheme = self._dtype if dtype is None else dtype, self._scheme if qscheme is None else qscheme
-        if self.dtype is not self._dtype or self.qscheme != self._scheme or others:
-            raise ArgumentError(f"{type(self).__name__} has dtype={self._dtype} and qscheme={self._scheme!r} alone"
-                                f"{', and does not take ' + ', '.join(others) if others else ''}")
-        # Sums of bytes are exact here, so no bit need be left out where `reduce_range` asks for it.
-
-    @classmethod
-    def with_args(cls, **settings):
-        """A factory of such observers."""
-        return partial(cls, **settings)
+# Smallest and largest numbers.
 
 
-class PerTensorObserver(ObserverBase):
-    """Notes the range of inputs as `_kind` counts it."""
+class MinMaxObserver(UniformQuantizationObserverBase):
+    """The smallest and the largest number of all inputs."""
 
-    _kind: type = MinMax
+    def __init__(self, *args, **settings):
+        super().__init__(*args, **settings)
+        for name, none_yet in (("min_val", _INFINITE), ("max_val", -_INFINITE)):
+            self.register_buffer(name, FUNCTIONS["tensor"](none_yet, **self._placed))
+
+    def ends_of(self, x):
+        """The smallest and the largest number of a tensor."""
+        return ends_of(x)
+
+    def followed(self, low, high):
+        """What the range becomes when another one was found."""
+        kind = self.min_val.dtype
+        return FUNCTIONS["minimum"](self.min_val, low.to(kind)), FUNCTIONS["maximum"](self.max_val, high.to(kind))
+
+    def forward(self, x_orig):
+        if x_orig.numel():
+            with no_grad():
+                low, high = self.range_with(x_orig)
+                put_where(None, True, (self.min_val, low), (self.max_val, high))
+        return x_orig
+
+    def range_with(self, x):
+        """The ends of the range when the numbers of a tensor are seen, too."""
+        self.fit(x)
+        return self.followed(*self.ends_of(x.detach()))
+
+    def fit(self, x):
+        """Makes room for the ranges of such a tensor."""
+
+    def calculate_qparams(self, **kwargs):
+        """(scale, zero_point)"""
+        if self.is_empty:
+            raise ArgumentError(f"{type(self).__name__} has seen nothing; run the prepared model on inputs like those to come")
+        scale, zero = self.steps_between(self.min_val, self.max_val)
+        return (scale, zero) if scale.ndim else (scale.reshape(1), zero.reshape(1))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was seen yet."""
+        return not self.min_val.numel() or bool((self.min_val == _INFINITE).any())
+
+    def reset_min_max_vals(self):
+        """Forgets what was seen."""
+        self.min_val.fill_(_INFINITE)
+        self.max_val.fill_(-_INFINITE)
+
+    def extra_repr(self):
+        return f"min_val={self.min_val}, max_val={self.max_val}"
+
+
+class _Moving(MinMaxObserver):
+    """Means of the smallest and of the largest number of each input, of which the latest counts `averaging_constant`."""
+
+    def __init__(self, averaging_constant=0.01, **settings):
+        super().__init__(**settings)
+        self.averaging_constant = averaging_constant
+
+    def followed(self, low, high):
+        """What the range becomes when another one was found."""
+        return followed((self.min_val, self.max_val), (low, high), self.averaging_constant)
+
+
+class MovingAverageMinMaxObserver(_Moving, MinMaxObserver):
+    """Means of the smallest and of the largest number of each input, of which the latest counts `averaging_constant`."""
+
+
+class PerChannelMinMaxObserver(MinMaxObserver):
+    """The smallest and the largest number of each channel, of weights: a scale for each output, zero in the middle."""
+
+    _schemes = schemes.PER_CHANNEL
+    _dtype, _scheme = dt.qint8, per_channel_symmetric
+
+    def __init__(self, ch_axis=0, **settings):
+        super().__init__(**settings)
+        self.ch_axis = ch_axis
+        self.min_val, self.max_val = (v.new_empty(0) for v in (self.min_val, self.max_val))
+
+    def fit(self, x):
+        """Makes room for the ranges of such a tensor."""
+        channels = x.shape[self.ch_axis]
+        if self.min_val.shape != (channels,):
+            self.min_val = self.min_val.new_full((channels,), _INFINITE)
+            self.max_val = self.max_val.new_full((channels,), -_INFINITE)
+
+    def ends_of(self, x):
+        """The smallest and the largest number of each channel."""
+        return ends_of(x, self.ch_axis)
+
+
+class MovingAveragePerChannelMinMaxObserver(_Moving, PerChannelMinMaxObserver):
+    """Moving means of the smallest and of the largest number of each channel."""
+
+
+# For calibration: how often numbers come.
+
+
+class _Counting(UniformQuantizationObserverBase):
+    """A range as `_kind` finds it from a histogram."""
+
+    _kind: type
 
     def __init__(self, **settings):
         super().__init__(**settings)
         self.seen = self._kind()
-        self.is_empty = True
+        self._nothing = True
 
     def forward(self, x_orig):
-        self.is_empty &= not x_orig.numel()
-        self.seen.add(x_orig.detach().cpu().numpy())
+        self._nothing &= not x_orig.numel()
+        self.seen.add(x_orig.detach().to(dt.float32).cpu().numpy())
         return x_orig
 
     @property
-    def steps(self) -> Steps:
-        """What bytes stand for."""
-        if self.is_empty:
-            raise ArgumentError(f"{type(self).__name__} has seen nothing; run the prepared model on calibration inputs")
-        return steps_for(*self.seen.range())
+    def is_empty(self) -> bool:
+        """Whether nothing was seen yet."""
+        return self._nothing
 
     @property
     def min_val(self):
@@ -72,68 +167,149 @@ class PerTensorObserver(ObserverBase):
         """The largest number."""
         return FUNCTIONS["tensor"](self.seen.high)
 
-    def calculate_qparams(self):
+    def calculate_qparams(self, **kwargs):
         """(scale, zero_point) as tensors of one element."""
-        steps = self.steps
-        return FUNCTIONS["tensor"]([steps.scale]), FUNCTIONS["tensor"]([steps.zero])
+        if self._nothing:
+            raise ArgumentError(f"{type(self).__name__} has seen nothing; run the prepared model on calibration inputs")
+        return self.steps_between(*[FUNCTIONS["tensor"]([end], dtype=dt.float32) for end in self.seen.range()])
+
+    def reset_min_max_vals(self):
+        """Forgets what was seen."""
+        self.seen, self._nothing = self._kind(), True
 
 
-class MinMaxObserver(PerTensorObserver):
-    """The smallest and the largest number of all inputs."""
-
-
-class HistogramObserver(PerTensorObserver):
+class HistogramObserver(_Counting):
     """The range whose bytes have the smallest squared error."""
 
     _kind = LeastError
 
 
-class PercentileObserver(PerTensorObserver):
+class PercentileObserver(_Counting):
     """All but a hundred thousandth of the numbers at either end."""
 
     _kind = Percentile
 
 
-class MovingAverageMinMaxObserver(PerTensorObserver):
-    """Means of the smallest and of the largest number of each input, of which the latest counts `averaging_constant`."""
-
-    def __init__(self, averaging_constant=0.01, **settings):
-        super().__init__(**settings)
-        self.averaging_constant = averaging_constant
-
-    def forward(self, x_orig):
-        one = MinMax()
-        one.add(x_orig.detach().cpu().numpy())
-        share = 1.0 if self.is_empty else self.averaging_constant
-        self.seen.low += share * (one.low - self.seen.low)
-        self.seen.high += share * (one.high - self.seen.high)
-        self.is_empty &= not x_orig.numel()
-        return x_orig
+# Without a range.
 
 
-class PerChannelMinMaxObserver(ObserverBase):
-    """Of weights: a scale for each output channel, zero in the middle."""
+class FixedQParamsObserver(ObserverBase):
+    """A scale and a zero point that are known from the start, as those of a sigmoid's values are."""
 
-    _dtype, _scheme = qint8, per_channel_symmetric
+    def __init__(self, scale, zero_point, dtype=dt.quint8, qscheme=per_tensor_affine, quant_min=0, quant_max=255,
+                 is_dynamic=False, **kwargs):
+        if is_dynamic:
+            raise ArgumentError("FixedQParamsObserver is not for inputs that are quantised as they come: is_dynamic is False")
+        super().__init__(dtype, is_dynamic)
+        self.quant_min, self.quant_max, self.qscheme = quant_min, quant_max, schemes.qscheme(qscheme)
+        self.register_buffer("scale", FUNCTIONS["tensor"]([scale], dtype=dt.float32))
+        self.register_buffer("zero_point", FUNCTIONS["tensor"]([zero_point], dtype=dt.int32))
 
-    def __init__(self, ch_axis=0, **settings):
-        super().__init__(**settings)
-        if ch_axis:
-            raise ArgumentError(f"weights have their scales along the first dim, got ch_axis={ch_axis}")
-        self.ch_axis, self.largest = ch_axis, None
+    def forward(self, X):
+        return X
 
-    def forward(self, x_orig):
-        found = x_orig.detach().abs().reshape(x_orig.shape[0], -1).amax(1)
-        self.largest = found if self.largest is None else FUNCTIONS["maximum"](self.largest, found)
-        return x_orig
+    def calculate_qparams(self, **kwargs):
+        """(scale, zero_point)"""
+        return self.scale, self.zero_point
 
-    def calculate_qparams(self):
-        """(scales, zero points)"""
-        if self.largest is None:
-            raise ArgumentError("PerChannelMinMaxObserver has seen no weight")
-        return self.largest / LARGEST, FUNCTIONS["zeros_like"](self.largest).long()
+
+class PlaceholderObserver(ObserverBase):
+    """Says a dtype and nothing else, where inputs are quantised as they come or not at all."""
+
+    def __init__(self, dtype=dt.float32, custom_op_name="", compute_dtype=None, quant_min=None, quant_max=None, qscheme=None,
+                 eps=None, is_dynamic=False):
+        super().__init__(dtype, is_dynamic or compute_dtype is not None)
+        self.qscheme = per_tensor_affine if qscheme is None else schemes.qscheme(qscheme)
+        self.quant_min, self.quant_max, self.eps, self.custom_op = quant_min, quant_max, eps, custom_op_name
+
+    def forward(self, x):
+        return x
+
+    def extra_repr(self):
+        return f"dtype={self.dtype}, is_dynamic={self.is_dynamic}"
+
+    def calculate_qparams(self, **kwargs):
+        """Raises: there is no range."""
+        raise ArgumentError("PlaceholderObserver has no range, so it finds no scale")
+
+
+class NoopObserver(ObserverBase):
+    """Changes nothing and notes nothing."""
+
+    def __init__(self, dtype=dt.float16, custom_op_name=""):
+        super().__init__(dtype)
+        self.custom_op = custom_op_name
+
+    def forward(self, x):
+        return x
+
+    def calculate_qparams(self, **kwargs):
+        """Raises: there is no range."""
+        raise ArgumentError("NoopObserver has no range, so it finds no scale")
+
+
+class ReuseInputObserver(NoopObserver):
+    """For what moves its input only: its values have the scale that they came with."""
+
+    def __init__(self):
+        super().__init__(dt.quint8)
+
+
+class RecordingObserver(ObserverBase):
+    """Keeps copies of all that it sees, to look into."""
+
+    def __init__(self, dtype=dt.quint8):
+        super().__init__(dtype)
+        self.tensor_val: list = []
+
+    def forward(self, x):
+        self.tensor_val.append(x.clone())
+        return x
+
+    def calculate_qparams(self, **kwargs):
+        """Raises: there is no range."""
+        raise ArgumentError("RecordingObserver keeps tensors and finds no scale")
+
+    def get_tensor_value(self) -> list:
+        """What it has seen."""
+        return self.tensor_val
+
+
+# Their states by themselves.
+
+
+def get_observer_state_dict(mod) -> dict:
+    """The part of a module's state that observers hold."""
+    prefixes = [f"{path}." for path, m in mod.named_modules() if isinstance(m, ObserverBase)]
+    return {key: value for key, value in mod.state_dict().items() if key.startswith(tuple(prefixes))}
+
+
+def load_observer_state_dict(mod, obs_dict):
+    """Gives observers back what `get_observer_state_dict` took from such a module."""
+    wanted = get_observer_state_dict(mod)
+    missing, extra = sorted(wanted.keys() - obs_dict.keys()), sorted(obs_dict.keys() - wanted.keys())
+    if missing or extra:
+        raise ArgumentError(f"load_observer_state_dict: missing {', '.join(missing) or 'nothing'}, not expected "
+                            f"{', '.join(extra) or 'nothing'}")
+    mod.load_state_dict(obs_dict, strict=False)
 
 
 default_observer = MinMaxObserver.with_args()
 default_histogram_observer = HistogramObserver.with_args()
-default_weight_observer = default_per_channel_weight_observer = PerChannelMinMaxObserver.with_args()
+default_weight_observer = PerChannelMinMaxObserver.with_args(quant_min=-127, quant_max=127)
+default_per_channel_weight_observer = default_weight_observer
+weight_observer_range_neg_127_to_127 = MinMaxObserver.with_args(
+    dtype=dt.qint8, qscheme=per_tensor_symmetric, quant_min=-127, quant_max=127, eps=2 ** -12)
+per_channel_weight_observer_range_neg_127_to_127 = PerChannelMinMaxObserver.with_args(
+    dtype=dt.qint8, qscheme=per_channel_symmetric, quant_min=-127, quant_max=127, eps=2 ** -12)
+default_float_qparams_observer = PerChannelMinMaxObserver.with_args(
+    dtype=dt.quint8, qscheme=per_channel_affine_float_qparams, ch_axis=0)
+default_dynamic_quant_observer = PlaceholderObserver.with_args(dtype=dt.quint8, quant_min=0, quant_max=255, is_dynamic=True)
+default_placeholder_observer, default_debug_observer = PlaceholderObserver, RecordingObserver
+default_reuse_input_observer = ReuseInputObserver
+default_fixed_qparams_range_neg1to1_observer = FixedQParamsObserver.with_args(
+    scale=2.0 / 256, zero_point=128, dtype=dt.quint8, quant_min=0, quant_max=255)
+default_fixed_qparams_range_0to1_observer = FixedQParamsObserver.with_args(
+    scale=1.0 / 256, zero_point=0, dtype=dt.quint8, quant_min=0, quant_max=255)
+default_symmetric_fixed_qparams_observer = default_fixed_qparams_range_neg1to1_observer
+default_affine_fixed_qparams_observer = default_fixed_qparams_range_0to1_observer

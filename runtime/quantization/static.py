@@ -19,6 +19,8 @@ from ..nn.linear import Linear as FloatLinear
 from ..nn.module import Module
 from ..nn.utils.parametrize import type_before_parametrizations
 from ..tensor import shape_of, wrap
+from . import intrinsic, intrinsic_qat, qat
+from .numbers import byte_steps, weight_scales
 
 __all__ = ["Conv1d", "Conv2d", "DeQuantize", "FloatFunctional", "Linear", "QFunctional", "Quantize"]
 
@@ -26,20 +28,23 @@ _FINISH: dict[str, Any] = {"dtype": dt.float32, "zero": 0, "low": 0, "high": TOP
 
 
 class _Layer(Module):
-    """A layer with a weight in whole numbers. `scale` and `zero_point` say what its input's bytes stand for."""
+    """A layer with a weight in whole numbers. `scale` and `zero_point` say what its input's bytes stand for, `limits` which
+    there are: training may have been for fewer steps than 256."""
 
     _float_module: type
+    _trained: tuple = ()        # classes that have trained with rounded weights
+    limits = (0, TOP)
 
-    def _take(self, mod, steps: Steps, weight):
-        """Takes over a float layer: `weight` is (O, C / groups, height, width)."""
-        if not bool(weight.isfinite().all()) or (mod.bias is not None and not bool(mod.bias.isfinite().all())):
+    def _take(self, mod, steps: Steps, weight, bias, scale):
+        """Takes over a float layer: `weight` is (O, C / groups, height, width), rounded if it has a `scale`."""
+        if not bool(weight.isfinite().all()) or (bias is not None and not bool(bias.isfinite().all())):
             raise ArgumentError(f"{type(self).__name__}: the layer has infinities or nan, which whole numbers cannot say")
         if weight.shape[1] * weight.shape[2] * weight.shape[3] > MOST_DEPTH:
             raise ArgumentError(f"{type(self).__name__}: a weight in whole numbers has at most {MOST_DEPTH} numbers for each "
                                 f"output, this one has {weight.aval}")
-        bias = None if mod.bias is None else mod.bias.detach().numpy()
+        bias = None if bias is None else bias.detach().numpy()
         groups = getattr(mod, "groups", 1)
-        made = packed(whole_numbers(weight.detach().numpy(), bias, steps), groups)
+        made = packed(whole_numbers(weight.detach().numpy(), bias, steps, scale=scale), groups)
         self.scale, self.zero_point = steps
         self._groups, self._more, self._outs = made.groups, made.more, weight.shape[0]
         for name in ("weight", "start", "factor"):
@@ -47,29 +52,40 @@ class _Layer(Module):
         return self
 
     @classmethod
-    def _made(cls, mod, steps: Steps):
+    def _made(cls, layer, steps: Steps, weight, bias, scale):
         raise NotImplementedError
 
     @classmethod
     def from_float(cls, mod, steps: Steps | None = None):
-        """The module that stands for a float one, whose `input_observer` has seen its inputs; or for inputs of some steps."""
-        if type_before_parametrizations(mod) is not cls._float_module:
+        """The module that stands for a float one, or one that has trained with rounded weights, whose `input_observer` has seen
+        its inputs; or for inputs of some steps."""
+        kind = type_before_parametrizations(mod)
+        if kind is not cls._float_module and kind not in cls._trained:
             raise DTypeError(f"{cls.__module__}.{cls.__name__}.from_float takes nn.{cls._float_module.__name__}, got "
                              f"{type(mod).__name__}")
-        if mod.weight.dtype is not dt.float32 or mod.weight.device.type != "cpu":
-            raise DTypeError(f"{cls.__name__} is quantised from float32 on the CPU, its weight is {mod.weight.aval} on "
-                             f"{mod.weight.device}; call .float() and .cpu() before")
+        layer = mod[0] if isinstance(mod, intrinsic._FusedModule) else mod
+        if layer.weight.dtype is not dt.float32 or layer.weight.device.type != "cpu":
+            raise DTypeError(f"{cls.__name__} is quantised from float32 on the CPU, its weight is {layer.weight.aval} on "
+                             f"{layer.weight.device}; call .float() and .cpu() before")
+        limits = cls.limits
         if steps is None:
-            steps = mod.input_observer.steps
-        return cls._made(mod, steps).eval()
+            steps, limits = byte_steps(mod.input_observer, cls.__name__)
+        weight, bias, scale = layer.weight, layer.bias, None
+        if isinstance(mod, qat.Rounding):
+            weight, bias = mod.folded()
+            scale = weight_scales(mod.weight_fake_quant, cls.__name__)
+        made = cls._made(layer, steps, weight, bias, scale).eval()
+        made.limits = limits
+        return made
 
     def get_extra_state(self):
         """What no tensor says."""
-        return {"scale": self.scale, "zero_point": self.zero_point, "groups": self._groups, "more": self._more}
+        return {"scale": self.scale, "zero_point": self.zero_point, "groups": self._groups, "more": self._more,
+                "limits": self.limits}
 
     def set_extra_state(self, state):
         """Takes it back."""
-        self.scale, self.zero_point = state["scale"], state["zero_point"]
+        self.scale, self.zero_point, self.limits = state["scale"], state["zero_point"], state.get("limits", (0, TOP))
         self._groups, self._more = state["groups"], state["more"]
 
     def _sums(self, given, **window):
@@ -82,7 +98,8 @@ class _Layer(Module):
     def _bytes(self, x):
         if x.dtype is not dt.float32:
             raise DTypeError(f"{type(self).__name__} takes float32, got {x.aval}; call .float()")
-        return to_bytes(x, scale=self.scale, zero=self.zero_point)
+        made = to_bytes(x, scale=self.scale, zero=self.zero_point)
+        return made if tuple(self.limits) == (0, TOP) else made.clamp(*self.limits)
 
     def _get_name(self):
         return f"Quantized{type(self).__name__}"
@@ -91,13 +108,14 @@ class _Layer(Module):
 class Linear(_Layer):
     """y = x @ weight.T + bias in whole numbers."""
 
-    _float_module = FloatLinear
+    _float_module: Any = FloatLinear
+    _trained: tuple = qat.Linear, intrinsic_qat.LinearBn1d
 
     @classmethod
-    def _made(cls, mod, steps):
+    def _made(cls, layer, steps, weight, bias, scale):
         made = cls()
-        made.in_features, made.out_features = mod.in_features, mod.out_features
-        return made._take(mod, steps, mod.weight[:, :, None, None])
+        made.in_features, made.out_features = layer.in_features, layer.out_features
+        return made._take(layer, steps, weight[:, :, None, None], bias, scale)
 
     def forward(self, input):
         given, sizes = self._bytes(input), shape_of(input)
@@ -114,13 +132,13 @@ class Linear(_Layer):
 
 class _Conv(_Layer):
     @classmethod
-    def _made(cls, mod, steps):
-        if mod.padding_mode != "zeros":
-            raise ArgumentError(f"{cls.__name__} has padding_mode 'zeros' alone, got {mod.padding_mode!r}")
+    def _made(cls, layer, steps, weight, bias, scale):
+        if layer.padding_mode != "zeros":
+            raise ArgumentError(f"{cls.__name__} has padding_mode 'zeros' alone, got {layer.padding_mode!r}")
         made = cls()
         for name in ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups"):
-            setattr(made, name, getattr(mod, name))
-        return made._take(mod, steps, mod.weight if mod.weight.ndim == 4 else mod.weight[:, :, None])
+            setattr(made, name, getattr(layer, name))
+        return made._take(layer, steps, weight if weight.ndim == 4 else weight[:, :, None], bias, scale)
 
     def _edges(self):
         """What is put before and after each dim."""
@@ -155,13 +173,15 @@ class _Conv(_Layer):
 class Conv1d(_Conv):
     """A convolution over (N, C, L) in whole numbers."""
 
-    _float_module = float_conv.Conv1d
+    _float_module: Any = float_conv.Conv1d
+    _trained: tuple = qat.Conv1d, intrinsic_qat.ConvBn1d
 
 
 class Conv2d(_Conv):
     """A convolution over (N, C, H, W) in whole numbers."""
 
-    _float_module = float_conv.Conv2d
+    _float_module: Any = float_conv.Conv2d
+    _trained: tuple = qat.Conv2d, intrinsic_qat.ConvBn2d
 
 
 class Quantize(Module):
