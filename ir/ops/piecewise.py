@@ -217,7 +217,7 @@ prelu = op("prelu", infer=_infer_prelu, ref=in_single(lambda x, w: np.where(x > 
 # To steps and back.
 
 
-def _infer_steps(x, inverse, scale, zero, *, low, high):
+def _infer_steps(x, inverse, scale, zero, *, low, high, whole):
     wants_float("fake_quantize", x)
     for name, v in (("scale", scale), ("inverse", inverse), ("zero", zero)):
         if v.dtype is not x.dtype or v.ndim != x.ndim or any(n not in (1, size) for n, size in zip(v.shape, x.shape)):
@@ -225,33 +225,35 @@ def _infer_steps(x, inverse, scale, zero, *, low, high):
     return x
 
 
-def _step_of(x, inverse, zero):
+def _step_of(x, inverse, zero, whole):
     """The number of the step that is nearest to x, before it is limited."""
-    return ew.add(ew.round_(ew.mul(x, expand(inverse, shape=x.shape))), expand(zero, shape=x.shape))
+    count, zero = ew.mul(x, expand(inverse, shape=x.shape)), expand(zero, shape=x.shape)
+    return ew.add(ew.round_(count), zero) if whole else ew.round_(ew.add(count, zero))
 
 
-def _steps_body(x, inverse, scale, zero, *, low, high):
-    step = _step_of(x, inverse, zero)
+def _steps_body(x, inverse, scale, zero, *, low, high, whole):
+    step = _step_of(x, inverse, zero, whole)
     step = ew.where(ew.ge(step, low), step, low)
     step = ew.where(ew.le(step, high), step, high)
     return ew.mul(ew.sub(step, expand(zero, shape=x.shape)), expand(scale, shape=x.shape))
 
 
-def _steps(x, inverse, scale, zero, *, low, high):
-    step = np.round(x * inverse) + zero
+def _steps(x, inverse, scale, zero, *, low, high, whole):
+    step = np.round(x * inverse) + zero if whole else np.round(x * inverse + zero)
     step = np.where(step >= low, step, x.dtype.type(low))
     return (np.where(step <= high, step, x.dtype.type(high)) - zero) * scale
 
 
-def _steps_x(g, out, x, inverse, scale, zero, *, low, high):
-    step = _step_of(x, inverse, zero)
+def _steps_x(g, out, x, inverse, scale, zero, *, low, high, whole):
+    step = _step_of(x, inverse, zero, whole)
     return ew.where(ew.logical_and(ew.ge(step, low), ew.le(step, high)), g, 0.0)
 
 
 fake_quantize = op("fake_quantize", infer=_infer_steps, ref=in_single(_steps), vjp=(_steps_x, None, None, None),
                    lower=Composite(in_wide(_steps_body)), traits=("takes_float",),
                    doc="x as it comes back from the nearest of steps of size `scale`, numbered from low to high, where `zero` "
-                       "is 0 (nan is the lowest). The gradient is that of x itself, where x is between the limits.")
+                       "is 0, a whole number or one between (nan is the lowest step). The gradient is that of x itself, where "
+                       "x is between the limits.")
 
 
 # Entropy.

@@ -7,8 +7,9 @@ from ..aval import Aval
 from ..errors import ArgumentError, ShapeError
 from ..op import NO_GRAD, Composite, op
 from . import elementwise as ew
+from .shape import full
 
-AFFINE, SYMMETRIC, FLOATING = "affine", "symmetric", "floating"
+AFFINE, SYMMETRIC, FITTED, FLOATING = KINDS = ("affine", "symmetric", "fitted", "floating")
 
 
 def _infer_followed(low, high, seen_low, seen_high, *, share):
@@ -41,9 +42,15 @@ followed_range = op("followed_range", infer=_infer_followed, ref=_followed, vjp=
 def _infer_steps(low, high, *, least, most, kind, eps, middle):
     if low != high or low.dtype is not dt.float32:
         raise ShapeError(f"range_steps takes the ends of ranges in float32, got {low} and {high}")
-    if not least < most or kind not in (AFFINE, SYMMETRIC, FLOATING):
+    if not least < most or kind not in KINDS:
         raise ArgumentError(f"range_steps takes least < most, got {least} and {most}; or there is no kind {kind!r}")
     return low, Aval(low.shape, dt.float32 if kind == FLOATING else dt.int32)
+
+
+def _fit(least, most) -> tuple:
+    """What the ends of a range are divided by, so that neither is cut off, and what the larger quotient is multiplied by."""
+    half = (most - least) // 2
+    return float(half + 1), float(half), (2 * half + 1) / (most - least)
 
 
 def _steps_body(low, high, *, least, most, kind, eps, middle):
@@ -52,10 +59,11 @@ def _steps_body(low, high, *, least, most, kind, eps, middle):
         scale = ew.where(ew.gt(scale, eps), scale, 1.0)
         return scale, ew.div(ew.neg(low), scale)
     low, high = ew.minimum(low, 0.0), ew.maximum(high, 0.0)
-    if kind == SYMMETRIC:
-        half = ew.maximum(ew.neg(low), high)
-        zero = ew.add(ew.mul(ew.cast(ew.isnan(half), dtype=dt.int32), 0), middle)
-        return ew.maximum(ew.div(half, (most - least) / 2), eps), zero
+    if kind in (SYMMETRIC, FITTED):
+        below, above, more = _fit(least, most)
+        scale = ew.div(ew.maximum(ew.neg(low), high), (most - least) / 2) if kind == SYMMETRIC else ew.mul(
+            ew.maximum(ew.div(ew.neg(low), below), ew.div(high, above)), more)
+        return ew.maximum(scale, eps), full(low, shape=low.shape, value=middle, dtype=dt.int32)
     scale = ew.maximum(ew.div(ew.sub(high, low), float(most - least)), eps)
     zero = ew.sub(float(least), ew.round_(ew.div(low, scale)))
     zero = ew.where(ew.ge(zero, float(least)), zero, float(least))
@@ -70,9 +78,11 @@ def _steps(low, high, *, least, most, kind, eps, middle):
             scale = np.where(scale > eps, scale, one(1))
             return scale, -low / scale
         low, high = np.minimum(low, one(0)), np.maximum(high, one(0))
-        if kind == SYMMETRIC:
-            scale = np.maximum(np.maximum(-low, high) / one((most - least) / 2), eps)
-            return scale, np.full(low.shape, middle, np.int32)
+        if kind in (SYMMETRIC, FITTED):
+            below, above, more = map(one, _fit(least, most))
+            scale = np.maximum(-low, high) / one((most - least) / 2) if kind == SYMMETRIC else np.maximum(
+                -low / below, high / above) * more
+            return np.maximum(scale, eps), np.full(low.shape, middle, np.int32)
         scale = np.maximum((high - low) / one(most - least), eps)
         zero = one(least) - np.rint(low / scale)
         zero = np.where(zero >= least, zero, one(least))
@@ -81,4 +91,5 @@ def _steps(low, high, *, least, most, kind, eps, middle):
 
 range_steps = op("range_steps", infer=_infer_steps, ref=_steps, vjp=NO_GRAD, lower=Composite(_steps_body),
                  doc="The size of steps from `least` to `most` over ranges that 0 is a part of (at least eps), and the step "
-                     "that 0 is: the nearest ('affine'), `middle` ('symmetric': as far up as down), a float ('floating').")
+                     "that 0 is: the nearest ('affine'); `middle`, for ranges that go as far up as down ('symmetric'), or "
+                     "have one step more below, as bytes do ('fitted'); a float ('floating').")

@@ -4,7 +4,7 @@ from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops.piecewise import fake_quantize
-from ...ir.ops.steps import AFFINE, FLOATING, SYMMETRIC, followed_range, range_steps
+from ...ir.ops.steps import AFFINE, FITTED, followed_range, range_steps
 from ..autograd.grad_mode import no_grad
 from ..state import tls
 from ..tensor import Tensor, shape_of
@@ -22,7 +22,7 @@ def _limits(low, high, name):
     return {"low": low, "high": high}
 
 
-def _steps(input, scale, zero_point, limits, name):
+def _steps(input, scale, zero_point, limits, name, whole=True):
     """`fake_quantize` with a scale (which counts as float32) and a zero point that lie over the input."""
     if not input.dtype.is_floating_point:
         raise DTypeError(f"{name} takes floating point numbers, got {input.aval}; cast with .to()")
@@ -31,7 +31,7 @@ def _steps(input, scale, zero_point, limits, name):
     scale = to_dtype(scale, dt.float32)
     wide = dt.accumulator(input.dtype)
     x, inverse, scale, zero = [to_dtype(t, wide) for t in (input, 1.0 / scale, scale, zero_point)]
-    return to_dtype(fake_quantize(x, inverse, scale, zero, **limits), input.dtype)
+    return to_dtype(fake_quantize(x, inverse, scale, zero, **limits, whole=whole), input.dtype)
 
 
 @api(method=False)
@@ -51,12 +51,15 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
         raise ShapeError(f"{name} takes one scale and one zero_point, got {scale.aval} and {zero_point.aval}; see "
                          "fake_quantize_per_channel_affine")
     ones = (1,) * input.ndim
+    if zero_point.dtype.is_floating_point:
+        zero_point = to_dtype(zero_point, dt.int32)
     return _steps(input, reshape(scale, shape=ones), reshape(zero_point, shape=ones), limits, name)
 
 
 @api(method=False)
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
-    """`fake_quantize_per_tensor_affine` with a scale and a zero point (int32 or float) for each index along `axis`."""
+    """`fake_quantize_per_tensor_affine` with a scale and a zero point for each index along `axis`: int32, or a float, which may
+    lie between two steps."""
     name = "fake_quantize_per_channel_affine"
     limits = _limits(quant_min, quant_max, name)
     axis = canonical_dim(axis, input.ndim)
@@ -65,7 +68,8 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
         raise ShapeError(f"{name} of {input.aval} along {axis} takes a scale and a zero_point of shape {list(channels)}, got "
                          f"{scale.aval} and {zero_point.aval}")
     over = [channels[0] if i == axis else 1 for i in range(input.ndim)]
-    return _steps(input, reshape(scale, shape=over), reshape(zero_point, shape=over), limits, name)
+    whole = not zero_point.dtype.is_floating_point
+    return _steps(input, reshape(scale, shape=over), reshape(zero_point, shape=over), limits, name, whole)
 
 
 # While training goes on: ranges that are followed, and their steps. What is in `quantization/` is made of these.
@@ -97,9 +101,8 @@ def followed(seen, found, share):
     return followed_range(*[to_dtype(v, dt.float32) for v in (*found, *seen)], share=float(share))
 
 
-def steps_between(low, high, least, most, scheme, *, eps=EPS, middle=0):
-    """(scale, zero point) of steps from `least` to `most` over ranges."""
-    kind = SYMMETRIC if "symmetric" in scheme else FLOATING if "float" in scheme else AFFINE
+def steps_between(low, high, least, most, kind, *, eps=EPS, middle=0):
+    """(scale, zero point) of steps from `least` to `most` over ranges; what `range_steps` says is the kind."""
     return range_steps(to_dtype(low, dt.float32), to_dtype(high, dt.float32), least=least, most=most, kind=kind, eps=eps,
                        middle=middle)
 
@@ -108,21 +111,24 @@ def steps_between(low, high, least, most, scheme, *, eps=EPS, middle=0):
 def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_min, running_max, scale, zero_point,
                                     averaging_const, quant_min, quant_max, ch_axis, per_row_fake_quant=False,
                                     symmetric_quant=False):
-    """What a training step with quantised values does: the running range moves towards that of the input by a share, the scale
-    and the zero point follow it (all written in place, if `observer_on`), and the input comes back as its nearest steps (if
-    `fake_quant_on`). With `per_row_fake_quant` there is a range for each index along `ch_axis`."""
+    """What a training step with quantised values does: the running range moves towards that of the input by a share (if
+    `observer_on`), the scale and the zero point follow it, and the input comes back as its nearest steps (if `fake_quant_on`);
+    all that changes is written in place. With `per_row_fake_quant` there is a range for each index along `ch_axis`."""
     _limits(quant_min, quant_max, "fused_moving_avg_obs_fake_quant")
     observing, rounding = known(observer_on), known(fake_quant_on)
     if observing is not False and input.numel():
         with no_grad():
             if per_row_fake_quant:
                 _make_rows(running_min, running_max, scale, zero_point, input.shape[ch_axis])
-            ends = followed((running_min, running_max), ends_of(input.detach(), ch_axis if per_row_fake_quant else None),
-                            averaging_const)
-            made = steps_between(ends[0], ends[1], quant_min, quant_max, "symmetric" if symmetric_quant else "affine")
-            put_where(observer_on, observing, *zip((running_min, running_max, scale, zero_point), (*ends, *made)))
+            ends = [e.reshape(running_min.shape) for e in ends_of(input.detach(), ch_axis if per_row_fake_quant else None)]
+            made = followed((running_min, running_max), ends, averaging_const)
+            put_where(observer_on, observing, (running_min, made[0]), (running_max, made[1]))
     if rounding is False:
         return input
+    with no_grad():
+        made = steps_between(running_min, running_max, quant_min, quant_max, FITTED if symmetric_quant else AFFINE,
+                             middle=int((quant_min + quant_max) / 2))
+        put_where(fake_quant_on, rounding, (scale, made[0]), (zero_point, made[1]))
     steps = (scale, zero_point) + ((ch_axis,) if per_row_fake_quant else ())
     call = fake_quantize_per_channel_affine if per_row_fake_quant else fake_quantize_per_tensor_affine
     made = call(input, *steps, quant_min, quant_max)

@@ -8,8 +8,9 @@ ways in it, so that switching them costs no recording.
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
+from ...ir.ops.steps import FITTED
 from ..api import quantized_dtypes as schemes
-from ..api.quantize import known, put_where
+from ..api.quantize import known, put_where, steps_between
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from . import observers
@@ -100,7 +101,7 @@ class FakeQuantize(FakeQuantizeBase):
         own = self.activation_post_process
         if getattr(type(own), "forward", None) is observers.MinMaxObserver.forward:
             ends = own.range_with(x)
-            made = own.steps_between(*ends)
+            made = self._steps_between(*ends)
             self._fit(made[0])
             put_where(self.observer_enabled, on, *zip((own.min_val, own.max_val, self.scale, self.zero_point), (*ends, *made)))
         elif on or self.observer_enabled[0] != 0:       # it may do anything, so a trace asks
@@ -108,6 +109,10 @@ class FakeQuantize(FakeQuantizeBase):
             made = own.calculate_qparams()
             self._fit(made[0])
             put_where(None, True, *zip((self.scale, self.zero_point), made))
+
+    def _steps_between(self, low, high):
+        """(scale, zero point) for the ends of ranges."""
+        return self.activation_post_process.steps_between(low, high)
 
     def _fit(self, scale):
         """Makes room for as many scales as there are channels."""
@@ -174,6 +179,13 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
             raise ArgumentError(f"FusedMovingAvgObsFakeQuantize takes an observer of moving means, got "
                                 f"{type(self.activation_post_process).__name__}")
         self.is_symmetric_quant = self.qscheme in schemes.SYMMETRIC
+
+    def _steps_between(self, low, high):
+        """Symmetric steps use all of the bytes' range: -128 is as far as the range goes down, 127 as far as it goes up."""
+        if not self.is_symmetric_quant:
+            return super()._steps_between(low, high)
+        return steps_between(low, high, self.quant_min, self.quant_max, FITTED, eps=self.activation_post_process._least_scale,
+                             middle=int((self.quant_min + self.quant_max) / 2))
 
 
 # Switches of whole models: model.apply(disable_observer).

@@ -4,6 +4,7 @@ from functools import partial
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
+from ...ir.ops.steps import AFFINE, FLOATING, SYMMETRIC
 from ..api import quantized_dtypes as schemes
 from ..api.quantize import EPS, steps_between
 from ..api.register import FUNCTIONS
@@ -109,11 +110,14 @@ class UniformQuantizationObserverBase(ObserverBase):
 
     def steps_between(self, low, high):
         """(scale, zero point) for the ends of ranges."""
+        kind = SYMMETRIC if self.is_symmetric else AFFINE
+        if self.qscheme == schemes.per_channel_affine_float_qparams:
+            kind = FLOATING
         middle = 0
         if self.is_symmetric and RANGES[self.dtype][0] == 0:
             middle = (self.quant_min + self.quant_max) // 2 if self.has_customized_qrange else 128
         with no_grad():
-            return steps_between(low, high, self.quant_min, self.quant_max, self.qscheme, eps=self._least_scale, middle=middle)
+            return steps_between(low, high, self.quant_min, self.quant_max, kind, eps=self._least_scale, middle=middle)
 
     def reset_min_max_vals(self):
         """Forgets what was seen."""

@@ -91,9 +91,12 @@ def _fake_quantize(rng):
         scale = np.asarray(2.0 ** rng.integers(-4, 1, sizes))
         zero = np.asarray(rng.integers(low, high + 1, sizes), float)
         x = np.asarray(rng.standard_normal(shape) * 3)
-        yield Sample((x, np.asarray(1 / scale), scale, zero), {"low": low, "high": high}, grad=False)
+        limits = {"low": low, "high": high}
+        yield Sample((x, np.asarray(1 / scale), scale, zero), {**limits, "whole": True}, grad=False)
+        yield Sample((x, np.asarray(1 / scale), scale, np.asarray(zero + 0.25)), {**limits, "whole": False}, grad=False)
     one = np.ones(1)
-    yield Sample((np.array([np.nan, np.inf, -np.inf, 0.5, 1.5, 2.5]), one, one, one), {"low": -4, "high": 3}, grad=False)
+    yield Sample((np.array([np.nan, np.inf, -np.inf, 0.5, 1.5, 2.5]), one, one, one), {"low": -4, "high": 3, "whole": True},
+                 grad=False)
 
 
 @samples("cross_entropy_of_probability")

@@ -21,7 +21,7 @@ def _followed(rng):
 
 @samples("range_steps")
 def _steps(rng):
-    for kind in ("affine", "symmetric", "floating"):
+    for kind in ("affine", "symmetric", "fitted", "floating"):
         for least, most, middle in ((0, 255, 128), (-128, 127, 0), (0, 15, 7)):
             params = {"least": least, "most": most, "kind": kind, "eps": 2.0 ** -23, "middle": middle}
             for shape in ((), (6,), (0,)):
