@@ -55,6 +55,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
     """
 
     differentiates = True     # whether the backward of results is recorded, for one that comes after the call
+    fixes_weights = False     # whether Python may read what comes from outside, since it stays as it is
 
     def __init__(self, name: str, changing=frozenset(), scope: Scope | None = None):
         super().__init__()

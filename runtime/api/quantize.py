@@ -26,7 +26,7 @@ def _steps(input, scale, zero_point, limits, name, whole=True):
     """`fake_quantize` with a scale (which counts as float32) and a zero point that lie over the input."""
     if not input.dtype.is_floating_point:
         raise DTypeError(f"{name} takes floating point numbers, got {input.aval}; cast with .to()")
-    if zero_point.dtype not in (dt.int32, dt.float32, dt.float16):
+    if zero_point.dtype not in (dt.int32, dt.float32, dt.float16, dt.bfloat16):
         raise DTypeError(f"{name}: a zero_point is a tensor of int32, float32 or float16, got {zero_point.aval}; cast it")
     scale = to_dtype(scale, dt.float32)
     wide = dt.accumulator(input.dtype)
@@ -77,8 +77,9 @@ def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, 
 
 def known(flag):
     """Whether a switch (a tensor of one element) is on, where that costs nothing: None while a graph is recorded, which is to
-    hold for both, and on devices that the host would wait for."""
-    return None if tls.m.recorder is not None or flag.device.type != "cpu" else bool(flag.item())
+    hold for both (unless it is for a file), and on devices that the host would wait for."""
+    recorder = tls.m.recorder
+    return None if flag.device.type != "cpu" or (recorder is not None and not recorder.fixes_weights) else bool(flag.item())
 
 
 def put_where(flag, on, *pairs):

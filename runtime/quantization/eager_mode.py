@@ -32,7 +32,8 @@ _QUANTIZED: tuple = (static.Linear, static.Conv1d, static.Conv2d,
                      *[getattr(intrinsic_quantized, name) for name in intrinsic_quantized.__all__])
 _TRAINED: list = [qat.Linear, qat.Conv1d, qat.Conv2d, qat.Conv3d,
                   *[kind for name, kind in vars(intrinsic_qat).items() if name in intrinsic_qat.__all__ and type(kind) is type]]
-DEFAULT_STATIC_QUANT_MODULE_MAPPINGS: dict[type, Any] = {kind: q for q in _QUANTIZED for kind in (q._float_module, *q._trained)}
+DEFAULT_STATIC_QUANT_MODULE_MAPPINGS: dict[type, Any] = {
+    **{kind: q for q in _QUANTIZED for kind in (q._float_module, *q._trained)}, qat.Embedding: static.Embedding}
 DEFAULT_QAT_MODULE_MAPPINGS: dict[type, Any] = {kind._FLOAT_MODULE: kind for kind in _TRAINED}
 _EMBEDDINGS: dict[type, Any] = {float_sparse.Embedding: qat.Embedding, float_sparse.EmbeddingBag: qat.EmbeddingBag}
 
@@ -174,7 +175,7 @@ def prepare_qat(model: Module, mapping=None, inplace: bool = False) -> Module:
 
 def convert(module: Module, mapping=None, inplace: bool = False) -> Module:
     """The prepared model (a copy, unless `inplace`) with layers in whole numbers, for inputs like those observed. Layers that
-    have trained and have none (convolutions over volumes, embeddings) stay, and keep their scales.
+    have trained and have none (convolutions over volumes, bags of rows) stay, and keep their scales.
 
     mapping   classes of prepared modules and of those in whole numbers, which have `from_float`
     """
@@ -187,8 +188,8 @@ def convert(module: Module, mapping=None, inplace: bool = False) -> Module:
         if isinstance(child, qat.Rounding) and kind not in mapping:
             child.eval().apply(disable_observer)
             stays += 1
-        elif hasattr(child, "input_observer") and kind in mapping:
-            if getattr(child.input_observer, "is_empty", False):
+        elif kind in mapping and (hasattr(child, "input_observer") or not getattr(child, "reads_floats", True)):
+            if getattr(getattr(child, "input_observer", None), "is_empty", False):
                 raise ArgumentError(f"convert: {path} has seen no input; run the prepared model on inputs like those to come, "
                                     f"or set its qconfig to None")
             if id(child) not in made:

@@ -168,16 +168,16 @@ class LinearBn1d(_Normed, float_linear.Linear):
 
     def __init__(self, in_features, out_features, bias=True, eps=1e-05, momentum=0.1, freeze_bn=False, qconfig=None):
         super().__init__(in_features, out_features, bias)
-        self._round_weights(qconfig)
         self._add_norm(out_features, eps, momentum, freeze_bn)
+        self._round_weights(qconfig)
 
 
 class _ConvBn(_Normed):
     def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=None,
                  padding_mode="zeros", eps=1e-05, momentum=0.1, freeze_bn=False, qconfig=None):
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bool(bias), padding_mode)
-        self._round_weights(qconfig)
         self._add_norm(out_channels, eps, momentum, freeze_bn)
+        self._round_weights(qconfig)
 
     _options = qat.RoundingConv._options
 

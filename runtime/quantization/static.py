@@ -20,9 +20,10 @@ from ..nn.module import Module
 from ..nn.utils.parametrize import type_before_parametrizations
 from ..tensor import shape_of, wrap
 from . import intrinsic, intrinsic_qat, qat
+from .embedding import Embedding
 from .numbers import byte_steps, weight_scales
 
-__all__ = ["Conv1d", "Conv2d", "DeQuantize", "FloatFunctional", "Linear", "QFunctional", "Quantize"]
+__all__ = ["Conv1d", "Conv2d", "DeQuantize", "Embedding", "FloatFunctional", "Linear", "QFunctional", "Quantize"]
 
 _FINISH: dict[str, Any] = {"dtype": dt.float32, "zero": 0, "low": 0, "high": TOP, "beside_zero": 0, "beside_scale": 0.0}
 
