@@ -832,7 +832,8 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
         pin_memory: builtins.bool = False) -> Tensor:
     """Ones on the diagonal, zeros elsewhere."""
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max) -> Tensor:
-    """`fake_quantize_per_tensor_affine` with a scale and a zero point (int32 or float) for each index along `axis`."""
+    """`fake_quantize_per_tensor_affine` with a scale and a zero point for each index along `axis`: int32, or a float, which
+    may"""
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max) -> Tensor:
     """(step - zero_point) * scale for the step from quant_min to quant_max that is nearest to input / scale + zero_point.
     The"""
@@ -916,8 +917,7 @@ def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_m
                                     zero_point, averaging_const, quant_min, quant_max, ch_axis,
                                     per_row_fake_quant: builtins.bool = False,
                                     symmetric_quant: builtins.bool = False) -> Tensor:
-    """What a training step with quantised values does: the running range moves towards that of the input by a share, the
-    scale"""
+    """What a training step with quantised values does: the running range moves towards that of the input by a share (if"""
 @overload
 def gather(input, dim, index, *, sparse_grad: builtins.bool = False, out=None) -> Tensor:
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""

@@ -47,8 +47,13 @@ def whole_numbers(weight: np.ndarray, bias, steps: Steps, out_scale: float = 1.0
     batch normalisation has switched off are a bias and nearly nothing else."""
     flat = weight.reshape(len(weight), -1).astype(np.float64)
     bias = np.zeros(len(weight)) if bias is None else bias.reshape(-1).astype(np.float64)
+    largest = np.abs(flat).max(1, initial=0)
     least = -LARGEST if scale is None else -LARGEST - 1
-    scale = np.abs(flat).max(1, initial=0) / LARGEST if scale is None else np.asarray(scale, np.float64)
+    if scale is None:
+        scale = largest / LARGEST
+    else:       # of few steps, which are made finer: a bias is a whole number of them, too
+        scale = np.asarray(scale, np.float64) + 0 * largest
+        scale /= np.maximum(1, LARGEST // np.maximum(1, np.rint(largest / scale)))
     scale = np.maximum(scale, np.abs(bias) / (steps.scale * _MOST_BIAS))
     scale[scale == 0] = 1.0
     whole = np.clip(np.rint(flat / scale[:, None]), least, LARGEST)

@@ -9,6 +9,7 @@ import ingot
 import mock_cuda
 import mock_cuda_triton
 from ingot import jit, nn
+from ingot.ao import quantization
 from ingot.nn import functional as F
 from ingot.runtime.cuda import eager
 
@@ -95,6 +96,14 @@ class Spectral(nn.Module):
         return self.head((turned.transpose(1, 2) * poles.real + poles.abs()).flatten(1))
 
 
+def rounded():
+    """A network that trains with rounded weights and inputs, batch norm in its convolution."""
+    net = nn.Sequential(nn.Conv2d(1, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3), nn.Flatten(),
+                        nn.Linear(64, 10))
+    net.qconfig = quantization.get_default_qat_qconfig()
+    return quantization.prepare_qat(quantization.fuse_modules_qat(net, ["0", "1", "2"], inplace=True), inplace=True)
+
+
 def tokens():
     return ingot.randint(0, 11, (2, 3)), ingot.randint(0, 11, (6,))
 
@@ -105,6 +114,7 @@ MODELS = {
     "cnn": (lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Dropout(0.25), nn.Flatten(),
                             nn.Linear(36, 10)),
             lambda: (ingot.randn(3, 1, 8, 8), ingot.randint(0, 10, (3,)))),
+    "rounded": (rounded, lambda: (ingot.randn(3, 1, 8, 8), ingot.randint(0, 10, (3,)))),
     "gpt": (Gpt, lambda: (ingot.randint(0, 11, (2, 5)), ingot.randint(0, 11, (10,)))),
     "spectral": (Spectral, lambda: (ingot.randn(3, 4, 16), ingot.randint(0, 10, (3,)))),
     "lstm": (lambda: Sequence(nn.LSTM), tokens),
@@ -172,7 +182,7 @@ def test_a_training_step_is_one_graph(name, cuda):
         assert {float(s["step"]) for s in opt.state.values()} == {6.0} and all(s["step"].is_cpu for s in opt.state.values())
 
 
-@pytest.mark.parametrize("name", ["gpt", "resnet", "gru"])
+@pytest.mark.parametrize("name", ["gpt", "resnet", "gru", "rounded"])
 def test_eager_steps_stay_on_the_device(name):
     want, *_ = training(name, "cpu", "adamw", 2)
     got, *_ = training(name, "cuda", "adamw", 2)

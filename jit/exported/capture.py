@@ -137,8 +137,8 @@ class _Listener(Recorder):
         root = self.link(dst).cell.root
         if root is not None and self.called(root):
             raise ExportError(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: an exported model "
-                              "keeps no state; call .eval() on the module before the export (and .apply(disable_observer), where it "
-                              "has fake quantisation), or return the new value")
+                              "keeps no state; call .eval() on the module before the export (.apply(disable_observer), too, "
+                              "where it has fake quantisation), or return the new value")
         super().wrote(dst, src)
 
     def rebinding(self, t, value):

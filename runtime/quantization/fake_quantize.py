@@ -14,7 +14,7 @@ from ..api.quantize import known, put_where, steps_between
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from . import observers
-from .observer_base import HasFactories, make_room
+from .observer_base import HasFactories, first_time, make_room
 
 __all__ = ["FakeQuantize", "FakeQuantizeBase", "FixedQParamsFakeQuantize", "FusedMovingAvgObsFakeQuantize",
            "default_affine_fixed_qparams_fake_quant", "default_dynamic_fake_quant", "default_embedding_fake_quant",
@@ -117,6 +117,7 @@ class FakeQuantize(FakeQuantizeBase):
     def _fit(self, scale):
         """Makes room for as many scales as there are channels."""
         if scale.ndim and self.scale.shape != scale.shape:
+            first_time(self)
             self.scale, self.zero_point = self.scale.new_ones(scale.shape), self.zero_point.new_zeros(scale.shape)
 
     def start_with(self, x):

@@ -10,6 +10,7 @@ from ..api.quantize import EPS, steps_between
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..nn.module import Module
+from ..state import tls
 
 RANGES = {dt.quint8: (0, 255), dt.qint8: (-128, 127), dt.uint8: (0, 255), dt.int8: (-128, 127), dt.int16: (-32768, 32767)}
 
@@ -127,6 +128,12 @@ class UniformQuantizationObserverBase(ObserverBase):
         make_room(self, state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *others)
         self._least_scale = float(self.eps)
+
+
+def first_time(module):
+    """Says to a trace that a module makes room for channels, which it does once."""
+    if tls.m.recorder is not None:
+        tls.m.recorder.first_time = f"a {type(module).__name__} took its sizes from its first input"
 
 
 def make_room(module, state_dict, prefix):

@@ -18,7 +18,7 @@ from ..api.quantized_dtypes import (
 )
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
-from .observer_base import ObserverBase, UniformQuantizationObserverBase
+from .observer_base import ObserverBase, UniformQuantizationObserverBase, first_time
 from .ranges import LeastError, Percentile
 
 __all__ = ["FixedQParamsObserver", "HistogramObserver", "MinMaxObserver", "MovingAverageMinMaxObserver",
@@ -122,6 +122,7 @@ class PerChannelMinMaxObserver(MinMaxObserver):
         """Makes room for the ranges of such a tensor."""
         channels = x.shape[self.ch_axis]
         if self.min_val.shape != (channels,):
+            first_time(self)
             self.min_val = self.min_val.new_full((channels,), _INFINITE)
             self.max_val = self.max_val.new_full((channels,), -_INFINITE)
 
