@@ -13,8 +13,10 @@ from .observers import default_histogram_observer, default_observer, default_wei
 
 __all__ = ["QConfig", "QConfigAny", "default_activation_only_qconfig", "default_debug_qconfig", "default_dynamic_qat_qconfig",
            "default_dynamic_qconfig", "default_embedding_qat_qconfig", "default_per_channel_qconfig",
-           "default_per_channel_symmetric_qnnpack_qat_qconfig", "default_qat_qconfig", "default_qat_qconfig_v2",
-           "default_qconfig", "default_symmetric_qnnpack_qat_qconfig", "default_weight_only_qconfig",
+           "default_per_channel_symmetric_qnnpack_qat_qconfig", "default_per_channel_symmetric_qnnpack_qconfig",
+           "default_qat_qconfig", "default_qat_qconfig_v2", "default_qconfig", "default_quint8_weight_qconfig",
+           "default_reuse_input_qconfig", "default_symmetric_qnnpack_qat_qconfig", "default_symmetric_qnnpack_qconfig",
+           "default_weight_only_qconfig",
            "get_default_qat_qconfig", "get_default_qconfig", "per_channel_dynamic_qconfig", "qconfig_equals"]
 
 
@@ -43,6 +45,12 @@ default_dynamic_qat_qconfig = QConfig(fake.default_dynamic_fake_quant, fake.defa
 default_weight_only_qconfig = QConfig(Identity, fake.default_weight_fake_quant)
 default_activation_only_qconfig = QConfig(fake.default_fake_quant, Identity)
 default_embedding_qat_qconfig = QConfig(observers.NoopObserver.with_args(dtype=dt.float32), fake.default_embedding_fake_quant)
+
+_SIGNED_RANGE = observers.HistogramObserver.with_args(dtype=dt.qint8, eps=2 ** -12)
+default_symmetric_qnnpack_qconfig = QConfig(_SIGNED_RANGE, observers.weight_observer_range_neg_127_to_127)
+default_per_channel_symmetric_qnnpack_qconfig = QConfig(_SIGNED_RANGE, observers.per_channel_weight_observer_range_neg_127_to_127)
+default_quint8_weight_qconfig = QConfig(observers.HistogramObserver, observers.MinMaxObserver)
+default_reuse_input_qconfig = QConfig(observers.default_reuse_input_observer, observers.NoopObserver)
 
 _SIGNED = fake.FusedMovingAvgObsFakeQuantize.with_args(
     observer=observers.MovingAverageMinMaxObserver, quant_min=-128, quant_max=127, dtype=dt.qint8, eps=2 ** -12)
