@@ -33,6 +33,7 @@ def _followed(low, high, seen_low, seen_high, *, share):
 
 
 followed_range = op("followed_range", infer=_infer_followed, ref=_followed, vjp=NO_GRAD, lower=Composite(_followed_body),
+                    traits=("ref_first",),
                     doc="A range (its two ends) on its way to the one that was found, by a share of the distance; ends that "
                         "are infinite have seen nothing yet and become what was found.")
 
@@ -90,6 +91,7 @@ def _steps(low, high, *, least, most, kind, eps, middle):
 
 
 range_steps = op("range_steps", infer=_infer_steps, ref=_steps, vjp=NO_GRAD, lower=Composite(_steps_body),
+                 traits=("ref_first",),
                  doc="The size of steps from `least` to `most` over ranges that 0 is a part of (at least eps), and the step "
                      "that 0 is: the nearest ('affine'); `middle`, for ranges that go as far up as down ('symmetric'), or "
                      "have one step more below, as bytes do ('fitted'); a float ('floating').")

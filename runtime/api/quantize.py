@@ -91,10 +91,10 @@ def put_where(flag, on, *pairs):
 
 def ends_of(x, axis=None):
     """The smallest and the largest number of a tensor, or for each index along an axis."""
-    dims = [d for d in range(x.ndim) if axis is None or d != axis % x.ndim]
-    if axis is not None and not dims:
-        return x, x
-    return FUNCTIONS["amin"](x, dims), FUNCTIONS["amax"](x, dims)
+    if axis is None:
+        return FUNCTIONS["amin"](x), FUNCTIONS["amax"](x)
+    dims = [d for d in range(x.ndim) if d != axis % x.ndim]
+    return (FUNCTIONS["amin"](x, dims), FUNCTIONS["amax"](x, dims)) if dims else (x, x)
 
 
 def followed(seen, found, share):

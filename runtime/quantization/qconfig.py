@@ -48,7 +48,8 @@ default_embedding_qat_qconfig = QConfig(observers.NoopObserver.with_args(dtype=d
 
 _SIGNED_RANGE = observers.HistogramObserver.with_args(dtype=dt.qint8, eps=2 ** -12)
 default_symmetric_qnnpack_qconfig = QConfig(_SIGNED_RANGE, observers.weight_observer_range_neg_127_to_127)
-default_per_channel_symmetric_qnnpack_qconfig = QConfig(_SIGNED_RANGE, observers.per_channel_weight_observer_range_neg_127_to_127)
+default_per_channel_symmetric_qnnpack_qconfig = QConfig(
+    _SIGNED_RANGE, observers.per_channel_weight_observer_range_neg_127_to_127)
 default_quint8_weight_qconfig = QConfig(observers.HistogramObserver, observers.MinMaxObserver)
 default_reuse_input_qconfig = QConfig(observers.default_reuse_input_observer, observers.NoopObserver)
 
