@@ -413,6 +413,26 @@ def test_layers_without_whole_numbers_keep_their_scales():
     assert type(made[0]) is nnqat.Conv3d and type(made[2]) is nnq.Linear and made(x).tolist() == want.tolist()
 
 
+def test_layers_are_called_by_keyword_and_keep_their_hooks():
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x):
+            return self.layer(input=x)
+
+    seen: list = []
+    net = Named().train()
+    net.layer.register_forward_pre_hook(lambda m, args, kwargs: seen.append(sorted(kwargs)), with_kwargs=True)
+    net.qconfig = aq.get_default_qat_qconfig()
+    net = aq.prepare_qat(net)
+    x = ingot.tensor(normal(3, 4))
+    want = net(x)
+    np.testing.assert_allclose(aq.convert(net)(x).numpy(), want.detach().numpy(), atol=1e-4)    # (a bias is rounded)
+    assert seen == [["input"]] * 2
+
+
 def test_parameters_are_those_of_the_model():
     """An optimizer that was made before `prepare_qat(inplace=True)` trains the prepared model."""
     net = nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)).train()

@@ -90,7 +90,4 @@ def _chooser(model, spec, classes) -> Callable[[str, Module], bool]:
 
 
 def _replaced(module, classes):
-    made = classes[type_before_parametrizations(module)].from_float(module)
-    for hooks in ("_forward_hooks", "_forward_pre_hooks"):
-        getattr(made, hooks).update(getattr(module, hooks))
-    return made.eval()
+    return eager_mode.in_place_of(module, classes[type_before_parametrizations(module)].from_float(module)).eval()

@@ -79,9 +79,11 @@ class QuantWrapper(Module):
         return self.dequant(self.module(self.quant(x)))
 
 
-def _show_input(module, args):
+def _show_input(module, args, kwargs):
     """Shows a module's observer what the module is called with; the module gets what the observer gives."""
-    return (module.input_observer(args[0]), *args[1:])
+    if args:
+        return (module.input_observer(args[0]), *args[1:]), kwargs
+    return args, {**kwargs, "input": module.input_observer(kwargs["input"])}
 
 
 def _with_settings(model):
@@ -119,7 +121,7 @@ def _observe(path, child, config, kinds, wanted):
         raise ArgumentError(f"qconfig of {path}: its activation makes {type(observer).__name__} with a scale for each channel, "
                             f"which has no steps for bytes; take MinMaxObserver, HistogramObserver or one like them")
     child.input_observer = observer.to(next(child.parameters()).device)
-    child.register_forward_pre_hook(_show_input)
+    child.register_forward_pre_hook(_show_input, with_kwargs=True)
 
 
 def prepare(model: Module, inplace: bool = False) -> Module:
@@ -162,7 +164,7 @@ def prepare_qat(model: Module, mapping=None, inplace: bool = False) -> Module:
             continue
         if id(child) not in made:
             child.qconfig = config
-            new = made[id(child)] = _in_place_of(child, mapping[type_before_parametrizations(child)].from_float(child))
+            new = made[id(child)] = in_place_of(child, mapping[type_before_parametrizations(child)].from_float(child))
             if getattr(new, "reads_floats", True):
                 _observe(path, new, config, (FakeQuantizeBase, Identity, observers.NoopObserver), "which is no fake "
                          "quantisation; take get_default_qat_qconfig()")
@@ -193,17 +195,20 @@ def convert(module: Module, mapping=None, inplace: bool = False) -> Module:
                 raise ArgumentError(f"convert: {path} has seen no input; run the prepared model on inputs like those to come, "
                                     f"or set its qconfig to None")
             if id(child) not in made:
-                made[id(child)] = _in_place_of(child, mapping[kind].from_float(child))
+                made[id(child)] = in_place_of(child, mapping[kind].from_float(child))
             setattr(parent, name, made[id(child)])
     if not made and not stays:
         raise ArgumentError("convert takes a model that prepare or prepare_qat has made, and that has run on inputs")
     return model
 
 
-def _in_place_of(child, new):
+def in_place_of(child, new):
     """Gives a new module the hooks of the one that it replaces."""
-    new._forward_hooks.update(child._forward_hooks)
-    new._forward_pre_hooks.update({n: hook for n, hook in child._forward_pre_hooks.items() if hook is not _show_input})
+    given, taken = child._hooks, new._hooks
+    taken.forward.update(given.forward)
+    taken.forward_pre.update({n: hook for n, hook in given.forward_pre.items() if hook is not _show_input})
+    taken.with_kwargs |= given.with_kwargs
+    taken.always |= given.always
     return new
 
 
