@@ -83,8 +83,9 @@ class Op:
     lower                   -> exactly one way down.
     traits                  -> what passes and the operator layer ask for instead of listing names; "rescued": the result is
                                copied for the gradient rule when it is about to be overwritten; "ref_first": a composite whose
-                               reference takes less memory than its body; "float8": values of 8 bits are taken and given, since
-                               nothing is computed in them (views always do; all others refuse them); "from_nothing": the first
+                               reference takes less memory than its body, or less time on few numbers; "float8": values of 8
+                               bits are taken and given, since nothing is computed in them (views always do; all others refuse
+                               them); "from_nothing": the first
                                argument only says where the result goes, and may be None; "packs": the result is in the order
                                of a machine's kernel, which the reference does not know; "pointwise": a composite of one element
                                at a time, as its gradient rules are, so that they are worth one kernel; "whole_inside": a

@@ -77,14 +77,14 @@ def _steps(low, high, *, least, most, kind, eps, middle):
         if kind == FLOATING:
             scale = (high - low) / one(most - least)
             scale = np.where(scale > eps, scale, one(1))
-            return scale, -low / scale
+            return scale, np.asarray(-low / scale)
         low, high = np.minimum(low, one(0)), np.maximum(high, one(0))
         if kind in (SYMMETRIC, FITTED):
             below, above, more = map(one, _fit(least, most))
             scale = np.maximum(-low, high) / one((most - least) / 2) if kind == SYMMETRIC else np.maximum(
                 -low / below, high / above) * more
-            return np.maximum(scale, eps), np.full(low.shape, middle, np.int32)
-        scale = np.maximum((high - low) / one(most - least), eps)
+            return np.asarray(np.maximum(scale, eps)), np.full(low.shape, middle, np.int32)
+        scale = np.asarray(np.maximum((high - low) / one(most - least), eps))
         zero = one(least) - np.rint(low / scale)
         zero = np.where(zero >= least, zero, one(least))
         return scale, np.where(zero <= most, zero, one(most)).astype(np.int32)

@@ -103,7 +103,7 @@ def kernel_for(op: Op):
 
 
 def composite(op: Op):
-    """The operators of a body (or the reference, where that takes less memory: trait "ref_first"), as one kernel where arrays
+    """The operators of a body (or the reference, where that takes less: trait "ref_first"), as one kernel where arrays
     are large, or where the same call was made so often that its compilation pays; a result that is an argument itself is
     copied, since results own their memory."""
     body = op.ref if "ref_first" in op.traits else op.lower.body
