@@ -12,6 +12,7 @@ pytest.importorskip("onnx", reason="needs the onnx package")
 
 import ingot
 from ingot import nn
+from ingot.ao import quantization
 from ingot.jit import from_onnx, to_onnx, trace
 from ingot.nn import functional as F
 
@@ -311,3 +312,18 @@ def test_sizes_that_change_only_after_many_steps():
     for n in (400, 404, 480, 611):
         x = r(2, n)
         assert_alike([back(x).numpy()], [frames(x)], f"at size {n}")
+
+
+def test_layers_in_whole_numbers():
+    ingot.manual_seed(0)
+    net = nn.Sequential(nn.Conv2d(3, 20, 3, 2, 1), nn.ReLU(), nn.Conv2d(20, 20, 3, padding=1, groups=20), nn.Conv2d(20, 8, 1),
+                        nn.Flatten(), nn.Linear(128, 5)).eval()
+    net.qconfig = quantization.get_default_qconfig()
+    x = r(4, 3, 8, 8)
+    prepared = quantization.prepare(net)
+    prepared(x)
+    small = quantization.convert(prepared)
+    back = from_onnx(to_onnx(small, x, dynamic={"input": {0: "n"}}))
+    for n in (4, 1, 7):
+        x = r(n, 3, 8, 8)
+        np.testing.assert_allclose(back(x).detach().numpy(), small(x).detach().numpy(), rtol=1e-5, atol=1e-5)
