@@ -97,7 +97,8 @@ class _Writer:
         return name
 
     def _mode(self):
-        return [f"m.recorder is None and m.grad is {self.grad} and m.autocast is None and current() is settings",
+        return [f"m.recorder is None and m.grad is {self.grad} and m.autocast is None and not m.asked",
+                "current() is settings",
                 "not profiles and Defaults.dtype is dtype and Defaults.device == device"]
 
     def _arguments(self, asked):

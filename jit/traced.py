@@ -71,7 +71,7 @@ class Traced(Learning):
     def _call(self, args, kwargs):
         """A call that is not like the last one."""
         m, settings = tls.m, config.current()
-        if m.special and (m.recorder is not None or m.batched is not None or m.anomaly or
+        if m.special and (m.recorder is not None or m.batched is not None or m.anomaly or m.asked or
                           (m.saved_hooks is not None and m.grad)):
             return self._as_it_is(m, args, kwargs)
         if not settings.jit:

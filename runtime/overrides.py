@@ -1,61 +1,63 @@
-"""`ingot.overrides`: classes of the user's that stand for tensors, by the protocol `__torch_function__`.
-
-Functions of the user's (or of a library) that ask `has_torch_function` hand over to such a class. ingot's own functions take
-tensors, and ask classes that derive from Tensor (`api/subclasses.py`), no others.
+"""`ingot.overrides`: objects of the user's that stand for tensors, by the protocol `__torch_function__`, and modes, which are
+asked about every function. Who asks whom, and from when on, is in `api/asking.py`.
 """
 
 import functools
+import importlib
+import inspect
 from collections.abc import Callable
+from contextlib import contextmanager
 from typing import Any
 
-from ..ir.errors import DTypeError, IngotError
+from .api import asking
+from .api.asking import NAMESPACES, PLAIN, asks_for
 from .api.register import FUNCTIONS
-from .api.subclasses import PLAIN, asks
 from .tensor import Tensor
 
-__all__ = ["TorchFunctionMode", "get_ignored_functions", "handle_torch_function", "has_torch_function",
+__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "asks", "enable_reentrant_dispatch", "get_ignored_functions",
+           "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
            "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property",
-           "resolve_name", "wrap_torch_function"]
+           "redispatch_function", "resolve_name", "wrap_torch_function"]
+
+_FACE = __name__.removesuffix(".runtime.overrides")
+asks = asks_for
 
 
-def _overrides(x) -> bool:
-    return asks(x) if isinstance(x, Tensor) else not isinstance(x, type) and hasattr(type(x), "__torch_function__")
+# For functions of the user's.
 
 
 def is_tensor_like(inp) -> bool:
     """Whether an object is a tensor or stands for one."""
-    return isinstance(inp, Tensor) or _overrides(inp)
+    return isinstance(inp, Tensor) or asking.KINDS[type(inp)] is True
 
 
 def has_torch_function(relevant_args) -> bool:
-    """Whether any of the arguments has a `__torch_function__` of its own; plain tensors have none."""
-    return any(_overrides(x) for x in relevant_args)
+    """Whether any of the arguments has a `__torch_function__` of its own, or a mode is asked; plain tensors have none."""
+    if asking.skipped():
+        return False
+    found = bool(asking.modes()) or any(map(asking.asks, relevant_args))
+    if found:
+        asking.start()
+    return found
 
 
 def has_torch_function_unary(x) -> bool:
-    """Whether the argument has a `__torch_function__` of its own."""
-    return _overrides(x)
+    """Whether the argument has a `__torch_function__` of its own, or a mode is asked."""
+    return has_torch_function((x,))
 
 
 def has_torch_function_variadic(*args) -> bool:
-    """Whether any of the arguments has a `__torch_function__` of its own."""
+    """Whether any of the arguments has a `__torch_function__` of its own, or a mode is asked."""
     return has_torch_function(args)
 
 
 def handle_torch_function(public_api: Callable, relevant_args, *args, **kwargs) -> Any:
-    """What the first class that knows `public_api` gives for it; subclasses are asked before their bases."""
-    asked: list = []
-    for x in relevant_args:
-        if _overrides(x) and type(x) not in map(type, asked):
-            at = next((i for i, y in enumerate(asked) if issubclass(type(x), type(y))), len(asked))
-            asked.insert(at, x)
-    types = tuple(map(type, asked))
-    for x in asked:
-        found = type(x).__torch_function__(public_api, types, args, kwargs)
-        if found is not NotImplemented:
-            return found
-    raise DTypeError(f"no class among {', '.join(t.__name__ for t in types) or 'the arguments'} knows "
-                     f"{resolve_name(public_api) or public_api!r}: every __torch_function__ gave NotImplemented")
+    """What the mode, or the first class that knows `public_api`, gives for it; subclasses are asked before their bases."""
+    asked = asking.those_asked(relevant_args)
+    found = asking.answer(public_api, asked, args, kwargs)
+    if found is NotImplemented:
+        raise asking.refusal(public_api, asked)
+    return found
 
 
 def wrap_torch_function(dispatcher: Callable):
@@ -63,15 +65,27 @@ def wrap_torch_function(dispatcher: Callable):
 
     def mark(func):
         @functools.wraps(func)
-        def asking(*args, **kwargs):
+        def handing_over(*args, **kwargs):
             relevant = dispatcher(*args, **kwargs)
             if has_torch_function(relevant):
-                return handle_torch_function(asking, relevant, *args, **kwargs)
+                return handle_torch_function(handing_over, relevant, *args, **kwargs)
             return func(*args, **kwargs)
 
-        return asking
+        return handing_over
 
     return mark
+
+
+def redispatch_function(func: Callable, types, args, kwargs) -> Any:
+    """What a function does where nobody is asked about it; functions that it calls do ask."""
+    plain = asking.without_asking(func)
+    if plain is not None:
+        return plain(*args, **(kwargs or {}))
+    with asking.skipping():
+        return func(*args, **(kwargs or {}))
+
+
+# About functions.
 
 
 def is_tensor_method_or_property(func) -> bool:
@@ -87,18 +101,64 @@ def resolve_name(f) -> str | None:
 
 def get_ignored_functions() -> set:
     """Functions that never hand over: those that only look at what they are given, or make a tensor of it."""
-    return {FUNCTIONS[name] for name in PLAIN}
+    return {FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name) for name in PLAIN}
+
+
+def get_overridable_functions() -> dict[Any, list[Callable]]:
+    """Functions that ask classes, by where they are found: a module, or Tensor."""
+    asking.start()
+    places = [importlib.import_module(name) for name in (_FACE, *[f"{_FACE}.{name}" for name in NAMESPACES])]
+    found: dict[Any, list] = {place: [getattr(place, name) for name in place.__all__] for place in places}
+    found[Tensor] = [value for name, value in vars(Tensor).items() if name[0] != "_"]
+    operators = [value for _, value in asking.operators()]
+    return {place: [f for f in functions if inspect.isfunction(f) and asking.asks_classes(f)] +
+            (operators if place is Tensor else []) for place, functions in found.items()}
+
+
+@functools.cache
+def get_testing_overrides() -> dict[Callable, Callable]:
+    """A function with the same parameters that gives -1, for every function that asks classes."""
+    return {f: _with_parameters_of(f) for functions in get_overridable_functions().values() for f in functions}
+
+
+def _with_parameters_of(function) -> Callable:
+    signature = inspect.signature(function)
+
+    def minus_one(*args, **kwargs):
+        signature.bind(*args, **kwargs)
+        return -1
+
+    minus_one.__signature__ = signature         # type: ignore[attr-defined]
+    return minus_one
+
+
+# Modes.
 
 
 class TorchFunctionMode:
-    """Refused when it is entered: ingot's functions ask no mode."""
+    """What is asked about every function of a thread inside of a `with` block, before classes are. While it is asked it is not
+    asked itself, but the mode around it is."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not say what it does: define "
+                                  f"__torch_function__(self, func, types, args=(), kwargs=None)")
 
     def __enter__(self):
-        raise IngotError("ingot has no modes that stand between a program and its functions; for what runs when, see "
-                         "ingot.profiler, for dtypes ingot.autocast, for devices the argument `device`")
+        asking.enter_mode(self)
+        return self
 
     def __exit__(self, *exc):
-        return None
+        asking.leave_mode()
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that does what would have been done."""
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+@contextmanager
+def enable_reentrant_dispatch():
+    """Nothing: who is asked does not depend on who called."""
+    yield

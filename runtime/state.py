@@ -15,11 +15,12 @@ class Mode:
     grad       whether operators are put on the tape
     special    whether anything below is active, so that the hot path asks one question
     run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
+    asked      how many modes (`overrides.TorchFunctionMode`) are asked about functions
     failures   how many operators have raised
     """
 
-    __slots__ = ("_context", "anomaly", "autocast", "batched", "clock", "failures", "grad", "inference", "recorder", "run",
-                 "saved_hooks", "sizes", "special")
+    __slots__ = ("_context", "anomaly", "asked", "autocast", "batched", "clock", "failures", "grad", "inference", "recorder",
+                 "run", "saved_hooks", "sizes", "special")
 
     def __init__(self):
         self.grad = True
@@ -31,6 +32,7 @@ class Mode:
         self.batched = None       # the innermost level of vmap (runtime/batching)
         self.clock: Any = None    # who hears of each operator: the open profile (runtime/profiler), or an `AtDoor`
         self.anomaly = False
+        self.asked = 0
         self.special = False
         self.failures = 0
         self._context = contextvars.Context()
@@ -40,7 +42,7 @@ class Mode:
     def refresh(self):
         """Call after changing any field behind `special`."""
         self.special = bool(self.recorder or self.autocast or self.saved_hooks or self.anomaly or self.batched or
-                            self.clock)
+                            self.clock or self.asked)
 
 
 class _Local(threading.local):

@@ -16,6 +16,7 @@ from ..creation import as_array_tensor
 from ..dispatch import reshaped
 from ..state import tls
 from ..tensor import Tensor, shape_of
+from .asking import ask_operand, asks
 from .layouts import layout
 from .promote import result_type, rounds_once, to_dtype, widened
 from .reduce import summable, vector_norm
@@ -81,11 +82,15 @@ def _matmul(x, y):
 def _matmul_operator(self, other):
     if isinstance(other, np.ndarray):
         other = as_array_tensor(other)
-    return matmul(self, other) if isinstance(other, Tensor) else NotImplemented
+    if isinstance(other, Tensor):
+        return matmul(self, other)
+    return ask_operand("__matmul__", self, other) if asks(other) else NotImplemented
 
 
 def _matmul_reflected(self, other):
-    return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+    if isinstance(other, Tensor):
+        return matmul(other, self)
+    return ask_operand("__rmatmul__", self, other) if asks(other) else NotImplemented
 
 
 Tensor.__matmul__ = _matmul_operator

@@ -13,6 +13,7 @@ from ..state import tls
 from ..tensor import Tensor
 from ..writes import is_quiet, wrote_plainly
 from . import elementwise as api_ew
+from .asking import ask_operand, asks
 from .register import FUNCTIONS, operand_to_overwrite, store
 
 _new = object.__new__
@@ -82,13 +83,16 @@ def _reflected_shortcut(op, ufunc, general):
     return method
 
 
-def _guarded(general):
-    """Turns an operand of a foreign type into NotImplemented, so that Python asks the other side."""
+def _guarded(general, name):
+    """Turns an operand of a foreign type into NotImplemented, so that Python asks the other side, unless its class answers for
+    functions of tensors."""
 
     def method(self, other):
-        if isinstance(other, (Tensor, bool, int, float, complex)) or hasattr(other, "__array__"):
+        if isinstance(other, (Tensor, bool, int, float, complex)):
             return general(self, other)
-        return NotImplemented
+        if asks(other):
+            return ask_operand(name, self, other)
+        return general(self, other) if hasattr(other, "__array__") else NotImplemented
 
     return method
 
@@ -156,14 +160,15 @@ _FACTOR, _SIGN = {"alpha"}, {"add_": 1, "sub_": -1}
 
 
 def _attach(name, fn, *, op=None, ufunc=None, chars="", reflected=True, inplace=True):
-    general = _guarded(fn)
+    general = _guarded(fn, f"__{name}__")
     forward = _shortcut(op, ufunc, general, chars) if op is not None else general
     methods = {f"__{name}__": forward}
     if reflected:
-        backward = _guarded(_reflected(fn))
+        backward = _guarded(_reflected(fn), f"__r{name}__")
         methods[f"__r{name}__"] = backward if op is None else _reflected_shortcut(op, ufunc, backward)
     if inplace:
-        methods[f"__i{name}__"] = _guarded(_inplace(fn if op is None else forward, f"__i{name}__", ufunc, chars, op))
+        key = f"__i{name}__"
+        methods[key] = _guarded(_inplace(fn if op is None else forward, key, ufunc, chars, op), key)
     if op is not None and inplace:
         _quicken(f"{fn.__name__}_", _inplace(forward, f"{fn.__name__}_", ufunc, chars, op))
     for key, method in methods.items():

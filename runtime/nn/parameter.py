@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import DTypeError
+from ..api.asking import unasked
 from ..device_array import zeros_beside
 from ..interop import recorded_copy, taken_along
 from ..state import Defaults, tls
@@ -81,7 +82,10 @@ class Parameter(Owned):
 
     def __new__(cls, data=None, requires_grad=True):
         t = over(cls, data)
-        return Tensor.requires_grad_(t) if requires_grad else t
+        if not requires_grad:
+            return t
+        with unasked():
+            return Tensor.requires_grad_(t)
 
     def requires_grad_(self, requires_grad: bool = True):
         """Starts (or stops) collecting a gradient; traces that asked which parameters do are told."""

@@ -1,0 +1,386 @@
+"""Who is asked before a public function runs: classes with a `__torch_function__`, and modes (`overrides.TorchFunctionMode`).
+
+Nobody pays for this before somebody is to be asked. What starts it (`start`) gives public functions and methods of Tensor other
+code, which looks at what it is given and runs the code from before, kept in a function beside, where nobody is to be asked. The
+functions stay the objects that they are, wherever they were imported to, so tables that are keyed by them go on to hold.
+
+Asking starts when ingot meets such a class: one that derives from Tensor is made (`subclasses.py`), an operator has an operand
+of one, `has_torch_function` finds one, or a mode is entered. A function that is given such an object before knows nothing of
+it: `asks_for` (`ingot.overrides.asks`) is the word for that.
+"""
+
+import functools
+import importlib
+import inspect
+import threading
+import types
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+from ...ir.errors import DTypeError
+from ..state import tls
+from ..tensor import Tensor
+from .register import FUNCTIONS
+
+_FACE = __name__.removesuffix(".runtime.api.asking")
+NAMESPACES = ("nn.functional", "linalg", "special", "fft")         # beside the face
+MAKERS = frozenset({"as_tensor", "asarray", "from_dlpack", "from_numpy", "tensor"})     # functions that ask modes alone
+PLAIN = frozenset({"as_subclass", "cond", "get_device", "is_tensor", "save", "typename", "while_loop"}) | MAKERS
+_OPERATORS = tuple(f"{__package__}.{name}" for name in ("indexing", "linalg", "operators"))     # where dunder methods are
+_PROPERTIES = ("H", "T", "data", "grad", "imag", "mH", "mT", "real")
+# Operators as which classes are asked about a method of another name, as PyTorch does it, and those beside another operand.
+_METHODS = {"add": "add", "radd": "add", "iadd": "add_", "sub": "sub", "isub": "sub_", "mul": "mul", "rmul": "mul",
+            "imul": "mul_", "truediv": "div", "itruediv": "div_", "mod": "remainder", "imod": "remainder_", "pow": "pow",
+            "ipow": "pow_", "matmul": "matmul", "neg": "neg", "pos": "positive", "abs": "abs", "eq": "eq", "ne": "ne",
+            "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
+_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
+_BINARY = frozenset([f"__{side}{name}__" for name in _ARITHMETIC for side in ("", "r", "i")] +
+                    [f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")])
+
+
+class _Here(threading.local):
+    """What holds for a thread: how many times it has said that no class is asked, the modes that it is in, and whether the next
+    function of the user's that wants to know whether it is to hand over is told no."""
+
+    off = 0
+    skips = False
+
+    def __init__(self):
+        self.modes: list = []
+
+
+class _Kinds(dict):
+    """By class: whether its instances are asked; for containers, a function that says so of one. `modes` counts those that all
+    threads are in. What is not there yet is found out."""
+
+    modes = 0
+    __hash__ = object.__hash__          # type: ignore[assignment]   # it stands among the constants of code
+
+    def __missing__(self, kind):
+        found = _answers(kind)
+        if "<locals>" not in kind.__qualname__:         # others may go as they came
+            self[kind] = found
+        return found
+
+
+def _answers(kind) -> bool:
+    """Whether a class answers that ingot did not see being made: tensors of PyTorch's are arrays, like others."""
+    answer = getattr(kind, "__torch_function__", disabled_torch_function)
+    if getattr(answer, "__func__", answer) is disabled_torch_function or issubclass(kind, (Tensor, type)):
+        return False
+    return all(base.__module__.partition(".")[0] != "torch" for base in kind.__mro__)
+
+
+def _holds_asked(values) -> bool:
+    """Whether something in a list or a tuple is asked."""
+    for x in values:
+        asked = KINDS[x.__class__]
+        if asked and (asked is True or asked(x)):
+            return True
+    return False
+
+
+KINDS = _Kinds()
+KINDS[list] = KINDS[tuple] = _holds_asked
+_here = _Here()
+_lock = threading.RLock()
+_started: set[str] = set()
+
+
+def asks(x) -> bool:
+    """Whether an object is of a class that is asked, now."""
+    return KINDS[type(x)] is True and not _here.off
+
+
+@contextmanager
+def unasked():
+    """Inside, functions of this thread ask no class."""
+    _here.off += 1
+    try:
+        yield
+    finally:
+        _here.off -= 1
+
+
+def disabled_torch_function(function, types, args=(), kwargs=None):
+    """The `__torch_function__` of classes that are not asked: operators give plain tensors."""
+    with unasked():
+        return function(*args, **(kwargs or {}))
+
+
+def asks_for(cls):
+    """From now on instances of the class that functions are given are asked, and so are those of every class with a
+    `__torch_function__`: a decorator of the first such class that does not derive from Tensor. Gives the class."""
+    if not (isinstance(cls, type) and hasattr(cls, "__torch_function__")):
+        raise DTypeError(f"asks takes a class with a __torch_function__, got {cls!r}")
+    start()
+    return cls
+
+
+# Modes.
+
+
+def enter_mode(mode):
+    """From now on functions of this thread ask the mode first."""
+    start()
+    start_operators()
+    with _lock:
+        KINDS.modes += 1
+    _here.modes.append(mode)
+    _note_modes(1)
+
+
+def leave_mode():
+    """The last mode that was entered is not asked any more."""
+    with _lock:
+        KINDS.modes -= 1
+    _note_modes(-1)
+    return _here.modes.pop()
+
+
+def _note_modes(more: int):
+    tls.m.asked += more
+    tls.m.refresh()
+
+
+def modes() -> list:
+    """The modes that this thread is in, the last one last."""
+    return _here.modes
+
+
+# Asking.
+
+
+@contextmanager
+def skipping():
+    """The first function of the user's that asks inside whether it is to hand over is told no."""
+    _here.skips = True
+    try:
+        yield
+    finally:
+        _here.skips = False
+
+
+def skipped() -> bool:
+    """Whether to tell no; once."""
+    found, _here.skips = _here.skips, False
+    return found
+
+
+def _flat(values):
+    for x in values:
+        asked = KINDS[x.__class__]
+        if asked is True:
+            yield x
+        elif asked:
+            yield from _flat(x)
+
+
+def those_asked(values) -> list:
+    """One object of each class that is asked, in order; those of classes that derive from others come before them."""
+    found: list = []
+    for x in _flat(values):
+        kind = type(x)
+        if all(type(y) is not kind for y in found):
+            found.insert(next((i for i, y in enumerate(found) if issubclass(kind, type(y))), len(found)), x)
+    return found
+
+
+def answer(function, asked, args, kwargs) -> Any:
+    """What the mode, or the first class that answers, gives for a function; NotImplemented if none does."""
+    types = tuple([type(x) for x in asked])
+    if _here.modes:
+        mode = _here.modes.pop()
+        try:
+            found = mode.__torch_function__(function, types, args, kwargs)
+        finally:
+            _here.modes.append(mode)
+        if found is not NotImplemented:
+            return found
+    for x in asked if not _here.off else ():
+        found = x.__torch_function__(function, types, args, kwargs)
+        if found is not NotImplemented:
+            return found
+    return NotImplemented
+
+
+def _ask(function, plain, args, kwargs):
+    """Called by functions that look at what they are given, where that, or a mode, may want to be asked."""
+    asked = [] if _here.off else those_asked((*args, *kwargs.values()))
+    if (not asked and not _here.modes) or (plain.__name__ in _BINARY and not is_operand(args[1])):
+        return plain(*args, **kwargs)
+    found = answer(function, asked, args, kwargs)
+    if found is not NotImplemented:
+        return found
+    if plain.__name__ in _BINARY:       # Python asks the other side
+        return NotImplemented
+    raise refusal(function, asked or _here.modes)
+
+
+def refusal(function, asked) -> DTypeError:
+    """The error where everybody who was asked gave NotImplemented."""
+    return DTypeError(f"no class among {', '.join(type(x).__name__ for x in asked) or 'the arguments'} knows "
+                      f"{getattr(function, '__qualname__', function)}: every __torch_function__ gave NotImplemented")
+
+
+def is_operand(x) -> bool:
+    """Whether operators of tensors know what to do beside an object."""
+    return isinstance(x, (Tensor, bool, int, float, complex)) or hasattr(x, "__array__") or asks(x)
+
+
+def ask_operand(name: str, x, other):
+    """`x <name> other`, where other is of a class that is asked and no tensor."""
+    start()
+    return answer(_said(name), those_asked((x, other)), (x, other), {})
+
+
+def _said(name: str):
+    """The function as which classes are asked about an operator: x + y is Tensor.add, as in PyTorch."""
+    return getattr(Tensor, _METHODS.get(name.strip("_"), name))
+
+
+# Functions that look.
+
+_LOOKING = '''
+def outer({free}):
+    def looking(*args, **kwargs):
+        kinds = "kinds"
+        plain = "plain"
+        if not kinds.modes:
+            for x in (*args, *kwargs.values()) if kwargs else args:
+                asked = kinds[x.__class__]
+                if asked and (asked is True or asked(x)):
+                    break
+            else:
+                return plain(*args, **kwargs)
+        ask = "ask"
+        return ask("function", plain, args, kwargs)
+        ({free})
+    return looking
+'''
+_ONLY_MODES = '''
+def outer({free}):
+    def looking(*args, **kwargs):
+        kinds = "kinds"
+        plain = "plain"
+        if not kinds.modes:
+            return plain(*args, **kwargs)
+        ask = "ask"
+        return ask("function", plain, args, kwargs)
+        ({free})
+    return looking
+'''
+
+
+@functools.cache
+def _looking_code(text: str, free: int) -> types.CodeType:
+    """Code that looks, for a function with so many cells: a function takes no code with another number of them."""
+    names: dict[str, Any] = {}
+    cells = ", ".join([f"c{i}" for i in range(free)])
+    exec(compile(text.format(free=cells), __file__, "exec"), names)
+    return names["outer"](*[None] * free).__code__
+
+
+def _copy_of(fn) -> Callable:
+    """Another function that does the same."""
+    copy = types.FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__)
+    copy.__kwdefaults__ = fn.__kwdefaults__
+    functools.update_wrapper(copy, fn)
+    if "__wrapped__" in fn.__dict__:
+        copy.__wrapped__ = fn.__wrapped__       # type: ignore[attr-defined]
+    else:
+        del copy.__wrapped__                    # type: ignore[attr-defined]
+    return copy
+
+
+def look(fn, function=None, text=_LOOKING) -> None:
+    """Gives a function code that looks at its arguments. Who is asked is asked about `function`, the function itself if not
+    given. Objects that the new code needs are its constants: all that it shares with the old code is a number of cells."""
+    if hasattr(fn, "_asks_for"):
+        return
+    plain = _copy_of(fn)
+    fn._asks_for = plain
+    fn.__wrapped__ = getattr(fn, "__wrapped__", plain)          # whose parameters are shown
+    code = _looking_code(text, len(fn.__code__.co_freevars))
+    means = {"kinds": KINDS, "plain": plain, "ask": _ask, "function": function or fn}
+    fn.__code__ = code.replace(co_consts=tuple([means.get(c, c) if type(c) is str else c for c in code.co_consts]),
+                               co_name=fn.__code__.co_name, co_qualname=fn.__code__.co_qualname)
+
+
+def looking(plain, function) -> Callable:
+    """A function that looks, in front of a callable."""
+
+    @functools.wraps(plain, updated=())
+    def front(*args, **kwargs):
+        if KINDS.modes or _holds_asked(args):
+            return _ask(function, plain, args, kwargs)
+        return plain(*args, **kwargs)
+
+    front._asks_for = plain             # type: ignore[attr-defined]
+    return front
+
+
+def start() -> None:
+    """Public functions, and methods of Tensor that have names, look from now on."""
+    with _lock:
+        if "functions" in _started:
+            return
+        _started.add("functions")
+        package = importlib.import_module(__package__)
+        package.load_rest()
+        package.load_twins()
+        spaces = [importlib.import_module(f"{_FACE}.{name}") for name in NAMESPACES]
+        for names in (FUNCTIONS, *[{name: getattr(space, name) for name in space.__all__} for space in spaces], vars(Tensor)):
+            for name, fn in list(names.items()):
+                if inspect.isfunction(fn) and name[0] != "_" and name not in PLAIN:
+                    look(fn)
+
+
+def start_operators() -> None:
+    """Operators of Tensor and attributes that are tensors look from now on, and functions that make tensors ask modes."""
+    with _lock:
+        if "operators" in _started:
+            return
+        _started.add("operators")
+        for name in MAKERS:
+            look(FUNCTIONS[name], text=_ONLY_MODES)
+        for name, value in operators():
+            look(value, _said(name))
+        for name, value in properties():
+            setattr(Tensor, name, value)
+
+
+def operators() -> list:
+    """The operators of Tensor, by name."""
+    return [(name, value) for name, value in vars(Tensor).items()
+            if name[:2] == "__" and inspect.isfunction(value) and value.__module__ in _OPERATORS and name != "__iter__"]
+
+
+def properties() -> list:
+    """Attributes of tensors that are tensors, by name, as properties that look."""
+    made = []
+    for name in _PROPERTIES:
+        value = vars(Tensor)[name]
+        getter = value.__get__
+        if not hasattr(value.fget, "_asks_for"):
+            front = looking(getter, getter)
+            front.__annotations__ = value.fget.__annotations__
+            value = property(front, value.fset, value.fdel, value.__doc__)
+        made.append((name, value))
+    return made
+
+
+def operator_of(name: str, value) -> Callable:
+    """An operator that looks, in front of one that need not."""
+    return looking(getattr(value, "_asks_for", value), _said(name))
+
+
+def asks_classes(function) -> bool:
+    """Whether a function looks at the classes of its arguments."""
+    return hasattr(function, "_asks_for") and function.__name__ not in PLAIN
+
+
+def without_asking(function):
+    """What a function does where nobody is asked; None if it is not one that looks."""
+    return getattr(function, "_asks_for", None)
