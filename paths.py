@@ -98,6 +98,7 @@ PUBLIC = {
     "func": "runtime.func",
     "futures": "runtime.futures",
     "fx": "jit.fx",
+    "fx._symbolic_trace": "jit.fx.symbolic",
     "hub": "runtime.toolbox.hub",
     "library": "jit.operators",
     "linalg": "runtime.linalg",

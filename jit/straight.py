@@ -20,7 +20,7 @@ _END = f"{__package__}.run"         # the module that calls the function
 _LEAST_OWN = 257                    # ints from here on are objects of their own
 
 
-_WAYS = {how: method.__code__ for how, method in (
+_WAYS = {how: getattr(method, "_asks_for", method).__code__ for how, method in (
     ("float", Tensor.__float__), ("int", Tensor.__int__), ("numpy", Tensor.numpy), ("tolist", Tensor.tolist))}
 _TAKEN: dict = {        # what is kept of a tensor for a value of a type
     float: lambda t: as_number(t, float), int: lambda t: as_number(t, int), np.ndarray: Tensor.detach,

@@ -109,10 +109,10 @@ def get_overridable_functions() -> dict[Any, list[Callable]]:
     asking.start()
     places = [importlib.import_module(name) for name in (_FACE, *[f"{_FACE}.{name}" for name in NAMESPACES])]
     found: dict[Any, list] = {place: [getattr(place, name) for name in place.__all__] for place in places}
-    found[Tensor] = [value for name, value in vars(Tensor).items() if name[0] != "_"]
-    operators = [value for _, value in asking.operators()]
-    return {place: [f for f in functions if inspect.isfunction(f) and asking.asks_classes(f)] +
-            (operators if place is Tensor else []) for place, functions in found.items()}
+    asked: dict[Any, list] = {place: [f for f in functions if inspect.isfunction(f) and asking.asks_classes(f)]
+                              for place, functions in found.items()}
+    asked[Tensor] = [value for _, value in (*asking.public_methods(), *asking.operators())]
+    return asked
 
 
 @functools.cache

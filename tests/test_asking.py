@@ -154,6 +154,17 @@ def test_gradients_and_values_do_not_change():
         ingot.mean(w, nothing=1)
 
 
+def test_traces_hand_out_numbers_as_before():
+    """What functions read for a caller goes by the caller's place, which one that looks does not change."""
+    with BaseTorchFunctionMode():
+        pass
+    step = jit.trace(lambda x: ((x * 2).sum().item(), x.tolist()))
+    for _ in range(5):
+        x = ingot.randn(3)
+        assert step(x) == ((x * 2).sum().item(), x.tolist())
+    assert step.stats()["compiles"] == 1
+
+
 # Modes.
 
 

@@ -28,6 +28,8 @@ NAMESPACES = ("nn.functional", "linalg", "special", "fft")         # beside the 
 MAKERS = frozenset({"as_tensor", "asarray", "from_dlpack", "from_numpy", "tensor"})     # functions that ask modes alone
 PLAIN = frozenset({"as_subclass", "cond", "get_device", "is_tensor", "save", "typename", "while_loop"}) | MAKERS
 _OPERATORS = tuple(f"{__package__}.{name}" for name in ("indexing", "linalg", "operators"))     # where dunder methods are
+_OTHERS = frozenset({"batch1", "batch2", "end", "exponent", "input2", "mat", "mat1", "mat2", "other", "source", "src", "target",
+                     "tensor", "tensor1", "tensor2", "vec", "vec1", "vec2", "weight"})      # parameters that are tensors
 _PROPERTIES = ("H", "T", "data", "grad", "imag", "mH", "mT", "real")
 # Operators as which classes are asked about a method of another name, as PyTorch does it, and those beside another operand.
 _METHODS = {"add": "add", "radd": "add", "iadd": "add_", "sub": "sub", "isub": "sub_", "mul": "mul", "rmul": "mul",
@@ -50,7 +52,7 @@ class _Here(threading.local):
         self.modes: list = []
 
 
-class _Kinds(dict):
+class _Kinds(dict[type, Any]):
     """By class: whether its instances are asked; for containers, a function that says so of one. `modes` counts those that all
     threads are in. What is not there yet is found out."""
 
@@ -58,7 +60,7 @@ class _Kinds(dict):
     __hash__ = object.__hash__          # type: ignore[assignment]   # it stands among the constants of code
 
     def __missing__(self, kind):
-        found = _answers(kind)
+        found = _holds_asked if issubclass(kind, (list, tuple)) else _answers(kind)
         if "<locals>" not in kind.__qualname__:         # others may go as they came
             self[kind] = found
         return found
@@ -85,7 +87,8 @@ KINDS = _Kinds()
 KINDS[list] = KINDS[tuple] = _holds_asked
 _here = _Here()
 _lock = threading.RLock()
-_started: set[str] = set()
+_started: list[bool] = []
+_modal: list[tuple] = []            # `_everything`
 
 
 def asks(x) -> bool:
@@ -124,22 +127,26 @@ def asks_for(cls):
 def enter_mode(mode):
     """From now on functions of this thread ask the mode first."""
     start()
-    start_operators()
-    with _lock:
-        KINDS.modes += 1
+    _count_modes(1)
     _here.modes.append(mode)
-    _note_modes(1)
 
 
 def leave_mode():
     """The last mode that was entered is not asked any more."""
-    with _lock:
-        KINDS.modes -= 1
-    _note_modes(-1)
+    _count_modes(-1)
     return _here.modes.pop()
 
 
-def _note_modes(more: int):
+def _count_modes(more: int):
+    """Counts the modes of all threads, and this one's. Methods and operators of plain tensors look while there are some."""
+    with _lock:
+        if not KINDS.modes:
+            for fn, code, _ in _everything():
+                fn.__code__ = code
+        KINDS.modes += more
+        if not KINDS.modes:
+            for fn, _, code in _everything():
+                fn.__code__ = code
     tls.m.asked += more
     tls.m.refresh()
 
@@ -278,7 +285,7 @@ def _looking_code(text: str, free: int) -> types.CodeType:
     """Code that looks, for a function with so many cells: a function takes no code with another number of them."""
     names: dict[str, Any] = {}
     cells = ", ".join([f"c{i}" for i in range(free)])
-    exec(compile(text.format(free=cells), __file__, "exec"), names)
+    exec(compile(text.format(free=cells), "<a question of ingot>", "exec"), names)
     return names["outer"](*[None] * free).__code__
 
 
@@ -294,61 +301,54 @@ def _copy_of(fn) -> Callable:
     return copy
 
 
-def look(fn, function=None, text=_LOOKING) -> None:
-    """Gives a function code that looks at its arguments. Who is asked is asked about `function`, the function itself if not
-    given. Objects that the new code needs are its constants: all that it shares with the old code is a number of cells."""
-    if hasattr(fn, "_asks_for"):
-        return
+def _look(fn, function=None, text=_LOOKING) -> types.CodeType:
+    """Code for a function that looks at its arguments. Who is asked is asked about `function`, or the function itself. Objects
+    that the code needs are its constants: all that it shares with the code from before is a number of cells."""
     plain = _copy_of(fn)
     fn._asks_for = plain
     fn.__wrapped__ = getattr(fn, "__wrapped__", plain)          # whose parameters are shown
     code = _looking_code(text, len(fn.__code__.co_freevars))
     means = {"kinds": KINDS, "plain": plain, "ask": _ask, "function": function or fn}
-    fn.__code__ = code.replace(co_consts=tuple([means.get(c, c) if type(c) is str else c for c in code.co_consts]),
-                               co_name=fn.__code__.co_name, co_qualname=fn.__code__.co_qualname)
-
-
-def looking(plain, function) -> Callable:
-    """A function that looks, in front of a callable."""
-
-    @functools.wraps(plain, updated=())
-    def front(*args, **kwargs):
-        if KINDS.modes or _holds_asked(args):
-            return _ask(function, plain, args, kwargs)
-        return plain(*args, **kwargs)
-
-    front._asks_for = plain             # type: ignore[attr-defined]
-    return front
+    return code.replace(co_consts=tuple([means.get(c, c) if type(c) is str else c for c in code.co_consts]),
+                        co_name=fn.__code__.co_name, co_qualname=fn.__code__.co_qualname)
 
 
 def start() -> None:
-    """Public functions, and methods of Tensor that have names, look from now on."""
+    """Public functions look from now on, and methods of Tensor that are among them or take other tensors."""
     with _lock:
-        if "functions" in _started:
+        if _started:
             return
-        _started.add("functions")
+        _started.append(True)
         package = importlib.import_module(__package__)
         package.load_rest()
         package.load_twins()
         spaces = [importlib.import_module(f"{_FACE}.{name}") for name in NAMESPACES]
-        for names in (FUNCTIONS, *[{name: getattr(space, name) for name in space.__all__} for space in spaces], vars(Tensor)):
+        methods = {name: value for name, value in public_methods() if _takes_others(value)}
+        for names in (FUNCTIONS, *[{name: getattr(space, name) for name in space.__all__} for space in spaces], methods):
             for name, fn in list(names.items()):
-                if inspect.isfunction(fn) and name[0] != "_" and name not in PLAIN:
-                    look(fn)
+                if inspect.isfunction(fn) and name not in PLAIN and not hasattr(fn, "_asks_for"):
+                    fn.__code__ = _look(fn)
 
 
-def start_operators() -> None:
-    """Operators of Tensor and attributes that are tensors look from now on, and functions that make tensors ask modes."""
-    with _lock:
-        if "operators" in _started:
-            return
-        _started.add("operators")
-        for name in MAKERS:
-            look(FUNCTIONS[name], text=_ONLY_MODES)
-        for name, value in operators():
-            look(value, _said(name))
-        for name, value in properties():
-            setattr(Tensor, name, value)
+def _everything() -> list[tuple]:
+    """(function, code that looks, code from before) of what looks while some thread is in a mode: the other methods of Tensor,
+    its operators and attributes that are tensors, and functions that make tensors, which ask modes alone."""
+    if not _modal:
+        found = [(FUNCTIONS[name], None, _ONLY_MODES) for name in MAKERS]
+        found += [(value, None, _LOOKING) for _, value in public_methods() if not hasattr(value, "_asks_for")]
+        found += [(value, _said(name), _LOOKING) for name, value in operators()]
+        found += [(value.fget, value.__get__, _LOOKING) for value in [vars(Tensor)[name] for name in _PROPERTIES]]
+        _modal.extend([(fn, _look(fn, function, text), fn.__code__) for fn, function, text in found])
+    return _modal
+
+
+# What is in the class between Tensor and those of the user's (`subclasses.py`).
+
+
+def public_methods() -> list:
+    """The methods of Tensor that have names, by name."""
+    return [(name, value) for name, value in vars(Tensor).items()
+            if inspect.isfunction(value) and name[0] != "_" and name not in PLAIN]
 
 
 def operators() -> list:
@@ -357,23 +357,37 @@ def operators() -> list:
             if name[:2] == "__" and inspect.isfunction(value) and value.__module__ in _OPERATORS and name != "__iter__"]
 
 
-def properties() -> list:
-    """Attributes of tensors that are tensors, by name, as properties that look."""
-    made = []
+def _takes_others(method) -> bool:
+    """Whether a method may get another tensor by position."""
+    code = inspect.unwrap(method).__code__
+    return not _OTHERS.isdisjoint(code.co_varnames[1:code.co_argcount])
+
+
+def _in_front(plain, function) -> Callable:
+    """A function that looks, in front of a callable."""
+
+    @functools.wraps(plain, updated=())
+    def front(*args, **kwargs):
+        if KINDS.modes or _holds_asked(args) or _holds_asked(kwargs.values()):
+            return _ask(function, plain, args, kwargs)
+        return plain(*args, **kwargs)
+
+    front._asks_for = plain             # type: ignore[attr-defined]
+    return front
+
+
+def all_that_looks() -> dict[str, Any]:
+    """What a class has in place of what Tensor has and does not look: methods, operators, attributes."""
+    made: dict[str, Any] = {name: _in_front(value, value) for name, value in public_methods() if not _looks_always(value)}
+    made.update({name: _in_front(value, _said(name)) for name, value in operators()})
     for name in _PROPERTIES:
         value = vars(Tensor)[name]
-        getter = value.__get__
-        if not hasattr(value.fget, "_asks_for"):
-            front = looking(getter, getter)
-            front.__annotations__ = value.fget.__annotations__
-            value = property(front, value.fset, value.fdel, value.__doc__)
-        made.append((name, value))
+        made[name] = property(_in_front(value.__get__, value.__get__), value.fset, value.fdel, value.__doc__)
     return made
 
 
-def operator_of(name: str, value) -> Callable:
-    """An operator that looks, in front of one that need not."""
-    return looking(getattr(value, "_asks_for", value), _said(name))
+def _looks_always(fn) -> bool:
+    return hasattr(fn, "_asks_for") and all(fn is not row[0] for row in _modal)
 
 
 def asks_classes(function) -> bool:

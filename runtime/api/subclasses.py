@@ -1,8 +1,8 @@
 """Classes of the user's that derive from Tensor: what operators give of them is of their class, and their `__torch_function__`
 is asked first, as PyTorch does it. Who asks, and what makes functions ask, is in `asking.py`.
 
-Operators and attributes of plain tensors look at no classes: those of the user's classes do, in a class that stands between
-Tensor and them from the first one on.
+Operators, attributes and methods without other tensors look at no classes where tensors are plain: those of the user's classes
+do, in a class that stands between Tensor and them from the first one on.
 """
 
 import sys
@@ -13,7 +13,7 @@ from ...ir.errors import DTypeError
 from ...ir.ops.shape import permute
 from ..state import tls
 from ..tensor import Tensor
-from .asking import KINDS, asks, disabled_torch_function, operator_of, operators, properties, start, unasked, without_asking
+from .asking import KINDS, all_that_looks, asks, disabled_torch_function, start, unasked, without_asking
 from .foreign import counterpart
 from .register import api
 
@@ -67,10 +67,9 @@ def _start() -> list[type]:
 
 
 def _class_between() -> type:
-    """Tensor with operators and attributes that look at classes."""
+    """Tensor with methods, operators and attributes that look at classes."""
     names: dict[str, Any] = {"__slots__": (), "__module__": Tensor.__module__, "__hash__": Tensor.__hash__, "__iter__": _rows}
-    names.update({name: operator_of(name, value) for name, value in operators()})
-    names.update(properties())
+    names.update(all_that_looks())
     return type("Tensor", (Tensor,), names)
 
 

@@ -1,0 +1,278 @@
+"""What stands for a value while a program is traced: whatever is done with a `Proxy` becomes a node."""
+
+import dis
+import enum
+import operator
+import sys
+from typing import Any
+
+from ...ir.errors import IngotError
+from ...runtime.api.register import FUNCTIONS
+from ...runtime.tensor import Tensor
+from .graph import Graph
+from .node import Node, found_at, map_aggregate, writes
+
+__all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "ProxyableClassMeta", "TraceError", "TracerBase"]
+
+_PACKAGE = __name__.partition(".")[0]
+_UNPACK = dis.opmap["UNPACK_SEQUENCE"]
+_ASK = "Symbolic tracing follows one way through a program, which holds for all values."
+
+
+class TraceError(IngotError, ValueError):
+    """A program asks of a value what is known only when it runs."""
+
+
+def users_line() -> str | None:
+    """The line of the user's that runs, as tracebacks show it."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_filename
+        own = (frame.f_globals.get("__name__") or "").partition(".")[0] == _PACKAGE or name.startswith(("<a ", "<frozen"))
+        if not own:
+            return f'File "{name}", line {frame.f_lineno}, in {frame.f_code.co_name}'
+        frame = frame.f_back            # type: ignore[assignment]
+    return None
+
+
+class TracerBase:
+    """Makes nodes of what is done with proxies. `Tracer` adds how modules and functions are gone through."""
+
+    graph: Graph
+    record_stack_traces = True
+    proxy_buffer_attributes = True
+    trace_asserts = False
+
+    def create_node(self, kind: str, target, args, kwargs, name: str | None = None, type_expr=None) -> Node:
+        """A node of the graph."""
+        node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
+        if self.record_stack_traces and kind not in ("placeholder", "output"):
+            line = users_line()
+            if line is not None:
+                node.stack_trace = line
+        return node
+
+    def proxy(self, node: Node) -> "Proxy":
+        """What stands for the result of a node."""
+        return Proxy(node, self)
+
+    def create_proxy(self, kind: str, target, args, kwargs, name: str | None = None, type_expr=None,
+                     proxy_factory_fn=None) -> "Proxy":
+        """A node for a call, and what stands for its result. Arguments may have proxies in them."""
+        args, kwargs = self.create_arg(tuple(args)), self.create_arg(dict(kwargs))
+        node = self.create_node(kind, target, args, kwargs, name, type_expr)
+        return (proxy_factory_fn or self.proxy)(node)
+
+    def create_arg(self, a: Any) -> Any:
+        """An argument as nodes have it."""
+        if isinstance(a, dict):
+            for key in a:
+                if isinstance(key, Proxy):
+                    raise TraceError(f"{_at()}a value that is traced cannot be the key of a dictionary")
+        if isinstance(a, (tuple, list, dict, slice)):
+            return map_aggregate(a, lambda x: x if isinstance(x, Node) else self.create_arg(x))
+        if isinstance(a, range):
+            return range(*[self.create_arg(x) for x in (a.start, a.stop, a.step)])
+        return a.node if isinstance(a, Proxy) else self.create_constant(a)
+
+    def create_constant(self, a: Any) -> Any:
+        """An argument that is no container and is not traced."""
+        plain = a is None or a is Ellipsis or isinstance(a, (bool, int, float, complex, str, bytes, enum.Enum, Node, Tensor))
+        if plain or callable(a) or type(a).__module__.partition(".")[0] in _PACKAGES:
+            return a
+        raise TraceError(f"{_at()}an argument of the class {type(a).__name__} cannot stand in a graph: nodes take tensors, "
+                         f"numbers, strings, containers of them and functions")
+
+    def check_writable(self, a: Any) -> None:
+        """Raises if a value that is traced is to be written into a tensor that is there once and for all."""
+
+    # What values do not say before they are known.
+
+    def to_bool(self, obj: "Proxy") -> bool:
+        """The truth of a value."""
+        raise TraceError(f"{_at()}the truth of {obj} is asked, as `if`, `while`, `and`, `assert` do. {_ASK} Compute with "
+                         f"where(), make the module that branches a leaf (is_leaf_module), or give the value that decides by "
+                         f"concrete_args")
+
+    def iter(self, obj: "Proxy"):
+        """What a value is unpacked into, of which only the code that takes it apart knows how many: `a, b = x`."""
+        frame = sys._getframe(2)
+        code = frame.f_code.co_code
+        if code[frame.f_lasti] == _UNPACK:
+            return iter([obj[i] for i in range(code[frame.f_lasti + 1])])
+        raise TraceError(f"{_at()}{obj} is iterated over, as `for`, `*`, list() do, and how many values it has is not known. "
+                         f"{_ASK} Index it (x[0]), unpack it (`a, b = x`), or wrap the function that does so (fx.wrap)")
+
+    def keys(self, obj: "Proxy"):
+        """The keys of a value."""
+        return Attribute(obj, "keys")()
+
+
+_PACKAGES = frozenset((_PACKAGE, "numpy"))
+
+
+def _at() -> str:
+    line = users_line()
+    return "" if line is None else f"{line}: "
+
+
+class GraphAppendingTracer(TracerBase):
+    """Adds what is done with proxies to a graph that is there."""
+
+    def __init__(self, graph: Graph):
+        self.graph = graph
+
+
+class Proxy:
+    """Stands for the result of a node. Operators, methods, attributes and functions of tensors give further ones."""
+
+    __getitem__: Any            # operators: see below
+    __setitem__: Any
+    __array_ufunc__ = None      # numpy's scalars leave operators to it
+
+    def __init__(self, node: Node, tracer: TracerBase | None = None):
+        self.node = node
+        self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
+
+    def __repr__(self):
+        return f"Proxy({self.node.name})"
+
+    def __getattr__(self, name):
+        if name[:2] == name[-2:] == "__":           # what Python, copy and pickle ask for
+            raise AttributeError(f"{self!r} has no {name}")
+        return Attribute(self, name)
+
+    def __setattr__(self, name, value):
+        if name not in ("node", "tracer", "root", "attr", "_node"):
+            raise TraceError(f"{_at()}the attribute {name!r} of a value that is traced is set; that becomes no node")
+        object.__setattr__(self, name, value)
+
+    def __call__(self, *args, **kwargs):
+        return self.tracer.create_proxy("call_method", "__call__", (self, *args), kwargs)
+
+    def __iter__(self):
+        return self.tracer.iter(self)
+
+    def __bool__(self):
+        return self.tracer.to_bool(self)
+
+    def keys(self):
+        """The keys of a value that is a dictionary."""
+        return self.tracer.keys(self)
+
+    __hash__ = object.__hash__
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        found: list[Proxy] = []
+        map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
+        kind, target, args = _called(func, args)
+        if writes(target):
+            found[0].tracer.check_writable(args[0])
+        return found[0].tracer.create_proxy(kind, target, args, kwargs)
+
+
+def _called(func, args):
+    """What the call of a function of ingot's is as a node: kind, target, arguments."""
+    name = func.__name__
+    if hasattr(func, "__self__"):                   # the getter of an attribute
+        getter = func.__self__
+        name = next((n for n, v in vars(Tensor).items() if v is getter or getattr(v, "fget", v) is getter), "data")
+        return "call_function", getattr, (args[0], name)
+    if FUNCTIONS.get(name) is func or found_at(func) is not None:
+        return "call_function", func, args
+    operation = getattr(operator, name, None)
+    if name[:2] == "__" and name[2:3] == "r" and hasattr(operator, f"__{name[3:]}"):
+        return "call_function", getattr(operator, f"__{name[3:]}"), args[::-1]
+    if operation is not None and name[:2] == "__":
+        return "call_function", operation, args
+    return ("call_method", name, args) if vars(Tensor).get(name) is func else ("call_function", func, args)
+
+
+class Attribute(Proxy):
+    """An attribute of a value: a method if it is called, and a node of its own if it is not."""
+
+    def __init__(self, root: Proxy, attr: str):
+        self.root, self.attr, self.tracer = root, attr, root.tracer
+        self._node: Node | None = None
+
+    @property
+    def node(self) -> Node:         # type: ignore[override]
+        """The node that reads the attribute."""
+        if self._node is None:
+            self._node = self.tracer.create_proxy("call_function", getattr, (self.root, self.attr), {}).node
+        return self._node
+
+    def __call__(self, *args, **kwargs):
+        return self.tracer.create_proxy("call_method", self.attr, (self.root, *args), kwargs)
+
+
+class ProxyableClassMeta(type):
+    """A metaclass of classes whose making is a node where an argument is traced."""
+
+    def __call__(cls, *args, **kwargs):
+        found: list[Proxy] = []
+        map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
+        if found:
+            return found[0].tracer.create_proxy("call_function", cls, args, kwargs)
+        return super().__call__(*args, **kwargs)
+
+
+# Operators.
+
+_BINARY = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift", "and", "or", "xor")
+_COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+_UNARY = ("neg", "pos", "invert", "abs")
+
+
+def _operation(name: str):
+    return getattr(operator, f"{name}_" if name in ("and", "or") else name)
+
+
+def _add_operators():
+    def method(target, turned=False):
+        def operation(self, *others):
+            args = (*others, self) if turned else (self, *others)
+            return self.tracer.create_proxy("call_function", target, args, {})
+
+        return operation
+
+    for name in (*_BINARY, *_COMPARISONS, *_UNARY, "getitem"):
+        setattr(Proxy, f"__{name}__", method(_operation(name)))
+    for name in _BINARY:
+        setattr(Proxy, f"__r{name}__", method(_operation(name), turned=True))
+        setattr(Proxy, f"__i{name}__", method(getattr(operator, f"i{name}")))
+
+
+def _setitem(self, key, value):
+    self.tracer.create_proxy("call_function", operator.setitem, (self, key, value), {})
+
+
+def _add_refusals():
+    def refusal(what, instead):
+        def method(self, *args, **kwargs):
+            raise TraceError(f"{_at()}{what} of {self} is asked, which is known only when the program runs. {_ASK} {instead}")
+
+        return method
+
+    wrapped = "Have the function that asks be one node: fx.wrap('{}') at the top of the module of the code"
+    for name, what, instead in (
+            ("len", "len()", "Use x.shape[0], or fx.wrap('len') at the top of the module of the code"),
+            ("index", "the whole number", f"Python takes it for range() or for an index of a list. {wrapped.format('range')}"),
+            ("int", "the int()", wrapped.format("int")), ("float", "the float()", wrapped.format("float")),
+            ("complex", "the complex()", wrapped.format("complex")),
+            ("contains", "what is `in` the values", "Compare: (x == value).any()"),
+            ("array", "the numpy array", "Compute with ingot's functions")):
+        setattr(Proxy, f"__{name}__", refusal(what, instead))
+
+
+_add_operators()
+Proxy.__setitem__ = _setitem
+_add_refusals()

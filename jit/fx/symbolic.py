@@ -1,0 +1,347 @@
+"""`fx.symbolic_trace`: runs a program on proxies and gives the graph of what it did."""
+
+import builtins
+import functools
+import inspect
+import math
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import contextmanager
+from types import FunctionType
+from typing import Any
+
+from ...ir.errors import ArgumentError
+from ...runtime.api.asking import start
+from ...runtime.api.register import FUNCTIONS
+from ...runtime.nn import Module, Parameter, Sequential
+from ...runtime.tensor import Tensor
+from .graph import Graph
+from .graph_module import GraphModule
+from .node import FACE, RANDOM, has_side_effect, map_aggregate
+from .proxy import Proxy, TraceError, TracerBase, users_line
+
+__all__ = ["PH", "Tracer", "symbolic_trace", "wrap"]
+
+PH = "PH"           # what PyTorch's programs write for a value of a container that is traced
+_OWN_LAYERS = tuple(f"{FACE}.{name}" for name in ("runtime.nn", "runtime.quantization", "nn", "ao"))
+_STARS: dict[Any, str] = {inspect.Parameter.VAR_POSITIONAL: "*", inspect.Parameter.VAR_KEYWORD: "**"}
+_wrapped: dict[tuple[int, str], dict] = {}          # globals of modules, by themselves and a name that is not to be looked into
+_here = threading.local()                           # the tracer that is at work in a thread
+_patching = threading.RLock()
+
+
+def compatibility(is_backward_compatible: bool = False) -> Callable:
+    """A decorator that changes nothing: libraries say so what may change."""
+    return lambda fn: fn
+
+
+has_side_effect(FUNCTIONS["_assert"])
+
+
+@has_side_effect
+def assert_same(value, expected, message: str) -> None:
+    """Raises if an argument that a program was specialised for has another value."""
+    if value is not expected and (type(value) is not type(expected) or value != expected):
+        raise ArgumentError(f"{message}, got {value!r}")
+
+
+def wrap(fn_or_name):
+    """Has calls of a function be nodes, which are not looked into: at the top of a module, as a decorator or with a name that
+    the module has (`fx.wrap("len")`). Holds for that module, and where code that is traced has it among its globals."""
+    name = fn_or_name if isinstance(fn_or_name, str) else getattr(fn_or_name, "__name__", None)
+    frame = sys._getframe(1)
+    if not isinstance(name, str) or not (callable(fn_or_name) or isinstance(fn_or_name, str)):
+        raise ArgumentError(f"wrap takes a function or its name, got {fn_or_name!r}")
+    names = fn_or_name.__globals__ if isinstance(fn_or_name, FunctionType) else frame.f_globals
+    if frame.f_code.co_name != "<module>" and isinstance(fn_or_name, str):
+        raise ArgumentError("wrap(name) stands at the top of the module that has the name")
+    _wrapped[id(names), name] = names
+    return fn_or_name
+
+
+_DRAWS = frozenset([FUNCTIONS[name] for name in RANDOM])
+
+
+def _recording(fn):
+    """A function that becomes a node where it is called with a proxy, or draws random numbers, others at each call."""
+
+    @functools.wraps(fn, updated=())
+    def wrapped(*args, **kwargs):
+        found: list[Proxy] = []
+        map_aggregate((args, kwargs), lambda x: found.append(x) if isinstance(x, Proxy) else None)
+        tracer = found[0].tracer if found else getattr(_here, "tracer", None) if fn in _DRAWS else None
+        return fn(*args, **kwargs) if tracer is None else tracer.create_proxy("call_function", fn, args, kwargs)
+
+    wrapped.recorded = fn           # type: ignore[attr-defined]
+    return wrapped
+
+
+class _Patches:
+    """Names with other values for a while."""
+
+    def __init__(self):
+        self.undo: list[Callable] = []
+        self.seen: set[int] = set()
+
+    def item(self, names: dict, name: str, value):
+        """Puts a value in a dictionary."""
+        if name in names:
+            self.undo.append(functools.partial(names.__setitem__, name, names[name]))
+        else:
+            self.undo.append(functools.partial(names.pop, name, None))
+        names[name] = value
+
+    def attribute(self, owner, name: str, value):
+        """Sets an attribute of a class."""
+        self.undo.append(functools.partial(setattr, owner, name, vars(owner)[name]))
+        setattr(owner, name, value)
+
+    def functions(self, names: dict, ids: set[int]):
+        """Has functions that a module knows be nodes."""
+        if id(names) in self.seen or not ids:
+            return
+        self.seen.add(id(names))
+        for name, value in list(names.items()):
+            if id(value) in ids and name[:1] != "_":
+                self.item(names, name, _recording(value))
+
+    def revert(self):
+        """As it was."""
+        while self.undo:
+            self.undo.pop()()
+
+
+class Tracer(TracerBase):
+    """Goes through a program. Override `is_leaf_module` to say what is not looked into.
+
+    autowrap_modules     modules of Python whose functions become nodes (`math`)
+    autowrap_functions   functions that become nodes, as with `wrap`
+    """
+
+    def __init__(self, autowrap_modules=(math,), autowrap_functions=(), param_shapes_constant: bool = False):
+        self._wrapped_ids = {id(value) for module in autowrap_modules for name, value in vars(module).items()
+                             if callable(value) and name[:1] != "_"} | {id(fn) for fn in autowrap_functions}
+        self._wrapped_ids |= {id(fn) for fn in _DRAWS}
+        self._all_ids = self._wrapped_ids           # with those that wrap() has said, while a program runs
+        self._wrapped_modules = (*autowrap_modules, sys.modules[FACE])
+        self.param_shapes_constant = param_shapes_constant
+        self.root: Module = Module()
+        self.submodule_paths: dict[Module, str] = {}
+        self._attributes: dict[int, str] = {}
+        self.module_stack: dict[str, tuple] = {}
+
+    # What may be overridden.
+
+    def is_leaf_module(self, m: Module, module_qualified_name: str) -> bool:
+        """Whether a call of a module is one node: ingot's own layers are, but Sequential."""
+        return f"{type(m).__module__}.".startswith(tuple([f"{p}." for p in _OWN_LAYERS])) and not isinstance(m, Sequential)
+
+    def call_module(self, m: Module, forward: Callable, args: tuple, kwargs: dict) -> Any:
+        """What a call of a module gives."""
+        path = self.path_of_module(m)
+        if self.is_leaf_module(m, path):
+            return self.create_proxy("call_module", path, args, kwargs)
+        return forward(*args, **kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict) -> Any:
+        """What a module's attribute is while it is traced: its parameters and buffers are nodes."""
+        path = self._attributes.get(id(attr_val)) if isinstance(attr_val, Tensor) else None
+        if path is None or not (isinstance(attr_val, Parameter) or self.proxy_buffer_attributes):
+            return attr_val
+        if path not in parameter_proxy_cache:
+            made = self.create_proxy("get_attr", path, (), {})
+            parameter_proxy_cache[path] = _Shaped.of(attr_val)(made.node, self) if self.param_shapes_constant else made
+        return parameter_proxy_cache[path]
+
+    def path_of_module(self, mod: Module) -> str:
+        """Where the root has a module."""
+        path = self.submodule_paths.get(mod)
+        if path is None:
+            path = next((name for name, module in self.root.named_modules() if module is mod), None)
+        if path is None:
+            raise NameError(f"the {type(mod).__name__} that is called is no submodule of what is traced: keep it in an "
+                            f"attribute")
+        return path
+
+    def get_fresh_qualname(self, prefix: str) -> str:
+        """A name that the root does not have."""
+        number = 0
+        while hasattr(self.root, f"{prefix}{number}"):
+            number += 1
+        return f"{prefix}{number}"
+
+    def create_arg(self, a: Any) -> Any:
+        """An argument as nodes have it; tensors that the program makes are attributes of the root."""
+        if isinstance(a, Tensor):
+            path = self._attributes.get(id(a))
+            if path is None:
+                if isinstance(a, Parameter):
+                    raise NameError("a parameter that is no attribute of what is traced is used: keep it in an attribute")
+                path = self._attributes[id(a)] = self.get_fresh_qualname("_tensor_constant")
+                setattr(self.root, path, a)
+            return self.create_node("get_attr", path, (), {})
+        return super().create_arg(a)
+
+    def check_writable(self, a: Any) -> None:
+        """Raises if a value that is traced is to be written into a tensor that the program has made of values that are not."""
+        if isinstance(a, Tensor) and id(a) not in self._attributes:
+            raise TraceError(f"{users_line()}: a value that is traced is written into a tensor that is made anew at each call, "
+                             f"which in the graph would be made once. Make it of the value (x.new_zeros, zeros_like), or do "
+                             f"not write in place")
+
+    # Going through a program.
+
+    def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> Graph:
+        """The graph of a module or a function. `concrete_args` are arguments with the value that they are to have."""
+        start()
+        if isinstance(root, Module):
+            self.root, fn = root, type(root).forward
+        else:
+            self.root, fn = Module(), root
+        self.submodule_paths = {module: name for name, module in self.root.named_modules()}
+        self._attributes = {id(t): path for path, t in _tensors_of(self.root)}
+        self.graph = Graph(tracer_cls=type(self))
+        program, args, named = self.create_args_for_root(fn, isinstance(root, Module), concrete_args)
+        with self._at_work(fn):
+            result = program(*args, **named)
+        self.create_node("output", "output", (self.create_arg(result),), {})
+        self.submodule_paths = {}
+        return self.graph
+
+    def create_args_for_root(self, root_fn: Callable, is_module: bool, concrete_args=None) -> tuple[Callable, list, dict]:
+        """The program, the arguments that it is run with by position (for each a placeholder), and those by name."""
+        program = inspect.unwrap(root_fn)
+        parameters = list(inspect.signature(program).parameters.values())
+        concrete, given = dict(concrete_args or {}), {}
+        for p in parameters:
+            if is_module and p is parameters[0]:
+                given[p.name] = self.root
+            else:
+                given[p.name] = self._placeholder(_STARS.get(p.kind, "") + p.name, p, concrete)
+        if concrete:
+            raise ArgumentError(f"concrete_args has {', '.join(concrete)}, which the program does not take")
+        if not any(p.kind in _STARS for p in parameters):
+            named = {p.name: given.pop(p.name) for p in parameters if p.kind is p.KEYWORD_ONLY}
+            return root_fn, list(given.values()), named
+        if program is not root_fn or not isinstance(program, FunctionType):
+            raise ArgumentError("a decorated function with *args or **kwargs cannot be traced: trace the function in it")
+        return _without_stars(program), [given[name] for name in program.__code__.co_varnames[:len(parameters)]], {}
+
+    def _placeholder(self, target, parameter, concrete):
+        name = parameter.name
+        default = () if parameter.default is parameter.empty or target[0] == "*" else (parameter.default,)
+        if name not in concrete:
+            hint = None if parameter.annotation is parameter.empty else parameter.annotation
+            return self.create_proxy("placeholder", target, default, {}, type_expr=hint)
+        value = concrete.pop(name)
+        if _has_holes(value):
+            raise ArgumentError(f"concrete_args[{name!r}] has fx.PH in it: containers of traced values are not taken apart. "
+                                f"Give the program one argument for each of them")
+        node = self.create_proxy("placeholder", target, (value,), {})
+        if value is None or isinstance(value, (bool, int, float, str)):
+            self.create_proxy("call_function", assert_same, (
+                node, value, f"{name} was {value!r} when this program was traced, and has to be"), {})
+        return value
+
+    @contextmanager
+    def _at_work(self, fn):
+        """While a program runs: calls of modules, their attributes, and functions that are not looked into, become nodes."""
+        before, patches, cache = getattr(_here, "tracer", None), _Patches(), {}     # type: ignore[var-annotated]
+        _here.tracer = self
+        with _patching:
+            try:
+                self._patch_modules(patches, cache)
+                self._patch_functions(patches, fn)
+                yield
+            finally:
+                patches.revert()
+                _here.tracer = before
+
+    def _patch_modules(self, patches, cache):
+        call, find = Module.__call__, Module.__getattr__
+
+        def calling(module, *args, **kwargs):
+            if getattr(_here, "tracer", None) is not self:
+                return call(module, *args, **kwargs)
+
+            def forward(*args, **kwargs):
+                patches.functions(getattr(type(module).forward, "__globals__", {}), self._all_ids)
+                return call(module, *args, **kwargs)
+
+            return self.call_module(module, forward, args, kwargs)
+
+        def finding(module, name):
+            found = find(module, name)
+            return self.getattr(name, found, cache) if getattr(_here, "tracer", None) is self else found
+
+        patches.attribute(Module, "__call__", calling)
+        patches.attribute(Module, "__getattr__", finding)
+
+    def _patch_functions(self, patches, fn):
+        found = [(names, name, names.get(name, vars(builtins).get(name))) for (_, name), names in list(_wrapped.items())]
+        wrapped = [row for row in found if callable(row[2])]
+        ids = self._all_ids = self._wrapped_ids | {id(function) for _, _, function in wrapped}
+        for names, name, function in wrapped:
+            if not hasattr(function, "recorded"):
+                patches.item(names, name, _recording(function))
+        patches.functions(getattr(inspect.unwrap(fn), "__globals__", {}), ids)
+        for module in self._wrapped_modules:
+            patches.functions(vars(module), ids)
+
+
+def symbolic_trace(root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> GraphModule:
+    """A module that does what a module or a function does, as a graph. `concrete_args` are arguments with the value that they
+    are to have in the graph."""
+    tracer = Tracer()
+    graph = tracer.trace(root, concrete_args)
+    name = type(root).__name__ if isinstance(root, Module) else getattr(root, "__name__", "function")
+    return GraphModule(tracer.root, graph, name)
+
+
+def _tensors_of(root: Module):
+    """(path, tensor) of all that a module and those below have; parameters and buffers last, as they count."""
+    for path, module in root.named_modules():
+        found = {**{k: v for k, v in vars(module).items() if isinstance(v, Tensor)}, **module._buffers, **module._parameters}
+        for name, t in found.items():
+            if t is not None:
+                yield f"{path}.{name}" if path else name, t
+
+
+def _has_holes(value) -> bool:
+    """Whether PyTorch's mark for a value that is traced stands in a container."""
+    found: list = []
+    map_aggregate(value, lambda x: found.append(x) if x is PH else None)
+    return bool(found) and value is not PH
+
+
+def _without_stars(fn: FunctionType) -> Callable:
+    """The function with a plain parameter in place of each with a star, and all of them by position."""
+    code = fn.__code__
+    starred = sum(1 for flag in (inspect.CO_VARARGS, inspect.CO_VARKEYWORDS) if code.co_flags & flag)
+    plain = code.replace(co_argcount=code.co_argcount + code.co_kwonlyargcount + starred, co_kwonlyargcount=0,
+                         co_posonlyargcount=0, co_flags=code.co_flags & ~(inspect.CO_VARARGS | inspect.CO_VARKEYWORDS))
+    return FunctionType(plain, fn.__globals__, fn.__name__, None, fn.__closure__)
+
+
+class _Shaped(Proxy):
+    """Stands for a parameter whose sizes are numbers."""
+
+    tensor: Tensor
+
+    @classmethod
+    def of(cls, tensor):
+        """The class for a parameter."""
+        return type("Proxy", (cls,), {"tensor": tensor, "shape": tensor.shape, "ndim": tensor.ndim})
+
+    def size(self, dim=None):
+        """The sizes, or one of them."""
+        return self.tensor.size() if dim is None else self.tensor.size(dim)
+
+    def dim(self):
+        """How many dims it has."""
+        return self.tensor.ndim
+
+    def numel(self):
+        """How many elements it has."""
+        return self.tensor.numel()
