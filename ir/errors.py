@@ -60,7 +60,11 @@ class FileError(IngotError, RuntimeError):
 
 def kind_of(x) -> str:
     """The class of an argument that is refused, as errors name it: with its package where it is another one's, so that a
-    tensor of another library is not called a tensor."""
+    tensor of another library is not called a tensor; and what to say over a class that would answer."""
     kind = type(x)
     package = kind.__module__.partition(".")[0]
-    return kind.__name__ if package in ("builtins", __package__.partition(".")[0]) else f"{package}.{kind.__name__}"
+    if package in ("builtins", __package__.partition(".")[0]):
+        return kind.__name__
+    answers = hasattr(kind, "__torch_function__") and package != "torch" and not hasattr(kind, "aval")
+    hint = f" (write @ingot.overrides.asks over {kind.__name__} to have its __torch_function__ asked)" if answers else ""
+    return f"{package}.{kind.__name__}{hint}"

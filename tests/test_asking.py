@@ -121,6 +121,28 @@ def test_functions_stay_what_they_are():
     assert ingot.mean.__doc__ and ingot.sum(X, axis=0).shape == (2,)
 
 
+UNSEEN = """
+import ingot
+class Stands:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return "asked"
+for call in (lambda: ingot.add(Stands(), 1), lambda: ingot.matmul(Stands(), ingot.ones(2))):
+    try:
+        call()
+    except TypeError as error:
+        assert "write @ingot.overrides.asks over Stands" in str(error), error
+    else:
+        raise AssertionError
+assert ingot.ones(2) + Stands() == "asked"
+assert ingot.add(Stands(), 1) == ingot.matmul(Stands(), ingot.ones(2)) == "asked"
+"""
+
+
+def test_errors_say_what_to_write_over_a_class_that_was_not_seen_yet():
+    subprocess.run([sys.executable, "-c", UNSEEN], check=True)
+
+
 FIRST = """
 import ingot
 from ingot import mean
