@@ -63,6 +63,7 @@ CALLS = {       # the call, and the function that is asked about
     "reflected": (lambda: S - X, ingot.Tensor.__rsub__),
     "+=": (lambda: X.__iadd__(S), ingot.Tensor.add_),
     "/": (lambda: X / S, ingot.Tensor.div),
+    "index": (lambda: X[S], ingot.Tensor.__getitem__),
     "==": (lambda: X == S, ingot.Tensor.eq),
     "functional": (lambda: F.linear(X, S), F.linear),
     "module": (lambda: nn.Softmax(-1)(S), F.softmax),

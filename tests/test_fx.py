@@ -46,6 +46,7 @@ PROGRAMS = {
     "functional": lambda x: F.softmax(F.gelu(x, approximate="tanh"), -1),
     "attributes": lambda x: x.T @ x + x.shape[0] + x.mT.ndim,
     "indices": lambda x: x[0, :2] + x[..., None][1, 2:, 0] + x[:, [0, 1]].sum(),
+    "constant table": lambda x: ingot.arange(8.0)[x.argmax(dim=1)] + ingot.ones(3)[x.argmin() % 3],
     "constants": lambda x: x + ingot.arange(4.0) @ x.new_ones(4, 4),
     "constant first": lambda x: ingot.ones(4) - x + ingot.full((2, 1), 3.0) / x,
     "dtypes": lambda x: x.to(ingot.float64).mul(float("inf")).nan_to_num(posinf=1.0),

@@ -188,6 +188,7 @@ def _called(func, args):
         return "call_function", getattr, (args[0], name)
     if FUNCTIONS.get(name) is func or found_at(func) is not None:
         return "call_function", func, args
+    name = next((n for n, v in vars(Tensor).items() if v is func), name)
     operation = getattr(operator, name, None)
     if name[:2] == "__" and name[2:3] == "r" and hasattr(operator, f"__{name[3:]}"):
         return "call_function", getattr(operator, f"__{name[3:]}"), args[::-1]
@@ -237,10 +238,10 @@ def _operation(name: str):
 
 
 def _add_operators():
-    def method(target, turned=False):
+    def method(target, turned=False, name=None):
         def operation(self, *others):
             args = (*others, self) if turned else (self, *others)
-            return self.tracer.create_proxy("call_function", target, args, {})
+            return self.tracer.create_proxy("call_function", target, args, {}, name)
 
         return operation
 
@@ -248,7 +249,7 @@ def _add_operators():
         setattr(Proxy, f"__{name}__", method(_operation(name)))
     for name in _BINARY:
         setattr(Proxy, f"__r{name}__", method(_operation(name), turned=True))
-        setattr(Proxy, f"__i{name}__", method(getattr(operator, f"i{name}")))
+        setattr(Proxy, f"__i{name}__", method(getattr(operator, f"i{name}"), name=name))      # x += y is found as "add"
 
 
 def _setitem(self, key, value):

@@ -237,9 +237,13 @@ def is_operand(x) -> bool:
 
 
 def ask_operand(name: str, x, other):
-    """`x <name> other`, where other is of a class that is asked and no tensor."""
+    """`x <name> other`, where other is of a class that is asked and no tensor: NotImplemented has Python ask the other side."""
     start()
-    return answer(_said(name), those_asked((x, other)), (x, other), {})
+    asked = those_asked((x, other))
+    found = answer(_said(name), asked, (x, other), {})
+    if found is NotImplemented and name not in _BINARY:
+        raise refusal(_said(name), asked)
+    return found
 
 
 def _said(name: str):

@@ -18,6 +18,7 @@ from ..placement import beside, beside_all
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
 from ..writes import is_plain, write, wrote_plainly
+from .asking import ask_operand, asks
 from .creation import known, made
 from .promote import to_dtype
 
@@ -277,6 +278,8 @@ def getitem(self, key):
             view = _basic_view(self, key)
         if view is not None and view is not self:
             return view
+    elif kind is not Tensor and not isinstance(key, Tensor) and asks(key):
+        return ask_operand("__getitem__", self, key)
     view, indices = resolve(self, key)
     if indices:
         return ix.index.call(view, *indices)
