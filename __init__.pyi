@@ -64,8 +64,6 @@ from .runtime.api import legacy as _legacy_module
 from .runtime.api import quantized_dtypes as _quantized_dtypes_module
 from .runtime.api import returns as _returns
 from .runtime.api import returns as _returns_module
-from .runtime.api import sparse as _sparse_module
-from .runtime.api import sparse_csr as _sparse_csr_module
 from .runtime.api.convert import MemoryFormat as _MemoryFormat
 from .runtime.api.layouts import layout as layout
 from .runtime.api.quantized_dtypes import qscheme as qscheme
@@ -1010,6 +1008,8 @@ def histogramdd(input, bins, *, range=None, weight=None, density: builtins.bool 
     """(hist, bin_edges) of points, which are the rows of the input; for each of its columns a number of bins, or edges."""
 def hsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
+def hspmm(mat1, mat2, *, out=None) -> Tensor:
+    """The product of a sparse matrix with a dense one, with the rows in which the sparse one has entries."""
 def hstack(tensors, *, out=None) -> Tensor:
     """Joined side by side: along dim 1, or 0 for vectors."""
 def hypot(input, other, *, out=None) -> Tensor:
@@ -1774,6 +1774,9 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=0) ->
     """input with src in place of a slice along a dimension."""
 def slogdet(A, *, out=None) -> _returns_module.slogdet:
     """Sign and logarithm of the size of the determinant."""
+def smm(input, mat) -> Tensor:
+    """The product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has
+    entries."""
 @overload
 def softmax(input, dim, dtype=None, *, out=None) -> Tensor:
     """exp(x) / sum(exp(x)) along a dimension."""
@@ -1784,17 +1787,33 @@ def sort(input, dim=-1, descending: builtins.bool = False, stable: builtins.bool
          out=None, axis=-1) -> _returns_module.sort:
     """Sorted values along a dim and where they were, as (values, indices)."""
 sparse_bsc: _layouts_module.layout
+def sparse_bsc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None,
+                      pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
+                      check_invariants=None) -> Tensor:
+    """A sparse matrix of blocks, from where its columns of blocks begin, their rows and the blocks."""
 sparse_bsr: _layouts_module.layout
+def sparse_bsr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None,
+                      pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
+                      check_invariants=None) -> Tensor:
+    """A sparse matrix of blocks, from where its rows of blocks begin, their columns and the blocks."""
+def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=None, *, dtype=None, layout=None,
+                             device=None, pin_memory: builtins.bool = False,
+                             requires_grad: builtins.bool = False, check_invariants=None) -> Tensor:
+    """A sparse matrix (or batch) from where its rows or columns begin, the numbers of the others, and its values."""
 sparse_coo: _layouts_module.layout
-def sparse_coo_tensor(indices, values, size=None, *, dtype=None, device=None,
-                      requires_grad: builtins.bool = False, check_invariants=None,
-                      is_coalesced=None) -> _sparse_module.SparseTensor:
-    """A sparse tensor of values at indices (one row for each sparse dimension)."""
+def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, device=None,
+                      pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
+                      check_invariants=None, is_coalesced=None) -> Tensor:
+    """A sparse tensor of values at indices (one row for each sparse dimension); one of a size alone has no entries."""
 sparse_csc: _layouts_module.layout
+def sparse_csc_tensor(ccol_indices, row_indices, values, size=None, *, dtype=None, layout=None, device=None,
+                      pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
+                      check_invariants=None) -> Tensor:
+    """A sparse matrix from where its columns begin (one more than there are columns), its rows and its values."""
 sparse_csr: _layouts_module.layout
-def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None,
-                      device=None, pin_memory: builtins.bool = False,
-                      requires_grad: builtins.bool = False, check_invariants=None) -> _sparse_csr_module.SparseCsrTensor:
+def sparse_csr_tensor(crow_indices, col_indices, values, size=None, *, dtype=None, layout=None, device=None,
+                      pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
+                      check_invariants=None) -> Tensor:
     """A sparse matrix from where its rows begin (one more than there are rows), its columns and its values."""
 def split(tensor, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
@@ -1805,7 +1824,8 @@ def split_with_sizes(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Ten
 def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Pieces of the sizes listed, as views. A copy."""
 def spmm(mat1, mat2, reduce='sum') -> Tensor:
-    """The product of a sparse matrix with a dense matrix or vector, or with a sparse matrix (which is sparse again)."""
+    """The product of two matrices of which one is sparse, or both; with another reduction than "sum" the mean, the largest
+    or"""
 def sqrt(input, *, out=None) -> Tensor:
     """Elementwise sqrt."""
 def sqrt_(input, *, out=None) -> Tensor:
@@ -1818,6 +1838,8 @@ def squeeze(input, dim=None, *, axis=None) -> Tensor:
     """Without dimensions of size 1 (all, or those named)."""
 def squeeze_copy(input, dim=None, *, axis=None) -> Tensor:
     """Without dimensions of size 1 (all, or those named). A copy."""
+def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
 def stack(tensors, dim=0, *, out=None, axis=0) -> Tensor:
     """Joined along a new dimension."""
 def std(input, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,

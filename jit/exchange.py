@@ -128,7 +128,8 @@ class Exchange:
 
     def _add_cut(self: Any, t, how, seen, line):
         noted = 0 if self.scope is None else len(self.scope.conditions)
-        self.cuts.append(Cut(len(self.builder.nodes), self.value_of(t), how, seen, line, noted))
+        value = self.value_of(t)                # of a view that came in its nodes are written down now, before the cut
+        self.cuts.append(Cut(len(self.builder.nodes), value, how, seen, line, noted))
 
     def size(self: Any, t: Tensor, seen: int, line):
         """A number that is read by a line which gives sizes; what follows is recorded for others, too."""

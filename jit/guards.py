@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ..runtime.nn.hooks import GLOBAL
+from ..runtime.parts import PARTS
 from ..runtime.tensor import Tensor
 from .conditions import Condition, StructureCondition
 from .instances import attributes_of_module
@@ -48,7 +49,7 @@ def moved_in(place, expected, now) -> list:
             found += inside
         return found
     is_number = type(now) is type(expected) and type(now) in NUMBERS
-    is_tensor = isinstance(now, Tensor) and isinstance(expected, Tensor) and type(now) is type(expected)
+    is_tensor = isinstance(now, Tensor) and type(now) is type(expected) and type(now) not in PARTS
     return [Moved(place, expected)] if (is_number and place.is_settable) or is_tensor else []
 
 

@@ -8,6 +8,7 @@ import weakref
 from typing import Any
 
 from ..runtime.nn.module import Module
+from ..runtime.parts import PARTS
 from ..runtime.tensor import Tensor
 from .asked import NOTHING
 from .guards import Guard
@@ -36,7 +37,7 @@ class Outside:
         self._walk(str(chain), value)
 
     def _note_tensor(self: Any, value):
-        if isinstance(value, Tensor) and id(value) not in self.held.known:
+        if isinstance(value, Tensor) and type(value) not in PARTS and id(value) not in self.held.known:
             self.tensors[id(value)] = value
 
     def _ask(self: Any, asked):

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..ir import config
 from ..runtime.autograd.node import Leaf
+from ..runtime.parts import PARTS
 from ..runtime.state import OPEN_PROFILES, Defaults, tls
 from ..runtime.structure import Structure
 from ..runtime.tensor import Tensor
@@ -58,7 +59,7 @@ def has_plain_arguments(call) -> bool:
 
 
 def _is_leaf(x) -> bool:
-    return isinstance(x, Tensor) or type(x) is GivenArray
+    return (isinstance(x, Tensor) and type(x) not in PARTS) or type(x) is GivenArray
 
 
 class _Writer:

@@ -41,7 +41,7 @@ from .read_numbers import known
 from .rebinding import Rebinding
 from .recorded_gradients import Gradients
 from .recorder_watch import WATCHES, tell
-from .recording import Cell, LeafState, Link, Output, Recording, Source
+from .recording import Cell, LeafState, Link, Output, PartsGuard, Recording, Source
 from .shared_results import share_memory
 
 
@@ -81,6 +81,8 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.replaced: set = set()               # (id of an optimizer's state, name) of entries that the user's code replaced
         self.rebound_to: dict = {}               # by id: (tensor from outside whose `.data` was set, position, storage before)
         self.streams: dict = {}                  # by id of a random generator: where it stands
+        self.made_sparse: dict = {}              # by id: the sparse tensors that it has made
+        self.apart: dict = {}                    # by id: those that it has taken apart
         self.states: dict = {}                   # by id of the tensor: (state that it took, of which generator, place)
         self.first_time = ""                     # what this call does, and no later one
         self.touched: set = set()                # ids of the tensors of which it heard, at the end
@@ -164,6 +166,18 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
     def _overlap():
         return TraceError("this function cannot be traced: it writes to memory that came in as several tensors"
                           f"{at(user_line())}; make the views inside the traced function, or pass clones")
+
+    def takes_apart(self, t):
+        """The parts of a sparse tensor are used: one that was there before counts by which they are."""
+        parts = t.parts()[0]
+        if id(t) not in self.apart and not all(map(self._is_argument, parts)):
+            self.guards.append(PartsGuard(t))
+        self.apart[id(t)] = t
+
+    def _is_argument(self, t):
+        link = t.__dict__.get("_traced")
+        return (link is not None and link.recorder is self and link.cell.source is not None
+                and self.sources[link.cell.source].kind == "argument")
 
     def asks_lay(self, t: Tensor):
         """Strides, or where a tensor begins in its memory, are looked at: what comes from outside counts by that."""

@@ -263,6 +263,27 @@ class HooksGuard(StructureCondition):
         return "a hook was registered on a tensor, or removed"
 
 
+class PartsGuard(StructureCondition):
+    """What a sparse tensor is made of: looked at only when one has taken over others, or a module has changed since."""
+
+    def __init__(self, tensor):
+        super().__init__()
+        self.tensor, self.seen = tensor, tensor.parts()
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "parts", id(self.tensor)
+
+    def is_as_before(self) -> bool:
+        """Whether it is made of the same tensors."""
+        (seen, how), (parts, make) = self.seen, self.tensor.parts()
+        return how == make and all(map(is_, seen, parts))
+
+    def __str__(self):
+        return "a sparse tensor has other entries, which were written in place"
+
+
 class OptionNumber:
     """An option of an optimizer's group as a number that is read at every call; `part` of it, if it is a tuple."""
 

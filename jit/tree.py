@@ -1,7 +1,7 @@
 """Argument and result structures: nested containers taken apart into tensors and plain Python values, and put together again.
 
 A structure is described by a hashable spec, which is part of the key of a trace: containers by type and length, dicts by
-their keys in order, tensors as a mark, everything else by value.
+their keys in order, tensors as a mark (sparse ones as what makes them of such), everything else by value.
 """
 
 from dataclasses import is_dataclass
@@ -9,13 +9,14 @@ from dataclasses import is_dataclass
 import numpy as np
 
 from ..ir.symbolic import SymFloat, SymInt
+from ..runtime.parts import PARTS
 from ..runtime.pytree import REGISTERED
 from ..runtime.tensor import Tensor, wrap
 from .made_objects import made_again
 from .numpy_scalars import KINDS, SymScalar, with_kind
 from .read_numbers import ReadNumber
 
-TENSOR, NUMBER, READ, OBJECT, NODE = "tensor", "number", "read", "object", "node"
+TENSOR, NUMBER, READ, OBJECT, NODE, MADE = "tensor", "number", "read", "object", "node", "made"
 
 
 def _array_of(t):
@@ -110,9 +111,12 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
     and only their types stay in the spec. `attributes` says of an object what it consists of, or None if it stays as it is,
     `read` of a value that is read out of a tensor its type and the tensor."""
     kind = type(x)
-    if isinstance(x, Tensor):
+    if kind is Tensor or (isinstance(x, Tensor) and kind not in PARTS):
         leaves.append(x)
         return TENSOR
+    if kind in PARTS:
+        parts, make = PARTS[kind](x)
+        return (MADE, (make, tuple([flatten(p, leaves) for p in parts])))
     if kind is GivenArray:
         leaves.append(x.tensor)
         return (READ, np.ndarray)
@@ -176,6 +180,9 @@ def unflatten(spec, leaves, numbers=None):
         return _READS[inner](next(leaves))
     if kind is OBJECT:
         return made_again(inner[0], {name: unflatten(s, leaves, numbers) for name, s in inner[1]})
+    if kind is MADE:
+        make, parts = inner
+        return make(*[unflatten(s, leaves) for s in parts])
     if kind is NODE:
         registered, known, children = inner
         context = unflatten(known, leaves, numbers)

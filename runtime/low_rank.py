@@ -15,7 +15,7 @@ __all__ = ["lobpcg", "pca_lowrank", "svd_lowrank"]
 
 
 def _adjoint(A):
-    return A.t() if isinstance(A, SparseTensor) else A.mH
+    return A.mH
 
 
 def _basis(A, q, niter, M):

@@ -219,9 +219,9 @@ class Tensor:
     @grad.setter
     def grad(self, value):
         if value is not None:
-            if not isinstance(value, Tensor) and not getattr(value, "is_sparse", False):
+            if not isinstance(value, Tensor):
                 raise DTypeError(f"grad must be a tensor or None, got {type(value).__name__}")
-            shape = shape_of(value) if isinstance(value, Tensor) else tuple(value.shape)
+            shape = tuple(value.shape) if value.is_sparse else shape_of(value)
             if shape != self._a.shape or value.dtype is not self.dtype:
                 raise AutogradError(f"grad of a tensor {self.aval} must be like it, got {value.aval}")
         recorder = tls.m.recorder

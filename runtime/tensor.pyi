@@ -12,12 +12,11 @@ import numpy
 from ..ir import aval as _aval_module
 from ..ir import dtype as _dtype_module
 from ..ir import errors as _errors_module
+from . import api as _api_module
 from . import device as _device_module
 from . import storage as _storage_module
 from .api import layouts as _layouts_module
 from .api import returns as _returns_module
-from .api import sparse as _sparse_module
-from .api import sparse_csr as _sparse_csr_module
 from .api import storages as _storages_module
 from .autograd import node as _node_module
 
@@ -145,6 +144,8 @@ class Tensor:
     @builtins.property
     def _chain(self) -> builtins.tuple:
         """The view operators that lead from the base here, as (name, sorted items of parameters)."""
+    _coalesced_: _api_module.LateMethod
+    _indices: _api_module.LateMethod
     _is_data: builtins.bool
     def _is_view(self) -> builtins.bool:
         """Whether the tensor looks into the memory of another one."""
@@ -153,6 +154,7 @@ class Tensor:
     _make_subclass: builtins.staticmethod
     def _memory(self, force: builtins.bool = False) -> numpy.ndarray:
         """The memory itself, or what is copied from a device."""
+    _nnz: _api_module.LateMethod
     _node: Any
     def _one(self) -> Any: ...
     _own_class: Any
@@ -169,6 +171,7 @@ class Tensor:
         """The memory for somebody who copies it at once and keeps nothing of it."""
     def _typed_storage(self) -> _storages_module.TypedStorage:
         """The memory that the tensor lies in, counted in elements."""
+    _values: _api_module.LateMethod
     @builtins.property
     def _version(self) -> builtins.int: ...
     def abs(self, *, out=None) -> Tensor:
@@ -355,6 +358,8 @@ class Tensor:
         """This tensor as uint8."""
     def cauchy_(self, *args, **kwargs) -> Tensor:
         """Fills with Cauchy numbers."""
+    def ccol_indices(self, *args) -> Tensor:
+        """ccol_indices() of sparse tensors; an error for dense ones."""
     def cdouble(self, memory_format=...) -> Tensor:
         """This tensor as complex128."""
     def ceil(self, *, out=None) -> Tensor:
@@ -391,9 +396,9 @@ class Tensor:
         """In-place version of clip()."""
     def clone(self, *, memory_format=...) -> Tensor:
         """A copy in new memory."""
-    def coalesce(self) -> Tensor:
+    def coalesce(self, *args) -> Tensor:
         """coalesce() of sparse tensors; an error for dense ones."""
-    def col_indices(self) -> Tensor:
+    def col_indices(self, *args) -> Tensor:
         """col_indices() of sparse tensors; an error for dense ones."""
     def combinations(self, r=2, with_replacement: builtins.bool = False) -> Tensor:
         """All choices of r elements of a vector, as rows."""
@@ -427,7 +432,7 @@ class Tensor:
         """This tensor in host memory."""
     def cross(self, other, dim=None, *, out=None, axis=None) -> Tensor:
         """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
-    def crow_indices(self) -> Tensor:
+    def crow_indices(self, *args) -> Tensor:
         """crow_indices() of sparse tensors; an error for dense ones."""
     def cuda(self, device=None, non_blocking: builtins.bool = False, memory_format=...) -> Tensor:
         """This tensor on a CUDA device."""
@@ -744,7 +749,7 @@ class Tensor:
     @overload
     def index_select(self, *, axis, index, out=None) -> Tensor:
         """The slices along a dimension that an index vector names."""
-    def indices(self) -> Tensor:
+    def indices(self, *args) -> Tensor:
         """indices() of sparse tensors; an error for dense ones."""
     def inner(self, other, *, out=None) -> Tensor:
         """Sums of products over the last dimension of both."""
@@ -752,7 +757,7 @@ class Tensor:
         """This tensor as int32."""
     def inverse(self, *, out=None) -> Tensor:
         """The inverse."""
-    def is_coalesced(self) -> Tensor:
+    def is_coalesced(self, *args) -> Tensor:
         """is_coalesced() of sparse tensors; an error for dense ones."""
     def is_complex(self) -> builtins.bool:
         """Whether the dtype is a complex dtype."""
@@ -1207,6 +1212,8 @@ class Tensor:
         """Another shape over the same memory, or over more of it: elements that are new are zeros."""
     def resize_as_(self, the_template, memory_format=None) -> Tensor:
         """resize_() to another tensor's shape."""
+    def resize_as_sparse_(self, the_template) -> Tensor:
+        """Takes over the size of a sparse tensor; an error for dense ones."""
     def resolve_conj(self) -> Tensor:
         """The tensor itself: conjugates are always there."""
     def resolve_neg(self) -> Tensor:
@@ -1224,6 +1231,8 @@ class Tensor:
         """To `decimals` places, halves to even."""
     def round_(self, *, decimals=0, out=None) -> Tensor:
         """In-place version of round()."""
+    def row_indices(self, *args) -> Tensor:
+        """row_indices() of sparse tensors; an error for dense ones."""
     def rsqrt(self, *, out=None) -> Tensor:
         """Elementwise rsqrt."""
     def rsqrt_(self, *, out=None) -> Tensor:
@@ -1323,6 +1332,9 @@ class Tensor:
         """input with src in place of a slice along a dimension."""
     def slogdet(self, *, out=None) -> _returns_module.slogdet:
         """Sign and logarithm of the size of the determinant."""
+    def smm(self, mat) -> Tensor:
+        """The product of a sparse matrix with a dense one, as a sparse matrix: all of the rows in which the first has
+        entries."""
     @overload
     def softmax(self, dim, dtype=None, *, out=None) -> Tensor:
         """exp(x) / sum(exp(x)) along a dimension."""
@@ -1334,8 +1346,12 @@ class Tensor:
         """Sorted values along a dim and where they were, as (values, indices)."""
     def sparse_dim(self) -> builtins.int:
         """How many dimensions are sparse: none of a dense tensor."""
-    def sparse_mask(self, mask) -> _sparse_module.SparseTensor:
-        """The values at the places that a sparse tensor has, as a sparse tensor."""
+    def sparse_mask(self, mask) -> Tensor:
+        """The values of a tensor at the places that a sparse one has."""
+    def sparse_resize_(self, *args) -> Tensor:
+        """sparse_resize_() of sparse tensors; an error for dense ones."""
+    def sparse_resize_and_clear_(self, *args) -> Tensor:
+        """sparse_resize_and_clear_() of sparse tensors; an error for dense ones."""
     def split(self, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
     def split_with_sizes(self, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
@@ -1352,6 +1368,8 @@ class Tensor:
         """Without dimensions of size 1 (all, or those named)."""
     def squeeze_(self, *args, **kwargs) -> Tensor:
         """In-place version of squeeze()."""
+    def sspaddmm(self, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+        """beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
     def std(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
         """Standard deviation over dims, divided by the count less `correction` (1 unless said)."""
@@ -1419,16 +1437,22 @@ class Tensor:
     def to(self, *args, dtype=None, device=None, non_blocking: builtins.bool = False, copy: builtins.bool = False,
            memory_format=...) -> Tensor:
         """This tensor in another dtype or on another device: to(dtype), to(device, dtype) or to(other)."""
-    def to_dense(self, dtype=None) -> Tensor:
+    def to_dense(self, dtype=None, *, masked_grad=None) -> Tensor:
         """This tensor, which is dense."""
     def to_device(self, device, /, *, stream=None) -> Tensor:
         """This tensor on a device."""
-    def to_sparse(self, sparse_dim=None, *, layout=None) -> _sparse_module.SparseTensor:
-        """The entries that are not zero, as a sparse tensor (in compressed rows, if the layout is that)."""
-    def to_sparse_coo(self, sparse_dim=None, *, layout=None) -> _sparse_module.SparseTensor:
-        """The entries that are not zero, as a sparse tensor (in compressed rows, if the layout is that)."""
-    def to_sparse_csr(self, dense_dim=None) -> _sparse_csr_module.SparseCsrTensor:
-        """The entries of a matrix that are not zero, in compressed rows."""
+    def to_sparse(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
+        """The entries that are not zero, as a sparse tensor of a layout."""
+    def to_sparse_bsc(self, blocksize, dense_dim=None) -> Tensor:
+        """The blocks of matrices that are not zero, in compressed columns."""
+    def to_sparse_bsr(self, blocksize, dense_dim=None) -> Tensor:
+        """The blocks of matrices that are not zero, in compressed rows."""
+    def to_sparse_coo(self, sparse_dim=None, *, layout=None, blocksize=None, dense_dim=None) -> Tensor:
+        """The entries that are not zero, as a sparse tensor of a layout."""
+    def to_sparse_csc(self, dense_dim=None) -> Tensor:
+        """The entries of matrices that are not zero, in compressed columns."""
+    def to_sparse_csr(self, dense_dim=None) -> Tensor:
+        """The entries of matrices that are not zero, in compressed rows."""
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
     def topk(self, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool = True, *,
@@ -1502,7 +1526,7 @@ class Tensor:
         """In-place version of unsqueeze()."""
     def untyped_storage(self) -> _storages_module.UntypedStorage:
         """The memory that the tensor lies in, as bytes."""
-    def values(self) -> Tensor:
+    def values(self, *args) -> Tensor:
         """values() of sparse tensors; an error for dense ones."""
     def var(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:

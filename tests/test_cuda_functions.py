@@ -100,6 +100,11 @@ FUNCTIONS = {
         ingot.sparse_coo_tensor([[0, 1], [2, 0]], numbers(d, 2), (2, 3)),
         ingot.sparse_csr_tensor([0, 1, 2], [1, 0], numbers(d, 2)),
         ingot.sparse_coo_tensor(whole(d, 0, 1).repeat(2, 1), [1.0, 2.0], device=d))],
+    "sparse matrices": lambda d: [y for make in (
+        lambda t: t.to_sparse(), lambda t: t.to_sparse_csr(), lambda t: t.to_sparse_csc(), lambda t: t.to_sparse_bsr((2, 1)))
+        for a in (make(numbers("cpu", 4, 3).relu()).to(d),) for y in (
+            a @ numbers(d, 3, 2), numbers(d, 2, 4) @ a, (a * 2 + a).sin().to_dense(), a.sum(), a.t().to_dense(),
+            (a @ a.t()).to_dense(), make(a.to_dense()).to_dense(), *product_gradients(a, numbers(d, 3, 2)))],
     "numbers beside complex": lambda d: [ingot.view_as_real(x) for z in (ingot.view_as_complex(numbers(d, 3, 2)),) for x in (
         ingot.where(z.real > 0, 0, z), z.masked_fill(z.real > 0, 2j), z * 2, 1 - z)],
     "numbers that low precision rounds": lambda d: [
@@ -114,6 +119,12 @@ FUNCTIONS = {
         ingot.utils.data.TensorDataset(numbers(d, 4, 2), whole(d, 0, 1, 2, 3)), batch_size=2) for x in batch],
     "borders": lambda d: [F.pad(numbers(d, 2, 3, 4, 5), (2, 1, 1, 2), mode=m) for m in ("reflect", "replicate", "circular")],
 }
+
+
+def product_gradients(a, x):
+    leaf, x = a.detach().clone().requires_grad_(), x.requires_grad_()
+    (leaf @ x).square().sum().backward()
+    return leaf.grad.to_dense(), x.grad
 
 
 def written(x, index):

@@ -10,8 +10,11 @@ from ..errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..op import NO_GRAD, Composite, Template, op
 from . import elementwise as ew
 from .batched import all_repeated, numbered, repeated
+from .indexing import index as take
 from .nn import in_single
-from .shape import expand, reshape
+from .reduce import sum_
+from .shape import expand, iota, reshape
+from .sort import argsort, searchsorted
 
 
 def _infer_embedding(weight, index, *, padding_idx, by_frequency):
@@ -134,6 +137,9 @@ row_scale = op("row_scale", infer=_infer_row_scale, ref=_row_scale, vjp=NO_GRAD,
 
 
 def _bag_of(offsets, *, size):
+    counts = np.diff(offsets, append=size)
+    if offsets.size and offsets[0] == 0 and counts.min() >= 0:
+        return np.repeat(np.arange(offsets.size), counts)
     return np.searchsorted(offsets, np.arange(size), side="right") - 1
 
 
@@ -173,3 +179,43 @@ def _bag_sums_weight(g, out, weight, index, offsets):
 bag_sums = op("bag_sums", infer=_infer_bag_sums, ref=in_single(_bag_sums), vjp=(_bag_sums_weight, None, None),
               lower=Composite(_bag_sums_body),
               doc="The sums of a table's rows at the indices of each bag, which goes from its offset to the next.")
+
+
+def _infer_scaled_bag_sums(weight, index, offsets, scales):
+    if scales.shape != index.shape or scales.dtype is not weight.dtype:
+        raise ShapeError(f"scaled_bag_sums takes a scale of the table's dtype for each index, got {scales} for {index} and "
+                         f"{weight}")
+    return _infer_bag_sums(weight, index, offsets)
+
+
+def _scaled_rows(weight, index, scales):
+    rows = embedding(weight, index, padding_idx=None, by_frequency=False)
+    return ew.mul(rows, expand(reshape(scales, shape=(index.shape[0], 1)), shape=rows.shape))
+
+
+def _scaled_bag_sums_body(weight, index, offsets, scales):
+    return row_sums(_scaled_rows(weight, index, scales), bag_of(offsets, size=index.shape[0]), rows=offsets.shape[0])
+
+
+def _scaled_bag_sums(weight, index, offsets, scales):
+    check_bags(offsets, index.size)
+    return _scaled_bag_sums_body(weight, index, offsets, scales)
+
+
+def _scaled_bag_sums_weight(g, out, weight, index, offsets, scales):
+    """Bags of the entries that name a row: the product with the matrix transposed, in the order of entries."""
+    order = argsort(index, dim=0, descending=False)
+    rows = ew.cast(take(index, order), dtype=dt.int64)
+    starts = searchsorted(rows, iota(index, shape=(weight.shape[0],), dim=0, dtype=dt.int64), right=False)
+    return scaled_bag_sums(g, take(bag_of(offsets, size=index.shape[0]), order), starts, take(scales, order))
+
+
+def _scaled_bag_sums_scales(g, out, weight, index, offsets, scales):
+    of_bags = embedding(g, bag_of(offsets, size=index.shape[0]), padding_idx=None, by_frequency=False)
+    return sum_(ew.mul(of_bags, embedding(weight, index, padding_idx=None, by_frequency=False)), dim=(1,), keepdim=False)
+
+
+scaled_bag_sums = op("scaled_bag_sums", infer=_infer_scaled_bag_sums, ref=in_single(_scaled_bag_sums),
+                     vjp=(_scaled_bag_sums_weight, None, None, _scaled_bag_sums_scales), lower=Composite(_scaled_bag_sums_body),
+                     doc="The sums of a table's rows at the indices of each bag, each row times its scale: a CSR matrix times "
+                         "a dense one.")

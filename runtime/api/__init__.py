@@ -34,7 +34,7 @@ from .register import FUNCTIONS
 
 LATE = ("amp", "complexes", "composed", "control", "conv", "copies", "distance", "einsum", "foreach", "gather", "grouped",
         "image", "info", "join", "legacy", "matrix", "nn", "norm", "order", "pool", "quantize", "quantized_dtypes", "random",
-        "restride", "sampled", "scaled", "scan", "scripts", "segments", "sharing", "sort", "sparse", "sparse_csr", "spectral",
+        "restride", "sampled", "scaled", "scan", "scripts", "segments", "sharing", "sort", "sparse", "spectral",
         "statistics", "storages", "symbols", "window")
 
 TWINS = __name__.replace("runtime.api", "runtime.nn.twins")

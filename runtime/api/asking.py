@@ -37,8 +37,9 @@ _METHODS = {"add": "add", "radd": "add", "iadd": "add_", "sub": "sub", "isub": "
             "ipow": "pow_", "matmul": "matmul", "neg": "neg", "pos": "positive", "abs": "abs", "eq": "eq", "ne": "ne",
             "lt": "lt", "le": "le", "gt": "gt", "ge": "ge"}
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "and", "or", "xor", "lshift", "rshift")
-_BINARY = frozenset([f"__{side}{name}__" for name in _ARITHMETIC for side in ("", "r", "i")] +
-                    [f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")])
+_IN_PLACE = frozenset([f"__i{name}__" for name in _ARITHMETIC])
+_BINARY = _IN_PLACE | frozenset([f"__{side}{name}__" for name in _ARITHMETIC for side in ("", "r")] +
+                                [f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge")])
 
 
 class _Here(threading.local):
@@ -318,7 +319,8 @@ def _look(fn, function=None, text=_LOOKING) -> types.CodeType:
 
 
 def start() -> None:
-    """Public functions look from now on, and methods of Tensor that are among them or take other tensors."""
+    """Public functions look from now on, and methods and operators of Tensor that are among them or may meet other tensors that
+    are not asked otherwise."""
     with _lock:
         if _started:
             return
@@ -332,6 +334,9 @@ def start() -> None:
             for name, fn in list(names.items()):
                 if inspect.isfunction(fn) and name not in PLAIN and not hasattr(fn, "_asks_for"):
                     fn.__code__ = _look(fn)
+        for name, operator in operators():
+            if name in _IN_PLACE:           # x += y of a plain tensor x, which Python does not ask the class of y about
+                operator.__code__ = _look(operator, _said(name))
 
 
 def _everything() -> list[tuple]:
@@ -340,7 +345,7 @@ def _everything() -> list[tuple]:
     if not _modal:
         found = [(FUNCTIONS[name], None, _ONLY_MODES) for name in MAKERS]
         found += [(value, None, _LOOKING) for _, value in public_methods() if not hasattr(value, "_asks_for")]
-        found += [(value, _said(name), _LOOKING) for name, value in operators()]
+        found += [(value, _said(name), _LOOKING) for name, value in operators() if name not in _IN_PLACE]
         found += [(value.fget, value.__get__, _LOOKING) for value in [vars(Tensor)[name] for name in _PROPERTIES]]
         _modal.extend([(fn, _look(fn, function, text), fn.__code__) for fn, function, text in found])
     return _modal
@@ -383,7 +388,7 @@ def _in_front(plain, function) -> Callable:
 def all_that_looks() -> dict[str, Any]:
     """What a class has in place of what Tensor has and does not look: methods, operators, attributes."""
     made: dict[str, Any] = {name: _in_front(value, value) for name, value in public_methods() if not _looks_always(value)}
-    made.update({name: _in_front(value, _said(name)) for name, value in operators()})
+    made.update({name: _in_front(value, _said(name)) for name, value in operators() if name not in _IN_PLACE})
     for name in _PROPERTIES:
         value = vars(Tensor)[name]
         made[name] = property(_in_front(value.__get__, value.__get__), value.fset, value.fdel, value.__doc__)

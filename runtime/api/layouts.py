@@ -4,14 +4,26 @@ from .register import FUNCTIONS
 
 
 class layout(str):
-    """One way in which elements lie; equal to its own name as text."""
+    """One way in which elements lie; equal to its own name as text, and to what PyTorch's prints, which libraries compare."""
 
     __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        return str.__eq__(self, other.removeprefix("torch.") if isinstance(other, str) else other) is True
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __str__(self):
+        return self
 
     def __repr__(self):
         return f"ingot.{self}"
 
 
-strided, sparse_coo, sparse_csr, sparse_csc = map(layout, ("strided", "sparse_coo", "sparse_csr", "sparse_csc"))
-FUNCTIONS.update(layout=layout, strided=strided, sparse_coo=sparse_coo, sparse_csr=sparse_csr, sparse_csc=sparse_csc)
-FUNCTIONS.update({name: layout(name) for name in ("sparse_bsr", "sparse_bsc", "jagged")})     # no tensor has these
+strided, jagged = layout("strided"), layout("jagged")
+sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(layout, (
+    "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))
+FUNCTIONS.update({str(name): name for name in (strided, jagged, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)},
+                 layout=layout)

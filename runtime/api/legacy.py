@@ -32,7 +32,8 @@ class TensorType(type):
         return tensor(*data, dtype=cls.tensor_dtype, device=device)
 
     def __instancecheck__(cls, x):
-        return isinstance(x, Tensor) and x.dtype is cls.tensor_dtype and x.is_cuda == (cls.tensor_device == "cuda")
+        return (isinstance(x, Tensor) and x.dtype is cls.tensor_dtype and x.is_cuda == (cls.tensor_device == "cuda")
+                and x.layout == "strided")
 
 
 def _legacy(name, dtype, device=None):

@@ -17,7 +17,6 @@ from ..dispatch import reshaped
 from ..state import tls
 from ..tensor import Tensor, shape_of
 from .asking import ask_operand, asks
-from .layouts import layout
 from .promote import result_type, rounds_once, to_dtype, widened
 from .reduce import summable, vector_norm
 from .register import api, deliver
@@ -34,11 +33,6 @@ def need(name, *wanted):
             raise ShapeError(f"{name} takes {sizes} tensors, got {shapes}; see matmul for the general product")
 
 
-def _any_sparse(*xs) -> bool:
-    """Whether a sparse tensor is among the arguments; it knows its own products."""
-    return any(not isinstance(x, Tensor) and isinstance(getattr(x, "layout", None), layout) for x in xs)
-
-
 def _to_shape(x, shape):
     return x if x.shape == shape else expand(x, shape=shape)
 
@@ -47,8 +41,6 @@ def _to_shape(x, shape):
 def matmul(input, other, *, out=None):
     """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
-        if _any_sparse(input, other):
-            return input @ other
         raise DTypeError(f"matmul takes tensors, got {kind_of(input)} and {kind_of(other)}")
     n, m = input._a.ndim, other._a.ndim
     if n == 2 and m == 2:
@@ -101,8 +93,6 @@ _matmul_operator.__name__, _matmul_reflected.__name__ = "__matmul__", "__rmatmul
 @api()
 def mm(input, mat2, *, out=None):
     """The product of two matrices."""
-    if _any_sparse(input, mat2):
-        return input @ mat2
     need("mm", (input, 2), (mat2, 2))
     return deliver(la.matmul.call(input, mat2), out, "mm")
 

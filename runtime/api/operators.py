@@ -193,7 +193,15 @@ for _name, _long in (("and", "bitwise_and"), ("or", "bitwise_or"), ("xor", "bitw
                      ("rshift", "bitwise_right_shift")):
     _attach(_name, FUNCTIONS[_long])
 
-Tensor.__neg__ = lambda self: FUNCTIONS["neg"](self)
-Tensor.__pos__ = lambda self: FUNCTIONS["positive"](self)
-Tensor.__abs__ = lambda self: FUNCTIONS["abs"](self)
-Tensor.__invert__ = lambda self: FUNCTIONS["bitwise_not"](self)
+def _unary_operator(name, operator):
+    """The operator, under the name by which classes are asked about it."""
+
+    def method(self):
+        return FUNCTIONS[name](self)
+
+    method.__name__ = method.__qualname__ = operator
+    return method
+
+
+for _operator, _function in (("neg", "neg"), ("pos", "positive"), ("abs", "abs"), ("invert", "bitwise_not")):
+    setattr(Tensor, f"__{_operator}__", _unary_operator(_function, f"__{_operator}__"))

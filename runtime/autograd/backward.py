@@ -6,6 +6,7 @@ from ...ir.ops.elementwise import add, cast, copy
 from ...ir.ops.shape import cat, full, reshape
 from ..device_array import ones_beside, place_of, zeros_beside
 from ..dispatch import call
+from ..parts import PARTS, made_like, values_in
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .engine import Backward, accumulate, own, run_post_accumulate
@@ -20,6 +21,16 @@ def _listed(x, what="tensor"):
         if not isinstance(t, Tensor):
             raise DTypeError(f"{what} {i} must be a tensor, got {type(t).__name__}")
     return listed
+
+
+def _of_values(tensors, gradients):
+    """Roots and the gradients given for them, of sparse ones those of their values."""
+    if not any(type(t) in PARTS for t in tensors):
+        return tensors, gradients
+    given = [gradients] if isinstance(gradients, Tensor) else gradients
+    if given is not None:
+        given = [t.values_of(g) if type(t) in PARTS and g is not None else g for t, g in zip(tensors, given, strict=True)]
+    return [values_in(t) for t in tensors], given
 
 
 def _constant_beside(t, value):
@@ -68,7 +79,7 @@ def _key(t):
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None) -> None:
     """Adds the gradients of `tensors` to the `.grad` of the leaves they came from (or of `inputs` alone)."""
-    tensors = _listed(tensors)
+    tensors, grad_tensors = _of_values(_listed(tensors), grad_tensors)
     seeds = _seeds(tensors, grad_tensors)
     retain = create_graph if retain_graph is None else retain_graph
     if inputs is None:
@@ -98,6 +109,11 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if not only_inputs:
         raise AutogradError("grad never accumulates into other leaves: only_inputs must be True; call backward() instead")
     outputs, inputs = _listed(outputs, "output"), _listed(inputs, "input")
+    if any(type(t) in PARTS for t in (*outputs, *inputs)):
+        outputs, grad_outputs = _of_values(outputs, grad_outputs)
+        found = grad(outputs, [values_in(t) for t in inputs], grad_outputs, retain_graph, create_graph, True, allow_unused,
+                     is_grads_batched, materialize_grads)
+        return tuple(map(made_like, inputs, found))
     retain = create_graph if retain_graph is None else retain_graph
     for i, t in enumerate(inputs):
         if t._node is None:

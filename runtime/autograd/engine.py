@@ -245,7 +245,7 @@ class Backward:
         run_post_accumulate(leaf)
 
     def as_tensor(self, g):
-        return g if isinstance(g, Tensor) or is_sparse(g) else wrap(g)
+        return g if isinstance(g, Tensor) else wrap(g)
 
     def as_value(self, g):
         """A tensor from a hook, in the form this run works on."""
@@ -298,7 +298,7 @@ def replaced(new, old):
     """What a hook returned in place of a gradient, checked, or the gradient itself."""
     if new is None:
         return old
-    if not isinstance(new, Tensor) and not is_sparse(new):
+    if not isinstance(new, Tensor):
         raise DTypeError(f"a gradient hook must return a tensor or None, got {type(new).__name__}")
     if new.shape != old.shape:
         raise ShapeError(f"a gradient hook returned a gradient of shape {tuple(new.shape)}, expected {tuple(old.shape)}")

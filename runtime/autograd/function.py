@@ -9,6 +9,7 @@ from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.elementwise import cast
 from ...ir.ops.shape import full, sum_to
 from ..device_array import DeviceArray
+from ..parts import PARTS, values_in
 from ..state import tls
 from ..storage import user_line
 from ..tensor import Tensor, shape_of, wrap
@@ -18,9 +19,6 @@ from .grad_mode import enable_grad
 from .node import Freed, Leaf, Node, Output, aval_of, is_inexact, overwritten
 
 _new = object.__new__
-
-
-PARTS: dict = {}        # a class made of tensors, as sparse ones are -> a function that gives these, and what makes it of them
 
 
 class FunctionCtx:
@@ -40,7 +38,7 @@ class FunctionCtx:
     def save_for_backward(self, *tensors):
         """Keeps inputs or outputs (or None) for backward, checked against being overwritten; sparse ones, too."""
         for t in tensors if any(self.needs_input_grad) else ():     # nobody reads what is kept for no gradient
-            if t is not None and not isinstance(t, Tensor) and type(t) not in PARTS:
+            if t is not None and not isinstance(t, Tensor):
                 raise DTypeError(f"save_for_backward takes tensors and None, got {type(t).__name__}; keep other things as "
                                  "attributes of ctx")
         self._to_save = tensors
@@ -121,6 +119,9 @@ class SavedParts:
 class FunctionNode(Node):
     """The history of a Function's results. Attributes of the ctx are visible on it."""
 
+    sparse: dict = {}       # position of an argument that is sparse: it, without its history
+    makes: dict = {}        # position of a result that is sparse: its parts, and what makes it of them
+
     def __init__(self, cls, ctx, edges, inputs):
         ctx._named = _Named(cls.__name__)
         super().__init__(ctx._named, {}, edges, (), ())
@@ -143,6 +144,8 @@ class FunctionNode(Node):
         ctx = self.ctx
         there = engine.as_tensor(next(g for g in slots if g is not None))
         grads = [self._given(engine, g, aval, there) for g, aval in zip(slots, self.outs)]
+        for i, (parts, make) in self.makes.items():
+            grads[i] = None if grads[i] is None else make(*parts[:-1], grads[i])
         returned = backward_of(self.cls)(ctx, *grads)
         if not isinstance(returned, (tuple, list)):
             returned = (returned,)
@@ -168,6 +171,8 @@ class FunctionNode(Node):
         if not isinstance(g, Tensor):
             raise DTypeError(f"{self.label} returned a {type(g).__name__} as gradient {i}; expected a tensor or None")
         want = self.inputs[i]
+        if tuple(g.shape) == tuple(want.shape) and i in self.sparse:
+            g, want = self.sparse[i].values_of(g), self.sparse[i].values().aval
         shape = shape_of(g)
         if shape != want.shape:
             lead = len(shape) - len(want.shape)
@@ -245,7 +250,7 @@ class Function:
             args = _bound(cls.forward, args, kwargs)
         elif kwargs:
             raise DTypeError(f"{cls.__name__}.apply takes no keyword arguments unless it has setup_context")
-        edges = tuple([a._node if isinstance(a, Tensor) and is_inexact(a._a) else None for a in args])
+        edges = tuple([_edge_of(a) for a in args])
         ctx.needs_input_grad = tuple([e is not None for e in edges])
         if cls.jvp is not Function.jvp:
             ctx._inputs = tuple([a.aval if isinstance(a, Tensor) else None for a in args])
@@ -256,6 +261,12 @@ class Function:
         else:
             result = run_forward(cls, ctx, args, separate)
         return _finish(cls, ctx, args, edges, result, taped)
+
+
+def _edge_of(x):
+    """Where the gradient of an argument goes: that of a sparse tensor to its values."""
+    t = values_in(x)
+    return t._node if isinstance(t, Tensor) and is_inexact(t._a) else None
 
 
 def run_forward(cls, ctx, args, separate):
@@ -311,10 +322,13 @@ def _finish(cls, ctx, args, edges, result, taped):
     """Hangs the node on the results and keeps what was saved."""
     several = isinstance(result, (tuple, list))
     outs = list(result) if several else [result]
+    makes = {i: PARTS[type(o)](o) for i, o in enumerate(outs) if type(o) in PARTS}      # of sparse results the values count
+    outs = [makes[i][0][-1] if i in makes else o for i, o in enumerate(outs)]
     _check_dirty(cls, ctx, args, outs, taped)
     node = None
     if taped:
         node = FunctionNode(cls, ctx, edges, tuple(a.aval if isinstance(a, Tensor) else None for a in args))
+        node.sparse = {i: a.detach() for i, a in enumerate(args) if type(a) in PARTS and edges[i] is not None}
         node.outs = tuple(o.aval if isinstance(o, Tensor) else None for o in outs)
     saved_as = {id(o): i for i, o in enumerate(outs) if isinstance(o, Tensor)}
     inputs = {id(a): e for a, e in zip(args, edges) if isinstance(a, Tensor)}
@@ -322,6 +336,10 @@ def _finish(cls, ctx, args, edges, result, taped):
     if node is not None:
         ctx._saved = tuple([_save(t, saved_as, inputs, carried) for t in ctx._to_save])
     ctx._to_save = ctx._for_forward = ()
+    for i, (parts, make) in makes.items():
+        carried[i] = make(*parts[:-1], carried[i])
+    if node is not None:
+        node.makes = makes
     return type(result)(carried) if several and type(result) in (tuple, list) else tuple(carried) if several else carried[0]
 
 

@@ -1,6 +1,6 @@
 """Gradients of which only some rows are not zero: how they meet others on the way to a leaf, and in it.
 
-A sparse gradient is whatever has `is_sparse` set (`api.sparse.SparseTensor`): the lookup in a table makes it when asked to,
+A sparse gradient is whatever has `is_sparse` set (`api.sparse.CooTensor`): the lookup in a table makes it when asked to,
 for a table that is a leaf. Only runs on plain arrays do; where history or a recorder is wanted, gradients are dense.
 """
 
@@ -13,7 +13,7 @@ from ..tensor import Tensor, wrap
 
 def is_sparse(g) -> bool:
     """Whether a gradient is a sparse tensor (arrays never are)."""
-    return getattr(g, "is_sparse", False)
+    return isinstance(g, Tensor) and g.is_sparse
 
 
 def sum_of(old, g) -> Any:
@@ -22,7 +22,7 @@ def sum_of(old, g) -> Any:
         old, g = g, old
     if not is_sparse(g):
         return add(old, g)
-    if is_sparse(old) or isinstance(old, Tensor):
+    if isinstance(old, Tensor):
         return g + old
     return (g + wrap(old))._a
 

@@ -356,7 +356,7 @@ def neural(op: Op):
               recurrent.lstm_sequence, recurrent.lstm_sequence_grad, recurrent.lstm_states, recurrent.gru_sequence,
               recurrent.gru_sequence_grad, recurrent.gru_states, recurrent_packed.pack_recurrent,
               recurrent_packed.recurrent_packed, embedding.embedding, embedding.row_sums,
-              embedding.bag_sums, indexing.index_put)
+              embedding.bag_sums, embedding.scaled_bag_sums, indexing.index_put)
 def sequence(op: Op):
     """The kernels of `eager_sequence.py`."""
     return eager_sequence.TABLE.make(op)

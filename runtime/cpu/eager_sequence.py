@@ -318,17 +318,17 @@ def row_sums(op: Op):
     return widened(run)
 
 
-@TABLE.makes(embedding_ops.bag_sums)
+@TABLE.makes(embedding_ops.bag_sums, embedding_ops.scaled_bag_sums)
 def bag_sums(op: Op):
     """Sums in registers, without the rows in between."""
 
-    def run(weight, index, offsets):
+    def run(weight, index, offsets, *scales):
         embedding_ops.check_kinds(weight, index)
         if weight.dtype not in lookup.ADDABLE or not weight.size or not index.size or not offsets.size:
-            return op.ref(weight, index, offsets)
+            return op.ref(weight, index, offsets, *scales)
         embedding_ops.check_bags(offsets, index.size)
         embedding_ops.check_range("embedding", index, weight.shape[0])
-        return lookup.bag_sums(weight, index, offsets)
+        return lookup.bag_sums(weight, index, offsets, *scales)
 
     return run
 

@@ -3,7 +3,7 @@
     take(table, index)                 table[index] for in-range int64 indices
     add_rows(values, index, rows)      zeros (rows, width) with values[i] added at index[i]
     add_into(table, values, index)     the same on a table that is there
-    bag_sums(table, index, offsets)    sums of rows, without the rows in between
+    bag_sums(table, index, offsets, *scales)    sums of rows (times their scales), without the rows in between
 
 Sums do not depend on the number of threads: threads share out the columns.
 """
@@ -81,19 +81,19 @@ def add_into(table, values, index):
 
 
 @functools.lru_cache(_KEPT)
-def bag_plan(dtype, count, width, bags, threads) -> jobs.JobsPlan:
-    """The plan on (table, index, offsets, sums) of each bag's rows."""
-    kernel = bags_codegen.BagKernel(host(), ADDABLE[dtype])
+def bag_plan(dtype, count, width, bags, scaled, threads) -> jobs.JobsPlan:
+    """The plan on (table, index, offsets, sums) of each bag's rows; with scales of the rows before the sums."""
+    kernel = bags_codegen.BagKernel(host(), ADDABLE[dtype], scaled)
     task, work = task_of(kernel, kernel.symbol), count * width
     todo = jobs.Jobs(threads)
-    todo.add(task, bags_codegen.WORDS[len(bags_codegen.ARRAYS) + 2:], chunks=jobs.chunks_for(work, bags, threads), items=bags,
+    todo.add(task, bags_codegen.WORDS, chunks=jobs.chunks_for(work, bags, threads), items=bags,
              count=count, width=width)
     return todo.plan(0, work)
 
 
-def bag_sums(table, index, offsets):
-    """The sums of the rows of a table at the indices of each bag; offsets and indices are in range."""
+def bag_sums(table, index, offsets, *scales):
+    """The sums of the rows of a table at the indices of each bag, scaled or not; offsets and indices are in range."""
     out = alloc.empty((offsets.size, table.shape[1]), table.dtype)
-    bag_plan(table.dtype, index.size, table.shape[1], offsets.size, pool.get_num_threads())(
-        alloc.dense(table), _indices(index), _indices(offsets), out)
+    bag_plan(table.dtype, index.size, table.shape[1], offsets.size, bool(scales), pool.get_num_threads())(
+        alloc.dense(table), _indices(index), _indices(offsets), *map(alloc.dense, scales), out)
     return out

@@ -111,15 +111,17 @@ def row_sums(node, operands, results):
 
 
 @native(embedding.bag_sums)
+@native(embedding.scaled_bag_sums)
 def bag_sums(node, operands, results):
     """Sums of a table's rows for each bag, without the rows in between."""
-    (table, index, offsets), (out,) = operands, results
+    (table, index, offsets, *scales), (out,) = operands, results
     if index.dtype not in _INDICES or offsets.dtype != dt.int64.np or out.dtype not in lookup.ADDABLE or not index.size:
         return None
     steps, at, scratch = _index_steps(1, index, table.shape[0], 0)
     bags = [check_range(At(2), 1, dt.int64, 0, 1), check_range(At(2), offsets.size, dt.int64, 0, index.size + 1),
             *check_rising(2, offsets.size, dt.int64)]
-    made = lookup.bag_plan(out.dtype, index.size, table.shape[1], offsets.size, pool.get_num_threads()).native([0, 1, 2, 3])
+    made = lookup.bag_plan(out.dtype, index.size, table.shape[1], offsets.size, bool(scales),
+                           pool.get_num_threads()).native(list(range(4 + len(scales))))
     return NativeCall((*bags, *steps, *[_with_index(s, at, lookup.BAG_INDEX) for s in made.steps]), scratch)
 
 

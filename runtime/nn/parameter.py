@@ -6,8 +6,10 @@ import numpy as np
 
 from ...ir.errors import DTypeError
 from ..api.asking import unasked
+from ..api.subclasses import ask_class
 from ..device_array import zeros_beside
 from ..interop import recorded_copy, taken_along
+from ..parts import PARTS
 from ..state import Defaults, tls
 from ..storage import Storage
 from ..structure import Structure
@@ -23,6 +25,8 @@ def over(cls, data):
         data = wrap(np.empty((0,), Defaults.dtype.np))
     if not isinstance(data, Tensor):
         raise DTypeError(f"{cls.__name__} takes a tensor, got {type(data).__name__}; make one with ingot.tensor()")
+    if type(data) in PARTS:
+        return _of_parts(cls, data)
     if data._a.__class__ is np.ndarray and not data._a.flags.writeable:
         data = data.detach().clone()
     t = _new(cls)
@@ -32,6 +36,46 @@ def over(cls, data):
     if tls.m.recorder is not None:
         tls.m.recorder.detached(data, t)
     return t
+
+
+def _of_parts(cls, data):
+    """A sparse tensor as one of class `cls`."""
+    kind = next(k for k in type(data).__mro__ if k in PARTS and not issubclass(k, Owned))
+    if (cls, kind) not in _sparse_kinds:
+        made = _sparse_kinds[cls, kind] = type(cls.__name__, (kind, cls), {
+            "__module__": cls.__module__, "__init__": cls.__init__, "__reduce_ex__": _reduce_parts,
+            "__deepcopy__": _copy_parts, "__repr__": lambda t: f"{cls.__name__} containing:\n{kind.__repr__(t)}"})
+        PARTS[made] = PARTS[kind]
+        ask_class(made)
+    t = _new(_sparse_kinds[cls, kind])
+    t.__dict__.update(data.detach().__dict__)
+    return t
+
+
+_sparse_kinds: dict = {}        # (kind of owned tensor, class of a sparse one) -> the class that is both
+
+
+def _owner(t) -> type:
+    """Which class of owned tensors one is of that is sparse as well."""
+    return type(t).__bases__[1]
+
+
+def _reduce_parts(self, protocol):
+    return owned_again, (_owner(self).__name__, self.detach(), self.requires_grad)
+
+
+def _copy_parts(self, memo):
+    if id(self) not in memo:
+        made = memo[id(self)] = owned_again(_owner(self).__name__, self.detach().clone(), self.requires_grad)
+        if self.grad is not None:
+            made.grad = made.like(self.grad._values().clone())
+    return memo[id(self)]
+
+
+def owned_again(name, data, requires_grad):
+    """A sparse tensor as the parameter or buffer that it was."""
+    kind: type = Parameter if name == "Parameter" else Buffer
+    return over(kind, data).requires_grad_(requires_grad)
 
 
 def _rebuild(cls, array, requires_grad, state):
@@ -84,6 +128,8 @@ class Parameter(Owned):
         t = over(cls, data)
         if not requires_grad:
             return t
+        if type(t) in PARTS:
+            return t.requires_grad_()
         with unasked():
             return Tensor.requires_grad_(t)
 

@@ -197,12 +197,12 @@ def _load_one(module, name, t, value, key, assign, errors):
     if is_lazy(t):
         if not is_lazy(value):
             t.materialize(value._a.shape, value.dtype)
-    elif not is_lazy(value) and value._a.shape != t._a.shape:
-        if value._a.shape == (1,) and t._a.shape == ():
-            value = as_array_tensor(value._a.reshape(()))
+    elif not is_lazy(value) and tuple(value.shape) != tuple(t.shape):
+        if tuple(value.shape) == (1,) and tuple(t.shape) == ():
+            value = value.reshape(())
         else:
-            errors.append(f"size mismatch for {key}: copying a param with shape {tuple(value._a.shape)} from checkpoint, "
-                          f"the shape in current model is {tuple(t._a.shape)}.")
+            errors.append(f"size mismatch for {key}: copying a param with shape {tuple(value.shape)} from checkpoint, "
+                          f"the shape in current model is {tuple(t.shape)}.")
             return
     if assign:
         _assign(module, name, t, value)
@@ -212,7 +212,10 @@ def _load_one(module, name, t, value, key, assign, errors):
                       "the given tensors, or call to_empty() before", stacklevel=2)
     try:
         with no_grad():
-            write(t, value.detach(), "load_state_dict")
+            if t.layout == value.layout == "strided":
+                write(t, value.detach(), "load_state_dict")
+            else:
+                t.copy_(value)
     except ShapeError as e:
         errors.append(f"{key}: {e}")
 

@@ -15,6 +15,7 @@ from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import enable_grad, no_grad
 from ..device_array import DeviceArray, zeros_beside
 from ..nn.hooks import add_hook
+from ..parts import values_in
 from ..state import tls
 from ..structure import HookTable, Structure
 from ..tensor import Tensor, wrap
@@ -154,7 +155,8 @@ class Optimizer:
         if params and isinstance(params[0], tuple):
             group["param_names"] = [name for name, _ in params]
             params = [p for _, p in params]
-        group["params"] = params
+        # Of sparse parameters the values are optimized.
+        group["params"] = params = [values_in(p) if isinstance(p, Tensor) else p for p in params]
         self._check_parameters(params)
         for name, value in self.defaults.items():
             if value is required and name not in group:

@@ -3,6 +3,7 @@
 import importlib
 
 from ...ir.errors import FileError
+from ..parts import PARTS
 from ..tensor import Tensor
 
 _RUNTIME = __package__.rpartition(".")[0]
@@ -27,6 +28,8 @@ def name_of(cls: type) -> str | None:
 
 def as_class(t: Tensor, name: str) -> Tensor:
     """The same memory as a tensor of another class."""
+    if type(t) in PARTS:
+        return class_named(name)(t).requires_grad_(False)
     made: Tensor = object.__new__(class_named(name))
     made._a, made._node, made._storage = t._a, None, t._storage
     return made

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import FileError
+from ..api.sparse.making import rebuilt
 from ..device import Device
 from ..interop import on_device
 from ..tensor import Size, Tensor
@@ -83,7 +84,15 @@ def _rebuild_from_type_v2(fn, cls, args, state):
     return fn.fn(*args)
 
 
-_REBUILDERS = (_rebuild_tensor, _rebuild_tensor_v2, _rebuild_tensor_v3, _rebuild_parameter, _rebuild_buffer)
+def _rebuild_sparse_tensor(layout, data):
+    """A sparse tensor of one of PyTorch's layouts."""
+    name = str(layout).rpartition(".")[2]
+    *parts, size = data if name != "sparse_coo" else data[:3]
+    return rebuilt(name, tuple(size), name == "sparse_coo" and len(data) > 3 and bool(data[3]), *parts)
+
+
+_REBUILDERS = (_rebuild_tensor, _rebuild_tensor_v2, _rebuild_tensor_v3, _rebuild_parameter, _rebuild_buffer,
+               _rebuild_sparse_tensor)
 
 
 def _size(sizes=()):

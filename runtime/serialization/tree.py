@@ -12,10 +12,12 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, FileError
+from ..api.sparse.making import described, rebuilt
+from ..api.sparse.structure import SparseTensor
 from ..device import Device
 from ..interop import on_device, owner_of
 from ..tensor import Size, Tensor
-from .classes import class_named, name_of
+from .classes import as_class, class_named, name_of
 from .windows import Block
 
 MAX_DEPTH = 100
@@ -44,6 +46,8 @@ class Writer:
             return x
         if kind is float:
             return x if math.isfinite(x) else {"float": repr(x)}
+        if isinstance(x, SparseTensor):
+            return {"sparse": self.items((name_of(type(x)) or "Tensor", *described(x)))}
         if isinstance(x, Tensor):
             return {"tensor": self._tensor(x)}
         if kind in _CONTAINERS:
@@ -163,6 +167,7 @@ class Reader:
     def __init__(self, tensors, blocks: list[Block], name: str, where=no_device):
         self.tensors, self.blocks, self.name, self.where = tensors, blocks, name, where
         self._made: dict = {}
+        self.sparse: dict = {}
 
     def decode(self, x, depth=0):
         """The data that `encode` was given."""
@@ -211,6 +216,16 @@ class Reader:
         return block.array(*window)
 
 
+def _sparse(reader, described, depth):
+    """A sparse tensor; one object where the file says the same parts."""
+    name, layout, size, is_coalesced, *parts = reader.items(described, depth)
+    key = name, layout, *map(id, parts)
+    if key not in reader.sparse:
+        made = rebuilt(layout, size, is_coalesced, *parts)
+        reader.sparse[key] = made if name == "Tensor" else as_class(made, name).requires_grad_(made.requires_grad)
+    return reader.sparse[key]
+
+
 def _number(reader, pair, depth):
     name, value = pair
     return dt.BY_NAME[name].np.type(reader.decode(value, depth + 1))
@@ -223,6 +238,7 @@ _DECODE: dict[str, Any] = {
     "dict": lambda r, x, d: r.pairs(x, d),
     "ordered": None,
     "tensor": lambda r, x, d: r.tensor(x),
+    "sparse": _sparse,
     "array": lambda r, x, d: r.array(x),
     "float": lambda r, x, d: float(x),
     "complex": lambda r, x, d: complex(float(x[0]), float(x[1])),

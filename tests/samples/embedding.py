@@ -35,3 +35,10 @@ def _bag_of(rng):
 def _bag_sums(rng):
     for width, index, offsets in ((3, 7, [0, 2, 2, 5]), (1, 4, [0]), (150, 9, [0, 9, 9]), (2, 3, [0, 1, 2]), (3, 0, [0, 0])):
         yield Sample((rng.standard_normal((5, width)), rng.integers(0, 5, index), np.array(offsets)), tol=8)
+
+
+@samples("scaled_bag_sums")
+def _scaled_bag_sums(rng):
+    for width, index, offsets in ((3, 7, [0, 2, 2, 5]), (1, 4, [0]), (150, 9, [0, 9, 9]), (2, 3, [0, 1, 2]), (3, 0, [0, 0])):
+        table, scales = rng.standard_normal((5, width)), rng.standard_normal(index)
+        yield Sample((table, rng.integers(0, 5, index), np.array(offsets), scales), tol=8)

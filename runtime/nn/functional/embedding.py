@@ -79,6 +79,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     if mode != "max" and special == (None,) * 5 and weight.dtype in (dt.float32, dt.float64):
         total = ops.bag_sums(weight, flat, offsets)
         return total if mode == "sum" else total / _sizes_of_bags(input, offsets, weight.dtype)
+    scaled = per_sample_weights is not None and special == (None, None, per_sample_weights, None, None)
+    if scaled and per_sample_weights.dtype is weight.dtype and weight.dtype in (dt.float32, dt.float64):
+        return ops.scaled_bag_sums(weight, flat, offsets, per_sample_weights.reshape(-1))
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else ew.ne(flat, padding_idx)
     if mode == "max":

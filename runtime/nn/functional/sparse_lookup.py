@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from ....ir.ops import embedding as ops
-from ...api.sparse import SparseTensor
+from ...api.sparse import CooTensor
 from ...autograd.grad_mode import no_grad
 from ...autograd.node import Leaf, Node
 from ...state import tls
@@ -44,4 +44,4 @@ class RowsNode(Node):
             kept = index != padding
             index, rows = index[kept], rows[kept]
         indices, values = wrap(index[None]), wrap(np.array(rows))
-        return [SparseTensor(indices, values, table.shape)]
+        return [CooTensor(indices, values, table.shape)]

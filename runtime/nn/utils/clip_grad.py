@@ -11,6 +11,7 @@ from ... import lists
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
 from ...dispatch import kernel_of
+from ...parts import values_in
 from ...placement import beside
 from ...state import tls
 from ...sweeps import KINDS, sweep_each
@@ -22,7 +23,7 @@ def _gradients(parameters):
     """The gradients that there are; of sparse ones the values, each place once."""
     found = []
     for p in [parameters] if isinstance(parameters, Tensor) else parameters:
-        g = p.grad
+        g = values_in(p).grad
         if g is not None and g.is_sparse:
             g = p.grad = g.coalesce()
             g = g.values()
