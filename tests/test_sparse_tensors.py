@@ -5,6 +5,8 @@ import copy
 import io
 import itertools
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -558,3 +560,19 @@ def test_equality(layout):
     b = LAYOUTS[layout](ingot.tensor(DENSE * (1 + 1e-9)))
     assert ingot.equal(a, a.clone()) and a.equal(a.to_dense() if layout != "repeated" else a) and not ingot.equal(a, b)
     assert ingot.allclose(a, b) and a.isclose(b).all() and not ingot.allclose(a, b * 2) and not a.equal(a[:2])
+
+
+def test_the_first_one_of_a_process_may_be_made_in_a_trace():
+    program = """
+import ingot
+from ingot import jit
+
+@jit.trace
+def f(i, v):
+    return ingot.matmul(ingot.sparse_coo_tensor(i, v, (2, 2)), ingot.ones(2, 1))
+
+for n in range(4):
+    assert f(ingot.tensor([[0, 1], [1, 0]]), ingot.tensor([1.0, n])).tolist() == [[1], [n]]
+assert f.stats()["compiles"] == 1, f.stats()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)

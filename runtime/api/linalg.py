@@ -1,5 +1,7 @@
 """Products of vectors and matrices, and distances."""
 
+from typing import Any
+
 import numpy as np
 
 from ...ir import dtype as dt
@@ -14,12 +16,13 @@ from ...ir.ops.shape import diagonal, expand, permute, reshape
 from ...ir.substitute import as_float
 from ..creation import as_array_tensor
 from ..dispatch import reshaped
+from ..parts import PARTS
 from ..state import tls
 from ..tensor import Tensor, shape_of
 from .asking import ask_operand, asks
 from .promote import result_type, rounds_once, to_dtype, widened
 from .reduce import summable, vector_norm
-from .register import api, deliver
+from .register import FUNCTIONS, api, deliver
 
 
 def need(name, *wanted):
@@ -33,6 +36,15 @@ def need(name, *wanted):
             raise ShapeError(f"{name} takes {sizes} tensors, got {shapes}; see matmul for the general product")
 
 
+def _of_parts(name, *factors) -> Any:
+    """The product of which one factor was the first sparse tensor of all, made while the function was already looked up; raises
+    again for others."""
+    for x in factors:
+        if type(x) in PARTS:
+            return type(x).__torch_function__(FUNCTIONS[name], (type(x),), factors)
+    raise
+
+
 def _to_shape(x, shape):
     return x if x.shape == shape else expand(x, shape=shape)
 
@@ -42,7 +54,10 @@ def matmul(input, other, *, out=None):
     """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         raise DTypeError(f"matmul takes tensors, got {kind_of(input)} and {kind_of(other)}")
-    n, m = input._a.ndim, other._a.ndim
+    try:
+        n, m = input._a.ndim, other._a.ndim
+    except DTypeError:
+        return _of_parts("matmul", input, other)
     if n == 2 and m == 2:
         return deliver(la.matmul.call(input, other), out, "matmul")
     if not n or not m:
@@ -93,7 +108,10 @@ _matmul_operator.__name__, _matmul_reflected.__name__ = "__matmul__", "__rmatmul
 @api()
 def mm(input, mat2, *, out=None):
     """The product of two matrices."""
-    need("mm", (input, 2), (mat2, 2))
+    try:
+        need("mm", (input, 2), (mat2, 2))
+    except DTypeError:
+        return _of_parts("mm", input, mat2)
     return deliver(la.matmul.call(input, mat2), out, "mm")
 
 

@@ -66,11 +66,13 @@ class SparseTensor(Tensor):
     __array_ufunc__ = None      # type: ignore[assignment]
 
     def __new__(cls, *args, **kwargs):
-        if cls._own_class is not cls:
-            _ask_all()
         made, recorder = _new(cls), tls.m.recorder
         if recorder is not None:
             recorder.made_sparse[id(made)] = made
+        if cls._own_class is not cls:
+            _ask_all()
+            if recorder is not None:            # functions that the run has read are others now
+                recorder.first_time = "the first sparse tensor was made"
         return made
 
     @classmethod
