@@ -10,6 +10,7 @@ from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, DTypeError
 from .api.register import FUNCTIONS
 from .creation import as_array_tensor
+from .parts import PARTS
 from .state import tls
 from .tensor import Tensor
 
@@ -29,7 +30,8 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
     """
     if (rtol is None) != (atol is None):
         raise ArgumentError("assert_close: rtol and atol must both be given or both be left out")
-    options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_dtype": check_dtype, "check_stride": check_stride}
+    options = {"rtol": rtol, "atol": atol, "equal_nan": equal_nan, "check_dtype": check_dtype,
+               "check_layout": check_layout, "check_stride": check_stride}
     if not allow_subclasses and type(actual) is not type(expected):
         raise AssertionError(f"types differ: {type(actual).__name__} and {type(expected).__name__}")
     for path, problem in _differences(actual, expected, "", options):
@@ -69,7 +71,7 @@ def _as_tensor(x) -> Tensor:
     raise DTypeError(f"assert_close compares tensors, arrays, numbers and containers of them, got {type(x).__name__}")
 
 
-def _difference(actual, expected, *, rtol, atol, equal_nan, check_dtype, check_stride) -> str | None:
+def _difference(actual, expected, *, rtol, atol, equal_nan, check_dtype, check_layout, check_stride) -> str | None:
     """What makes two tensors (or numbers) differ, or None."""
     numbers = not isinstance(actual, (Tensor, np.ndarray)) and not isinstance(expected, (Tensor, np.ndarray))
     a, e = _as_tensor(actual), _as_tensor(expected)
@@ -77,6 +79,9 @@ def _difference(actual, expected, *, rtol, atol, equal_nan, check_dtype, check_s
         return f"The values for attribute 'shape' do not match: {a.shape} != {e.shape}."
     if check_dtype and not numbers and a.dtype is not e.dtype:
         return f"The values for attribute 'dtype' do not match: {a.dtype} != {e.dtype}."
+    if check_layout and a.layout != e.layout:
+        return f"The values for attribute 'layout' do not match: {a.layout!r} != {e.layout!r}."
+    a, e = (t.to_dense() if type(t) in PARTS else t for t in (a, e))
     if check_stride and a.stride() != e.stride():
         return f"The values for attribute 'stride()' do not match: {a.stride()} != {e.stride()}."
     if rtol is None:

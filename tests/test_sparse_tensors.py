@@ -562,6 +562,17 @@ def test_equality(layout):
     assert ingot.allclose(a, b) and a.isclose(b).all() and not ingot.allclose(a, b * 2) and not a.equal(a[:2])
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_assert_close(layout):
+    a = LAYOUTS[layout](ingot.tensor(DENSE))
+    ingot.testing.assert_close(a, a.clone())
+    ingot.testing.assert_close(a, a.to_dense(), check_layout=False)
+    with pytest.raises(AssertionError, match="attribute 'layout'"):
+        ingot.testing.assert_close(a, a.to_dense())
+    with pytest.raises(AssertionError, match="not close"):
+        ingot.testing.assert_close(a, a * 1.1)
+
+
 def test_the_first_one_of_a_process_may_be_made_in_a_trace():
     program = """
 import ingot
