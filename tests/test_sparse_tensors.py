@@ -217,7 +217,7 @@ def test_functions_without_a_sparse_form_refuse_by_name(layout):
 @pytest.mark.parametrize("call, said", [
     (lambda a: a.cos(), "cos does not take sparse tensors; call to_dense()"),
     (lambda a: a + 1, "and a number is not sparse"),
-    (lambda a: a == a, "__eq__ does not take sparse"),
+    (lambda a: a == a, "eq does not take sparse"),
     (lambda a: a / ingot.ones(4, 6), "a number as its divisor"),
     (lambda a: a ** -1, "above 0 as exponent"),
     (lambda a: a.numpy(), r"to_dense\(\)"),

@@ -1,7 +1,5 @@
 """Products of vectors and matrices, and distances."""
 
-from typing import Any
-
 import numpy as np
 
 from ...ir import dtype as dt
@@ -16,13 +14,12 @@ from ...ir.ops.shape import diagonal, expand, permute, reshape
 from ...ir.substitute import as_float
 from ..creation import as_array_tensor
 from ..dispatch import reshaped
-from ..parts import PARTS
 from ..state import tls
 from ..tensor import Tensor, shape_of
 from .asking import ask_operand, asks
 from .promote import result_type, rounds_once, to_dtype, widened
 from .reduce import summable, vector_norm
-from .register import FUNCTIONS, api, deliver
+from .register import api, deliver
 
 
 def need(name, *wanted):
@@ -36,15 +33,6 @@ def need(name, *wanted):
             raise ShapeError(f"{name} takes {sizes} tensors, got {shapes}; see matmul for the general product")
 
 
-def _of_parts(name, *factors) -> Any:
-    """The product of which one factor was the first sparse tensor of all, made while the function was already looked up; raises
-    again for others."""
-    for x in factors:
-        if type(x) in PARTS:
-            return type(x).__torch_function__(FUNCTIONS[name], (type(x),), factors)
-    raise
-
-
 def _to_shape(x, shape):
     return x if x.shape == shape else expand(x, shape=shape)
 
@@ -54,10 +42,7 @@ def matmul(input, other, *, out=None):
     """Matrix product: vectors, matrices, and batches of matrices that broadcast."""
     if not isinstance(input, Tensor) or not isinstance(other, Tensor):
         raise DTypeError(f"matmul takes tensors, got {kind_of(input)} and {kind_of(other)}")
-    try:
-        n, m = input._a.ndim, other._a.ndim
-    except DTypeError:
-        return _of_parts("matmul", input, other)
+    n, m = input._a.ndim, other._a.ndim
     if n == 2 and m == 2:
         return deliver(la.matmul.call(input, other), out, "matmul")
     if not n or not m:
@@ -108,10 +93,7 @@ _matmul_operator.__name__, _matmul_reflected.__name__ = "__matmul__", "__rmatmul
 @api()
 def mm(input, mat2, *, out=None):
     """The product of two matrices."""
-    try:
-        need("mm", (input, 2), (mat2, 2))
-    except DTypeError:
-        return _of_parts("mm", input, mat2)
+    need("mm", (input, 2), (mat2, 2))
     return deliver(la.matmul.call(input, mat2), out, "mm")
 
 

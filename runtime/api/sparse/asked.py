@@ -10,6 +10,7 @@ from ....ir.dtype import can_cast
 from ....ir.errors import AutogradError, DTypeError
 from ...state import tls
 from ...tensor import Tensor
+from ..asking import without_asking
 from ..register import FUNCTIONS
 
 HANDLERS: dict[str, Callable] = {}      # name -> what gets the function and its arguments
@@ -43,8 +44,13 @@ def _of_the_first(fn):
 
 def asked_itself(fn):
     """Marks a public function that takes sparse tensors by itself."""
-    HANDLERS[fn.__name__] = lambda function, *args, **kwargs: fn(*args, **kwargs)
+    HANDLERS[fn.__name__] = lambda function, *args, **kwargs: unasking(fn)(*args, **kwargs)
     return fn
+
+
+def unasking(fn) -> Callable:
+    """What a public function does where nobody is asked about it."""
+    return without_asking(fn) or fn
 
 
 def answer(function, args, kwargs) -> Any:

@@ -17,7 +17,7 @@ from ..creation import counted, filled
 from ..join import stack, total_of
 from ..layouts import sparse_csr, strided
 from ..register import FUNCTIONS, api
-from .asked import asked_itself, handles
+from .asked import asked_itself, handles, unasking
 from .compressed import FORMS, CompressedTensor, compressed, in_layout, starts_of_rows
 from .coordinates import CooTensor
 from .structure import SparseTensor, kind_text
@@ -46,7 +46,7 @@ def product(fn, input, other, *rest, out=None, **options):
     if out is not None:
         raise DTypeError(f"{name} of a sparse tensor takes no out")
     if rest or options:
-        return mm(input, other, *rest, **options)
+        return unasking(mm)(input, other, *rest, **options)
     a, b = (other, input) if name == "__rmatmul__" else (input, other)
     if not isinstance(a, Tensor) or not isinstance(b, Tensor):
         raise DTypeError(f"{name} takes tensors, got {kind_text(a)} and {kind_text(b)}")
