@@ -71,7 +71,7 @@ class SparseTensor(Tensor):
             recorder.made_sparse[id(made)] = made
         if cls._own_class is not cls:
             _ask_all()
-            if recorder is not None:            # functions that the run has read are others now
+            if recorder is not None:            # functions that the run has read have other code now
                 recorder.first_time = "the first sparse tensor was made"
         return made
 
@@ -80,8 +80,7 @@ class SparseTensor(Tensor):
         return answer(func, args, kwargs or {})
 
     def _refuse(self):
-        raise DTypeError(f"a {self.layout} tensor came to a function that takes dense ones; call to_dense(). (A function that "
-                         "was imported by its own name before there was a sparse tensor is one: write ingot.function)")
+        raise DTypeError(f"a {self.layout} tensor came to a function that takes dense ones; call to_dense()")
 
     _a = _node = _shared = property(_refuse)        # whoever does not ask what it is given finds no array
 
