@@ -148,7 +148,8 @@ SINGLE, INDEX = np.dtype(np.float32), np.dtype(np.int64)
 PLANS = [       # what writes the text, the plan for a size
     (rows.LookupKernel, lambda n: lookup.plan("take", SINGLE, n, 8, 10, False, 1)),
     (rows.LookupKernel, lambda n: lookup.plan("add", SINGLE, n, 8, 10, True, 1)),
-    (bags.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, 1)),
+    (bags.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, False, 1)),
+    (bags.BagKernel, lambda n: lookup.bag_plan(SINGLE, n, 8, 3, True, 1)),
     (maps.MapKernel, lambda n: map_plans.plan(SINGLE, True, (n, 4), 0, 7, 2, 1)),
     (gathers.GatherKernel, lambda n: gather_plans.plan(SINGLE, (n, 4), INDEX, (n, 4), 0, 1)),
     (gathers.ScatterKernel, lambda n: gather_plans.scatter_plan(SINGLE, gathers.ADD, (n, 4), (n, 4), 0, 1)),
