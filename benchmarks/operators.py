@@ -195,9 +195,22 @@ REDUCTIONS = {
        for dim in (0, -1)},
     "any(-1), rows of 3": Work(lambda lib, m: m.any(-1), (matrix(1 << 18, 3, kind="bool"),)),
     **{f"{name}(1), 1000x50x8": along(name, 1, given=Given((1000, 50, 8), (3, 5, 2))) for name in ("sum", "amax", "softmax")},
-    **{f"{name}(-1), rows of 16": along(name, -1, given=matrix(1 << 16, 16)) for name in ("sum", "softmax", "logsumexp")},
     "trace": Work(lambda lib, x: lib.trace(x), (X,), 1),
     "diff": Work(lambda lib, x: lib.diff(x), (X,), 1),
+}
+
+def rows_of(n):
+    """A million numbers in rows of n."""
+    return Given(((1 << 20) // n, n), (8, n))
+
+
+SHORT_ROWS = {
+    **{f"{name}(-1), rows of {n}": along(name, -1, given=rows_of(n), grads=int(name != "argmax"))
+       for name in ("sum", "softmax", "log_softmax", "logsumexp", "argmax") for n in (10, 16, 50)},
+    **{f"layer_norm, rows of {n}": Work(lambda lib, x: lib.nn.functional.layer_norm(x, x.shape[-1:]), (rows_of(n),), 1)
+       for n in (10, 16, 50)},
+    **{f"cross_entropy of {n} classes": Work(lambda lib, x, y: lib.nn.functional.cross_entropy(x, y),
+                                             (rows_of(n), vector((1 << 20) // n, high=n)), 1) for n in (10, 50)},
 }
 
 ROWS, PLACES, ORDERED = vector(2048, high=1024), matrix(high=1024), matrix(kind="distinct")
@@ -368,6 +381,7 @@ every_sixteenth = partial(workload, make=cases, every=16)        # of a table, i
 WORKLOADS = {
     "pointwise": every_sixteenth(POINTWISE, "Functions of each element."),
     "reduced": every_sixteenth(REDUCTIONS, "Sums, extremes, running values, rows."),
+    "short_rows": every_sixteenth(SHORT_ROWS, "Sums, softmax and losses over rows of few elements."),
     "moved": every_sixteenth(MOVES, "Copies in another order, parts, indices, sorting."),
     "on_images": every_sixteenth(IMAGES, "Pools, norms and sizes of images."),
     "losses": every_sixteenth(LOSSES, "Losses and distances."),

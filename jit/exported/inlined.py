@@ -5,7 +5,7 @@ would be a number, and where gradients are asked for. A model in whole numbers h
 from types import SimpleNamespace
 
 from ...ir.graph import Value
-from ...ir.substitute import evaluator, replaced
+from ...ir.substitute import replaced, valuer
 from ...runtime.api.creation import tensor
 from ...runtime.autograd.grad_mode import set_grad_enabled
 from ...runtime.state import tls
@@ -19,11 +19,7 @@ def run(model, given) -> list:
     variant = model.variant_for(sizes)
     graph, weights = model.graph_of(variant), list(model.weights.values())
     values = dict(zip(graph.inputs, [*tensors, *[weights[i] for i in variant.weights]]))
-    numbers = [sizes[name] for name in graph.names]
-
-    def number(symbol):
-        return evaluator((symbol,), graph.names)(*numbers)[0]
-
+    number = valuer(graph.names, [sizes[name] for name in graph.names])
     before, tls.m.autocast = tls.m.autocast, None
     try:
         with set_grad_enabled(tls.m.grad and not model.quantized):

@@ -10,6 +10,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.ops import indexing, scan, sort
+from ...passes.codegen.llvm import scans as codegen
 from . import gathers, kernels, ordering, scans
 from .kernel_table import KernelTable
 
@@ -31,14 +32,11 @@ def order(op: Op):
     return run
 
 
-_STEPS = {scan.cumsum: "add", scan.cumprod: "mul", scan.cummax: "amax", scan.cummin: "amin",
-          scan.logcumsumexp: "logaddexp"}
-
-
-@TABLE.makes(*_STEPS)
+@TABLE.makes(*scans.STEPS)
 def running(op: Op):
     """Several rows at a time, each from its start."""
-    run_all = functools.partial(scans.extreme if op in (scan.cummax, scan.cummin) else scans.scan, _STEPS[op])
+    how = scans.STEPS[op]
+    run_all = functools.partial(scans.extreme if how in codegen.FINDING else scans.scan, how)
 
     def run(x, *, dim):
         return run_all(x, dim=dim) if scans.can_scan(x) else op.ref(x, dim=dim)

@@ -1,6 +1,7 @@
 """Orders and running sums as steps of a native call."""
 
 from ...ir.ops import scan, sort
+from ...passes.codegen.llvm import scans as codegen
 from . import ordering, pool, scans
 from .native import native
 
@@ -39,7 +40,6 @@ def _running(how, places):
     return steps
 
 
-for _op, _how, _places in ((scan.cumsum, "add", [0, 0, 1]), (scan.cumprod, "mul", [0, 0, 1]), (scan.cummax, "amax", [0, 2, 1]),
-                           (scan.cummin, "amin", [0, 2, 1]), (scan.linear_scan, "linear", [0, 1, 2]),
-                           (scan.logcumsumexp, "logaddexp", [0, 0, 1])):
-    native(_op)(_running(_how, _places))
+for _op, _how in scans.STEPS.items():
+    native(_op)(_running(_how, [0, 2, 1] if _how in codegen.FINDING else [0, 0, 1]))
+native(scan.linear_scan)(_running(codegen.LINEAR, [0, 1, 2]))

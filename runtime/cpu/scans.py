@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from ...ir.ops import scan as scan_ops
 from ...ir.target import host
 from ...passes.codegen.llvm import scans as codegen
 from ...passes.codegen.llvm.types import F32, F64, I32, I64
@@ -13,6 +14,9 @@ from .compile import task_of
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 _KEPT = 512
+# The step of each operator of one array.
+STEPS = {scan_ops.cumsum: codegen.ADD, scan_ops.cumprod: codegen.MUL, scan_ops.logcumsumexp: codegen.LOG_ADD,
+         scan_ops.cummax: codegen.MOST, scan_ops.cummin: codegen.LEAST}
 
 
 def can_scan(x) -> bool:

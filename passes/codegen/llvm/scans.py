@@ -26,6 +26,7 @@ from .types import F32, F64, I1, I64, bytes_of, constant, element_of, iota, is_f
 
 ARRAYS = ("x", "z", "y")
 ADD, MUL, LINEAR, LOG_ADD, MOST, LEAST = "add", "mul", "linear", "logaddexp", "amax", "amin"
+FINDING = MOST, LEAST   # which have z as a result
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "items", "outer", "size", "inner")
 _DTYPES = {F32: dt.float32, F64: dt.float64}
 FEW = 3                 # rows up to which each goes by itself: turning squares of them takes longer
@@ -68,7 +69,7 @@ class ScanKernel:
     @property
     def finds(self) -> bool:
         """Whether z is a result."""
-        return self.how in (MOST, LEAST)
+        return self.how in FINDING
 
     def text(self) -> str:
         """The module as LLVM IR."""

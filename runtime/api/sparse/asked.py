@@ -8,6 +8,7 @@ from typing import Any
 
 from ....ir.dtype import can_cast
 from ....ir.errors import AutogradError, DTypeError
+from ...parts import PARTS
 from ...state import tls
 from ...tensor import Tensor
 from ..asking import without_asking
@@ -29,7 +30,7 @@ def handles(*names, several=False):
 
 def is_sparse(x) -> bool:
     """Whether something is a sparse tensor, of any layout."""
-    return isinstance(x, Tensor) and x.layout[:6] == "sparse"
+    return type(x) in PARTS
 
 
 def _of_the_first(fn):
