@@ -58,13 +58,13 @@ from .runtime import toolbox as _toolbox
 from .runtime import types as types
 from .runtime import version as version
 from .runtime.amp.autocast_mode import autocast as autocast
-from .runtime.api import convert as _convert_module
+from .runtime.api import formats as _formats_module
 from .runtime.api import layouts as _layouts_module
 from .runtime.api import legacy as _legacy_module
 from .runtime.api import quantized_dtypes as _quantized_dtypes_module
 from .runtime.api import returns as _returns
 from .runtime.api import returns as _returns_module
-from .runtime.api.convert import MemoryFormat as _MemoryFormat
+from .runtime.api.formats import MemoryFormat as _MemoryFormat
 from .runtime.api.layouts import layout as layout
 from .runtime.api.quantized_dtypes import qscheme as qscheme
 from .runtime.api.storages import TypedStorage as TypedStorage
@@ -581,8 +581,8 @@ def chain_matmul(*matrices, out=None) -> Tensor:
 chalf: _dtype_module.NamedDType
 def channel_shuffle(input, groups) -> Tensor:
     """Takes the channels (dim 1) of `groups` groups in turn."""
-channels_last: _convert_module.MemoryFormat
-channels_last_3d: _convert_module.MemoryFormat
+channels_last: _formats_module.MemoryFormat
+channels_last_3d: _formats_module.MemoryFormat
 def cholesky(input, upper: builtins.bool = False, *, out=None) -> Tensor:
     """The lower triangular factor of symmetric positive matrices (or its transpose)."""
 def cholesky_inverse(L, upper: builtins.bool = False, *, out=None) -> Tensor:
@@ -630,7 +630,7 @@ def conj_physical(input) -> Tensor:
     """The complex conjugate; real tensors are returned as they are."""
 def constant_pad_nd(input, pad, value=0) -> Tensor:
     """`value` around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on."""
-contiguous_format: _convert_module.MemoryFormat
+contiguous_format: _formats_module.MemoryFormat
 def conv1d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
     """Convolution over one spatial dim; weight (out, in / groups, kernel)."""
 def conv2d(input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1) -> Tensor:
@@ -1519,7 +1519,7 @@ def pow_(input, exponent, *, out=None) -> Tensor:
     """In-place version of pow()."""
 def prelu(input, weight) -> Tensor:
     """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
-preserve_format: _convert_module.MemoryFormat
+preserve_format: _formats_module.MemoryFormat
 def prod(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
          keepdims: builtins.bool = False) -> Tensor:
     """Product over a dim (all unless said); integers and bools are multiplied in int64."""

@@ -91,7 +91,9 @@ class Op:
                                at a time, as its gradient rules are, so that they are worth one kernel; "whole_inside": a
                                composite whose own kernel beats loops over its body, also inside of other bodies; "rule_as_one":
                                a joint rule of many operators that eager mode compiles as one graph; "renamed": a composite
-                               that is one other operator on machines whose kernels need not know more.
+                               that is one other operator on machines whose kernels need not know more; "by_rows": a function of
+                               elements whose result lies row by row, however its argument does; "keeps_order": another operator
+                               whose result lies as its arguments do.
     numbers                 -> the parameters that change no shape, no dtype and no kernel, only what comes out: in graphs
                                they may be symbolic, a number of each call's own. All others are part of what the graph is.
     given                   -> the same said in operators of which the numbers are operands, for one that stays whole:
@@ -147,6 +149,11 @@ class Op:
     def is_pointwise(self) -> bool:
         """Whether each element of the result, and of the gradients, comes of one element of each argument."""
         return self.is_elementwise or "pointwise" in self.traits
+
+    @cached_property
+    def keeps_order(self) -> bool:
+        """Whether the result lies in memory as the arguments do (`ir/dim_order.py`), not row by row."""
+        return (self.is_pointwise and "by_rows" not in self.traits) or "keeps_order" in self.traits
 
     @cached_property
     def is_composed_pointwise(self) -> bool:

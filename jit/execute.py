@@ -30,6 +30,7 @@ from ..passes.fold_batch_norm import fold_batch_norm
 from ..passes.fuse_batch_norm import fuse_batch_norm
 from ..passes.fuse_conv_epilogue import fuse_conv_epilogue
 from ..passes.gelu_parts import gelu_parts
+from ..passes.in_memory_order import in_memory_order
 from ..passes.join_pads import join_pads
 from ..passes.layout import layout
 from ..passes.pack_recurrent import pack_recurrent
@@ -101,23 +102,26 @@ def compiled_kernel_of(op):
 class Result:
     """What a piece gives: the value of a slot.
 
-    `owned` asks for memory that nothing else sees, `target` names the slot of an input that it replaces.
+    `owned` asks for memory that nothing else sees, `target` names the slot of an input that it replaces; with an `order` it is
+    given with its dims in that one, in which they are to lie in memory.
     """
 
     slot: int
     owned: bool = False
     target: int | None = None
+    order: tuple | None = None
 
 
 class Piece:
     """A stretch of nodes, whose values `slots` numbers; `captured` are the tensors behind some inputs, by slot; `scope` has
-    the sizes that are symbolic, if any are; `backend` is where it ran when it was recorded, None for the host."""
+    the sizes that are symbolic, if any are; `backend` is where it ran when it was recorded, None for the host; `orders` how
+    inputs lie that do not lie row by row, by slot."""
 
-    def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None, backend=None):
+    def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None, backend=None, orders=None):
         self.name, self.nodes, self.backend = name, tuple(nodes), backend
         self.calls_host = any(n.op is host_call for n in self.nodes)
         self.scope: Any = scope
-        self.captured = captured or {}
+        self.captured, self.orders = captured or {}, orders or {}
         self.slots = {v: slots[v] for n in nodes for v in (*n.inputs, *n.outputs) if type(v) is Value}
         self.avals = {slot: v.aval for v, slot in slots.items()}
         self.made = {slots[v] for n in nodes for v in n.outputs}
@@ -137,7 +141,15 @@ class Piece:
             params = n.params if scope is None else {k: replaced(v, own) for k, v in n.params.items()}
             new = b.copy_as(n, operands, params, [_owned(v.aval, own) for v in n.outputs])
             known.update({self.slots[v]: w for v, w in zip(n.outputs, new.outputs)})
-        return b.finish([known[r.slot] for r in wanted]), tuple(slots)
+        given = {i: self.orders[s] for i, s in self.turned(slots, wanted)}
+        results = {i: r.order for i, r in enumerate(wanted) if r.order is not None}
+        return in_memory_order(b.finish([known[r.slot] for r in wanted]), given, results), tuple(slots)
+
+    def turned(self, slots, wanted) -> list:
+        """(place among the slots of a graph's inputs, slot) of those that it takes in the order of dims in which they lie: not
+        of those that results replace."""
+        targets = {r.target for r in wanted}
+        return [(i, s) for i, s in enumerate(slots) if s in self.orders and s not in targets]
 
 
 def _owned(aval, own):
@@ -193,10 +205,18 @@ class Job:
     def run(self, env: dict, symbols=()) -> list:
         """The arrays of the results; `env` maps slots to arrays, `symbols` are the values of the scope's names."""
         compiled = self.compiled or self.compile(env)
-        arrays = [env[s] for s in self.slots]
+        arrays = self.arrays(env)
         if self.derived is not None:
             arrays += self.derived.arrays()
         return self.run_compiled(compiled, arrays)
+
+    def arrays(self, env) -> list:
+        """What is read, in order."""
+        found = [env[s] for s in self.slots]
+        if self.piece.orders:
+            for i, s in self.piece.turned(self.slots, self.wanted):
+                found[i] = found[i].transpose(self.piece.orders[s])
+        return found
 
     def run_compiled(self, compiled, arrays) -> list:
         """Runs a compiled graph of this job."""

@@ -156,8 +156,9 @@ class _Writer:
 
     def _results(self, places):
         lines = []
-        for i, at in enumerate(places):
-            lines += [f"t{i} = new(Tensor)", f"t{i}._a = found[{at}]", f"t{i}._node = t{i}._shared = None"]
+        for i, (at, back) in enumerate(places):
+            turned = "" if back is None else f".transpose({back})"
+            lines += [f"t{i} = new(Tensor)", f"t{i}._a = found[{at}]{turned}", f"t{i}._node = t{i}._shared = None"]
         made = ", ".join([f"t{i}" for i in range(len(places))])
         outcome = self.entry.tree.first.finish.outcome
         return [*lines, "return t0" if outcome.is_single else f"return {self._name(outcome.give)}([{made}])"]

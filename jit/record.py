@@ -13,6 +13,7 @@ from typing import Any
 
 from ..ir import dtype as dt
 from ..ir.aval import Aval
+from ..ir.dim_order import order_of
 from ..ir.graph import Builder, Value
 from ..ir.op import OPS
 from ..ir.ops.assign import assign_view, run_chain
@@ -66,6 +67,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.answers = Answers(self.builder)
         self.sources: list[Source] = []
         self.devices: dict[int, Any] = {}        # position of an input: the backend that it lies on
+        self.orders: dict[int, tuple] = {}       # position of an argument: the order of its dims in memory, if not that of rows
         self.outside: list[Cell] = []            # of memory that comes from outside
         self.leaves: dict[int, LeafState] = {}   # by id of the leaf
         self.hosts: list = []                    # (host step, values)
@@ -117,6 +119,9 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.sources.append(source)
         if t._a.__class__ is DeviceArray:
             self.devices[len(self.sources) - 1] = t._a.backend
+        order = order_of(t._a) if source.kind == "argument" else None
+        if order is not None and t._a.transpose(order).flags.c_contiguous:
+            self.orders[len(self.sources) - 1] = order
         self.edges[len(self.sources) - 1] = t._node if source.kind in ("argument", "captured") else None
         cell = t._storage.cell = Cell(self, value, t, len(self.sources) - 1)
         self.outside.append(cell)
@@ -348,7 +353,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         """The recording, once the function has returned."""
         self.check_lent()
         r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope,
-                      devices=self.devices)
+                      devices=self.devices, orders=self.orders)
         result_tensors = [*result_tensors]
         r.lays = [*self.lays.items()]
         r.outputs = [self.output(t, result_tensors) for t in result_tensors]        # gradients of leaves are added meanwhile
@@ -417,7 +422,8 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         if root is not None and self.sources[link.cell.source].kind in ("argument", "captured", "grad"):
             return Output(value, link.cell.source, link.chain, t is root, t.requires_grad)
         device = t.device if t._a.__class__ is DeviceArray else None
-        return Output(value, None, (), False, t.requires_grad, t.requires_grad and is_freed(t._node), device)
+        return Output(value, None, (), False, t.requires_grad, t.requires_grad and is_freed(t._node), device,
+                      order=order_of(t._a))
 
     def release(self):
         """Unties the tensors of the run from this recorder."""

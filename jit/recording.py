@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from operator import is_
 from typing import Any
 
+from ..ir.dim_order import inverse
 from ..ir.graph import Builder, Value
 from ..ir.scope import Scope
 from ..runtime.autograd.node import Leaf
@@ -88,6 +89,7 @@ class Recording:
     backward: "RecordedBackward | None" = None       # of the results that have a history made here
     scope: Scope | None = None                       # of the sizes and numbers that are symbolic
     devices: dict = field(default_factory=dict)      # {input position: the backend that it lay on, if not on the host}
+    orders: dict = field(default_factory=dict)       # {input position: the order of its dims in memory, if not that of rows}
     outcome: Any = None                              # what the call gives and writes, as a structure over the results
 
     @property
@@ -103,7 +105,8 @@ class Output:
     says that a backward inside of the function has used up its history; `device` is a fresh value's, None on the host;
     `gradient_of` is the position of the input whose new gradient this very tensor is. What an input lies over from now on
     (`Recording.rebinds`) may be the memory of a result, which has the number `memory_of`. `leaf` says what else a leaf is that
-    the function has made, `part` how it lies in the memory of another result (`shared_results.Part`)."""
+    the function has made, `part` how it lies in the memory of another result (`shared_results.Part`), `order` how the dims of a
+    fresh value lie in memory (`ir/dim_order.py`)."""
 
     value: Value
     source: int | None
@@ -116,6 +119,12 @@ class Output:
     memory_of: int | None = None
     leaf: MadeLeaf | None = None
     part: Any = None
+    order: tuple | None = None
+
+    @property
+    def back(self) -> tuple | None:
+        """The permutation that brings a fresh value's dims, as a job gives them in this order, to their places."""
+        return None if self.order is None else inverse(self.order)
 
     @property
     def does_more(self) -> bool:

@@ -199,7 +199,8 @@ class Replay:
         if output.source is not None:
             t = self.tensors[output.source]
             return t if output.same else run_chain(t, self.plain(output.chain))
-        t = wrap(self._value(slot, at, found))
+        a = self._value(slot, at, found)
+        t = wrap(a if output.order is None else a.transpose(output.back))
         if (output.device is None) == (t._a.__class__ is DeviceArray):
             t = moved(t, output.device or CPU)      # (a job runs in one place, whatever of it was made elsewhere)
         return t

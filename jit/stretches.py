@@ -102,15 +102,15 @@ class Finish:
         None where it is kept by slot."""
         taken = set()
 
-        def owned(slot):
-            if slot >= 0 and slot not in made and slot not in taken:   # made before, in memory of its own
+        def owned(slot, order=None):
+            if slot >= 0 and slot not in made and slot not in taken and order is None:   # made before, in memory of its own
                 taken.add(slot)
                 needed.setdefault(slot, None)
                 return None
-            wanted.append(Result(slot, owned=True))
+            wanted.append(Result(slot, owned=True, order=order))
             return len(wanted) - 1
 
-        results = [owned(slot) if o.source is None and o.gradient_of is None and o.part is None else None
+        results = [owned(slot, o.order) if o.source is None and o.gradient_of is None and o.part is None else None
                    for slot, o in self.outputs]
         updates = []
         for position, slot in self.updates:
@@ -121,7 +121,7 @@ class Finish:
         for _, slots in self.hosts:
             hosts.append(range(len(wanted), len(wanted) + len(slots)))
             wanted.extend([Result(slot, owned=True) for slot in slots])
-        memory = [owned(slot) if o.source is None and o.memory_of is None else None for _, slot, o in self.rebinds]
+        memory = [owned(slot, o.order) if o.source is None and o.memory_of is None else None for _, slot, o in self.rebinds]
         for r in wanted:                # what was made before must still be there
             if r.slot >= 0 and r.slot not in made:
                 needed.setdefault(r.slot, None)
@@ -146,6 +146,7 @@ def stretches_of(recording, give=None) -> list:
     b, slots = recording.builder, numbering(recording.builder)
     bounds = [*[c.nodes for c in recording.cuts], len(b.nodes)]
     captured = {-1 - i: s.what for i, s in enumerate(recording.sources) if s.kind == "captured"}
+    orders = {-1 - i: order for i, order in recording.orders.items()}
     made, start, known = [], 0, 0
     for i, end in enumerate(bounds):
         nodes = b.nodes[start:end]
@@ -158,7 +159,7 @@ def stretches_of(recording, give=None) -> list:
         read = {x for n in nodes for x in n.inputs if type(x) is Value and x not in own}
         follows = any(not x.is_input for x in read)          # what a stretch before it has made, on its device
         backend = next((at for n, at in recording.devices.items() if follows or b.inputs[n] in read), None)
-        piece = Piece(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope, backend)
+        piece = Piece(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope, backend, orders)
         made.append(Stretch(sources, _signature(nodes, slots, sources, give), piece))
         if i < len(recording.cuts):
             made[-1].question = (slots[recording.cuts[i].value], recording.cuts[i].how)

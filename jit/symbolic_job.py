@@ -84,7 +84,7 @@ class Bound:
 
     def run(self, job, env, symbols):
         """The results of the job."""
-        variant, arrays = self.variant, [env[s] for s in job.slots]
+        variant, arrays = self.variant, job.arrays(env)
         if not self.is_plain:
             early, late = self.numbers if variant.is_fixed else variant.numbers(symbols)
             derived = variant.derived.arrays() if variant.derived is not None else []

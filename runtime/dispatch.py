@@ -35,6 +35,7 @@ from .storage import Storage, user_line
 from .tensor import Tensor, shape_of, wrap
 
 _new = object.__new__
+copies = lazy(__package__, ".cpu.copies")
 eager = lazy(__package__, ".cpu.eager")
 KERNELS: dict[Op, Callable] = {}   # what runs an operator on arrays, called like its reference; filled on first use
 
@@ -102,6 +103,8 @@ def call(op: Op, args, params):
         result = m.run(kernel, *arrays, **params)
     except Exception as e:
         result = after_failure(op, kernel, arrays, params, e)
+    if doors.lies_by_rows(op):
+        result = by_rows(result)
     out: Any
     if result.__class__ is _ndarray:
         out = _new(Tensor)
@@ -117,6 +120,18 @@ def call(op: Op, args, params):
                 record(op, args, params, out)
                 break
     return out
+
+
+def by_rows(result):
+    """A result, or several, whose elements lie row by row."""
+    if type(result) is tuple:
+        for r in result:
+            if r is not None and not r.flags.c_contiguous:
+                return tuple([by_rows(r) for r in result])
+        return result
+    if result is None or result.flags.c_contiguous:
+        return result
+    return copies.dense(result) if result.__class__ is _ndarray else result.copy()
 
 
 def call_symbolic(m, op: Op, args, params):
@@ -463,6 +478,6 @@ def look(op, x, params):
     return op(x, **params) if m.special else call_view(m, op, (x,), params)
 
 
-doors.NAMES.update({f"_{f.__name__}": f for f in (Tensor, accept, after_failure, binder_of, call, call_view, kernel_of, record,
-                                                    wrap, _ndarray)},
+doors.NAMES.update({f"_{f.__name__}": f for f in (Tensor, accept, after_failure, binder_of, by_rows, call, call_view, kernel_of,
+                                                    record, wrap, _ndarray)},
                    _KERNELS=KERNELS, _accepted=_accepted, _new=_new, _tls=tls)

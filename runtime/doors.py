@@ -30,6 +30,7 @@ class Form(NamedTuple):
     checked: bool           # whether the shape rule must be asked
     taped: bool             # whether there are gradients
     is_view: bool
+    by_rows: bool           # whether results lie row by row, whatever operands do
 
 
 def count_call(op: Op) -> None:
@@ -51,7 +52,12 @@ def form_of(op: Op) -> Form | None:
     if any(p.default is not p.empty or p.kind is p.VAR_KEYWORD for p in parameters):
         return None
     return Form(tuple(operands), tuple(options), op.is_elementwise and len(operands) > 1,
-                "from_nothing" in op.traits, not op.checked_by_kernel, op.vjp is not NO_GRAD, op.is_view)
+                "from_nothing" in op.traits, not op.checked_by_kernel, op.vjp is not NO_GRAD, op.is_view, lies_by_rows(op))
+
+
+def lies_by_rows(op: Op) -> bool:
+    """Whether results of an operator lie row by row, whatever its kernel makes."""
+    return not op.keeps_order and not op.is_view
 
 
 def _count_of(op) -> int:
@@ -130,6 +136,11 @@ _RUN = """
         _result = _after_failure(self, _kernel, {arrays}, {options}, _error)
 """
 
+_BY_ROWS = """
+    if _result.__class__ is not _ndarray or not _result.flags.c_contiguous:
+        _result = _by_rows(_result)
+"""
+
 _WRAP = """
     if _result.__class__ is _ndarray:
         _out = _new(_Tensor)
@@ -175,8 +186,13 @@ def text_of(form: Form) -> str:
         "wanted": " or ".join([f"({are_tensors[x]} and {x}._node is not None)" for x in names]),
     }
     words["check"] = _CHECK.format(**words) if form.checked else ""
-    body = _VIEW if form.is_view else _RUN + _WRAP + (_RECORD if form.taped else "") + "    return _out\n"
+    body = _VIEW if form.is_view else _RUN + _after(form)
     return (_FRAME + body).format(**words)
+
+
+def _after(form: Form) -> str:
+    """What becomes of a result."""
+    return (_BY_ROWS if form.by_rows else "") + _WRAP + (_RECORD if form.taped else "") + "    return _out\n"
 
 
 def _open_text(form: Form) -> str:
@@ -193,4 +209,4 @@ def _open_text(form: Form) -> str:
     }
     words["check"] = _CHECK.format(**words) if form.checked else ""
     words["kind"] = ", ".join(form.options)
-    return (_OPEN + _WRAP + (_RECORD if form.taped else "") + "    return _out\n").format(**words)
+    return (_OPEN + _after(form)).format(**words)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import dtype as dt
+from ..ir.dim_order import order_of
 from ..ir.errors import ArgumentError, AutogradError, DeviceError, DTypeError
 from ..ir.lazy import lazy
 from ..ir.ops.assign import run_chain
@@ -232,10 +233,13 @@ _NOT_STATE = ("_base", "_path", "_kept_grad", "_kept_leaf", "_retains")
 
 
 def owner_of(a) -> np.ndarray:
-    """The array that owns the memory of `a`; `a` itself, copied, if no array with plain layout does."""
+    """The array that owns the memory of `a`, seen as rows or columns; `a` itself, copied, if that cannot be."""
     owner = a
     while type(owner.base) is np.ndarray:
         owner = owner.base
+    order = None if owner.flags.forc else order_of(owner)
+    if order is not None:
+        owner = owner.transpose(order)
     return owner if owner.flags.forc else np.array(a, order="C")
 
 

@@ -6,6 +6,7 @@ nothing asks: kernels are called as they are. From then on every kernel looks at
 
 import numpy as np
 
+from ..ir.dim_order import inverse, order_of
 from ..ir.errors import DeviceError
 from ..ir.ops.place import place
 from .device import CPU, DRIVERS, EVERYWHERE, META, Device, as_device, available, require
@@ -79,7 +80,10 @@ def is_page_locked(t: Tensor) -> bool:
 
 
 def run_place(x, *, device, source, wait):
-    """An array's elements on a device, given by name."""
+    """An array's elements on a device, given by name, in the order of dims in which they lie."""
+    order = order_of(x)
+    if order is not None:
+        return run_place(x.transpose(order), device=device, source=source, wait=wait).transpose(inverse(order))
     kind, _, index = device.partition(":")
     if kind == "cpu":
         return x.backend.to_host(x, wait) if isinstance(x, DeviceArray) else np.array(x, order="C")

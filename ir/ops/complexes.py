@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..batch import LEADING
+from ..dim_order import agreed, inverse
 from ..dtype import PARTS, WHOLES
 from ..errors import DTypeError, ShapeError
 from ..op import Host, Scalar, op
@@ -35,7 +36,8 @@ def _infer_complex(re, im):
 
 
 def _complex(re, im):
-    made = np.empty(re.shape, np.result_type(re.dtype, np.complex64))
+    order = agreed(re.shape, [re.strides, im.strides]) or tuple(range(re.ndim))
+    made = np.empty([re.shape[d] for d in order], np.result_type(re.dtype, np.complex64)).transpose(inverse(order))
     made.real, made.imag = re, im
     return made
 
@@ -46,9 +48,9 @@ def _none(g):
 
 conj = op("conj", infer=lambda x: x, ref=np.conjugate, vjp=(lambda g, out, x: conj(g),), lower=Scalar(), batch=LEADING,
           doc="The complex conjugate.")
-real = op("real", infer=_infer_part("real"), ref=lambda x: x.real.copy(), vjp=(lambda g, out, x: complex_(g, _none(g)),),
+real = op("real", infer=_infer_part("real"), ref=lambda x: x.real.copy("K"), vjp=(lambda g, out, x: complex_(g, _none(g)),),
           lower=Scalar(), batch=LEADING, doc="The real parts.")
-imag = op("imag", infer=_infer_part("imag"), ref=lambda x: x.imag.copy(), vjp=(lambda g, out, x: complex_(_none(g), g),),
+imag = op("imag", infer=_infer_part("imag"), ref=lambda x: x.imag.copy("K"), vjp=(lambda g, out, x: complex_(_none(g), g),),
           lower=Scalar(), batch=LEADING, doc="The imaginary parts.")
 complex_ = op("complex", infer=_infer_complex, ref=_complex,
               vjp=(lambda g, out, re, im: real(g), lambda g, out, re, im: ew.neg(imag(g))), lower=Scalar(), batch=LEADING,

@@ -198,11 +198,11 @@ def _infer_prelu(x, w):
 
 
 def _prelu_body(x, w):
-    return ew.where(ew.gt(x, 0.0), x, ew.mul(expand(w, shape=x.shape), x))
+    return ew.where(ew.gt(x, 0.0), x, ew.mul(w, x))
 
 
 def _prelu_x(g, out, x, w):
-    return ew.where(ew.gt(x, 0.0), g, ew.mul(expand(w, shape=x.shape), g))
+    return ew.where(ew.gt(x, 0.0), g, ew.mul(w, g))
 
 
 def _prelu_w(g, out, x, w):
@@ -212,7 +212,8 @@ def _prelu_w(g, out, x, w):
 
 
 prelu = op("prelu", infer=_infer_prelu, ref=in_single(lambda x, w: np.where(x > 0, x, w * x)), vjp=(_prelu_x, _prelu_w),
-           lower=Composite(_prelu_body), traits=("takes_float",), doc="x above 0, w * x below; w is laid out over x.")
+           lower=Composite(_prelu_body), traits=("takes_float", "keeps_order"),
+           doc="x above 0, w * x below; w is laid out over x.")
 
 # To steps and back.
 

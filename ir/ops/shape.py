@@ -7,6 +7,7 @@ import numpy as np
 from .. import dtype as dt
 from ..aval import Aval, broadcast_shapes, same_shape
 from ..batch import ALONG, LEADING, Chain, Leading
+from ..dim_order import inverse
 from ..errors import ShapeError
 from ..op import NO_GRAD, OPS, Host, Scalar, Template, View, op
 
@@ -31,13 +32,6 @@ reshape = op("reshape", infer=_infer_reshape, ref=lambda x, *, shape: x.reshape(
              doc="The same elements in row-major order under another shape; a view where strides allow, else a copy.")
 
 
-def _inverse(dims):
-    out = [0] * len(dims)
-    for i, d in enumerate(dims):
-        out[d] = i
-    return tuple(out)
-
-
 def _permute_links(size, op, shape, params):
     return [(op, {"dims": (0, *[d + 1 for d in params["dims"]])})]
 
@@ -49,7 +43,7 @@ def _infer_permute(x, *, dims):
 
 
 permute = op("permute", infer=_infer_permute, ref=lambda x, *, dims: x.transpose(dims),
-             vjp=(lambda g, out, x, *, dims: permute(g, dims=_inverse(dims)),), lower=View(),
+             vjp=(lambda g, out, x, *, dims: permute(g, dims=inverse(dims)),), lower=View(),
              batch=Chain(_permute_links), traits=("exact",))
 
 
@@ -376,7 +370,7 @@ pad = op("pad", infer=_infer_pad, ref=_pad, vjp=(_pad_vjp,), lower=Template("joi
          doc="Puts `value` before, after and between elements; negative low and high cut.")
 
 contiguous = op("contiguous", infer=lambda x: x, ref=lambda x: np.array(x, copy=True, order="C"),
-                vjp=(lambda g, out, x: g,), lower=Scalar("copy"), traits=("exact", "float8"),
+                vjp=(lambda g, out, x: g,), lower=Scalar("copy"), traits=("exact", "float8", "by_rows"),
                 doc="The same values in new memory, in row-major order.")
 flip = op("flip", infer=lambda x, *, dims: x, ref=lambda x, *, dims: np.array(np.flip(x, dims), order="C"),
           vjp=(lambda g, out, x, *, dims: flip(g, dims=dims),), lower=Template("gather"),

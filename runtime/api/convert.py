@@ -4,7 +4,7 @@ from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
-from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ...ir.errors import DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ...ir.ops.assign import assign_view
@@ -16,50 +16,9 @@ from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
 from ..writes import is_plain, write, wrote_plainly
 from .creation import filled, made
+from .formats import contiguous_format, format_of, laid_out, order_asked, preserve_format
 from .layouts import strided
-from .register import FUNCTIONS, api
-
-
-class MemoryFormat:
-    """How the dimensions of an image batch lie in memory."""
-
-    def __init__(self, name: str, order: tuple | None = None):
-        self.name = name
-        self.order = order   # the dims from the slowest to the fastest, for formats that fix them
-
-    def __repr__(self):
-        return f"ingot.{self.name}"
-
-
-contiguous_format = MemoryFormat("contiguous_format")
-preserve_format = MemoryFormat("preserve_format")
-channels_last = MemoryFormat("channels_last", (0, 2, 3, 1))
-channels_last_3d = MemoryFormat("channels_last_3d", (0, 2, 3, 4, 1))
-FORMATS = {f.name: f for f in (contiguous_format, preserve_format, channels_last, channels_last_3d)}
-FUNCTIONS.update(FORMATS, memory_format=MemoryFormat)
-
-
-def format_of(memory_format) -> MemoryFormat:
-    """The memory format that an argument names."""
-    if isinstance(memory_format, MemoryFormat):
-        return memory_format
-    if memory_format is None:
-        return preserve_format
-    try:
-        return FORMATS[str(memory_format).rpartition(".")[2]]
-    except KeyError:
-        raise ArgumentError(f"memory_format must be one of {', '.join(FORMATS)}, got {memory_format!r}") from None
-
-
-def _in_format(x, memory_format):
-    """A copy of x laid out as asked."""
-    order = memory_format.order
-    if order is None:
-        return sh.contiguous(x)
-    if x.ndim != len(order):
-        raise DTypeError(f"{memory_format.name} is for tensors of {len(order)} dimensions, got shape {tuple(x.shape)}")
-    back = tuple(order.index(d) for d in range(len(order)))
-    return sh.permute(sh.contiguous(sh.permute(x, dims=order)), dims=back)
+from .register import api
 
 
 @api(function=False)
@@ -79,14 +38,18 @@ def is_contiguous(self, memory_format=contiguous_format) -> bool:
 @api(function=False)
 def contiguous(self, memory_format=contiguous_format):
     """This tensor if its memory is in row-major order (or as the format says), else a copy that is."""
-    return self if is_contiguous(self, memory_format) else _in_format(self, format_of(memory_format))
+    return self if is_contiguous(self, memory_format) else _in_format(self, memory_format)
 
 
 @api()
 def clone(input, *, memory_format=preserve_format):
     """A copy in new memory."""
-    memory_format = format_of(memory_format)
-    return ew.copy(input) if memory_format is preserve_format else _in_format(input, memory_format)
+    return ew.copy(input) if format_of(memory_format) is preserve_format else _in_format(input, memory_format)
+
+
+def _in_format(x, memory_format):
+    """A copy of x laid out as asked."""
+    return laid_out(x, order_asked(x, format_of(memory_format)))
 
 
 def _is_device(x) -> bool:

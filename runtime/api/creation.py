@@ -7,6 +7,7 @@ from Python data.
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.dim_order import inverse
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
@@ -19,6 +20,7 @@ from ..placement import mark_on, pinned, put
 from ..state import Defaults, tls
 from ..tensor import Tensor, shape_of, wrap
 from ..writes import operand, stands_for_number
+from .formats import contiguous_format, format_of, order_asked
 from .promote import number_dtype
 from .register import api, deliver
 from .shape import sizes_of
@@ -304,38 +306,47 @@ def _diagonal_array(n, m, d):
 # Like another tensor.
 
 
-def _like(input, shape, value, dtype, device, requires_grad, pin_memory):
+def _like(input, shape, value, dtype, device, requires_grad, pin_memory, memory_format=contiguous_format):
     require_device(device)
+    order = order_asked(input, format_of(memory_format))
+    if order is not None:
+        shape = tuple([shape[d] for d in order])
     there = input if device is None or as_device(device).type == input.device.type else None
     t = filled(there, shape, value, input.dtype if dtype is None else dt.as_dtype(dtype))
     t = t if device is None else put(t, device)
     t = _pinned(t) if pin_memory else t
+    t = t if order is None else _seen(t, inverse(order))
     return t.requires_grad_() if requires_grad else t
+
+
+def _seen(t, order):
+    """A new tensor with its dims in another order: nobody knows that it is a view, unless it is being recorded."""
+    return sh.permute(t, dims=order) if tls.m.special else wrap(t._a.transpose(order))
 
 
 @api(method=False)
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Zeros of the shape and dtype of another tensor."""
-    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory)
+    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, memory_format)
 
 
 @api(method=False)
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Ones of the shape and dtype of another tensor."""
-    return _like(input, shape_of(input), 1, dtype, device, requires_grad, pin_memory)
+    return _like(input, shape_of(input), 1, dtype, device, requires_grad, pin_memory, memory_format)
 
 
 @api(method=False)
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """A tensor of the shape and dtype of another, its values yet to be written."""
-    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory)
+    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, memory_format)
 
 
 @api(method=False)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
               pin_memory=False):
     """One value everywhere, of the shape and dtype of another tensor."""
-    return _like(input, shape_of(input), number_of(fill_value), dtype, device, requires_grad, pin_memory)
+    return _like(input, shape_of(input), number_of(fill_value), dtype, device, requires_grad, pin_memory, memory_format)
 
 
 @api(function=False)

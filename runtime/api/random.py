@@ -25,6 +25,7 @@ from ..tensor import Tensor
 from ..writes import write, write_by
 from .creation import finish, require_device
 from .draws import drawn, float_dtype
+from .formats import format_of, laid_out, order_asked
 from .promote import result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 from .shape import sizes_of
@@ -104,18 +105,26 @@ def _order_of_noise(key, n):
 # Like another tensor.
 
 
+def _lying_as(made, input, memory_format):
+    """New numbers, in the order of dims in memory that is asked for."""
+    order = order_asked(input, format_of(memory_format))
+    if order is None:
+        return made
+    return untaped(laid_out, made, order).requires_grad_(made.requires_grad)
+
+
 @api(method=False)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Uniform in [0, 1), of the input's shape and dtype."""
-    return rand(generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad,
-                size=input.shape)
+    return _lying_as(rand(generator=generator, dtype=dtype or input.dtype, device=device or input.device,
+                          requires_grad=requires_grad, size=input.shape), input, memory_format)
 
 
 @api(method=False)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Normal, of the input's shape and dtype."""
-    return randn(generator=generator, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad,
-                 size=input.shape)
+    return _lying_as(randn(generator=generator, dtype=dtype or input.dtype, device=device or input.device,
+                           requires_grad=requires_grad, size=input.shape), input, memory_format)
 
 
 @api(method=False)
@@ -123,8 +132,8 @@ def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=No
                  memory_format=None):
     """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
     low, high = (0, low) if high is None else (low, high)
-    return randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,
-                   requires_grad=requires_grad)
+    return _lying_as(randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype,
+                             device=device or input.device, requires_grad=requires_grad), input, memory_format)
 
 
 # From distributions.

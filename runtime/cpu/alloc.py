@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.dim_order import inverse
 from .heap import Heap
 
 SMALL_BYTES = 128 * 1024
@@ -94,6 +95,13 @@ def empty(shape, dtype=np.float32) -> np.ndarray:
     lease.piece = piece
     state.leases[piece] = lease                               # a weak reference calls back only while it lives itself
     return np.ndarray(shape, dtype, memory)
+
+
+def empty_in_order(shape: tuple, dtype, order: tuple | None, make=empty) -> np.ndarray:
+    """The same, with dims in an order in memory (`ir/dim_order.py`)."""
+    if order is None:
+        return make(shape, dtype)
+    return make(tuple([shape[d] for d in order]), dtype).transpose(inverse(order))
 
 
 def zeros(shape, dtype=np.float32) -> np.ndarray:

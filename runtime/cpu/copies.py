@@ -9,6 +9,8 @@ import math
 
 import numpy as np
 
+from ...ir.dim_order import inverse
+from ...ir.substitute import at_hint
 from ...ir.target import host
 from ...passes.codegen.llvm import turned_copy as codegen
 from . import alloc, jobs, pool
@@ -30,10 +32,8 @@ def _plan(shape: tuple, strides: tuple, item: int, threads: int, onto: tuple | N
         return None
     rows = [s // item for s in onto] if onto else [math.prod(shape[d + 1:]) for d in range(len(shape))]
     sizes, x, y = joined(shape, [s // item for s in strides], rows)
-    side = next((d for d, s in enumerate(x[:-1]) if s == 1), None)
-    lanes = host().lanes(item)
-    if side is None or x[-1] == 1 or y[-1] != 1 or min(sizes[-1], sizes[side]) < min(lanes, max(_WIDE, lanes // 2)) \
-            or len(sizes) > codegen.OTHERS + 2:
+    side, lanes = _side(sizes, x, y, item), host().lanes(item)
+    if side is None:
         return None
     others = [d for d in range(len(sizes) - 1) if d != side]
     words = {f"{name}{i}": 1 if name == "n" else 0 for name in "nxy" for i in range(codegen.OTHERS)}
@@ -45,6 +45,29 @@ def _plan(shape: tuple, strides: tuple, item: int, threads: int, onto: tuple | N
              chunks=jobs.chunks_for(work, items, threads), rows=sizes[-1], columns=sizes[side], x_row=x[-1], y_row=y[side],
              **words)
     return todo.plan(0, work)
+
+
+def _side(sizes, x, y, item) -> int | None:
+    """The dim of an array of such sizes and strides (`joined`) that lies side by side where another does in the copy, if
+    squares of the two are worth turning."""
+    side, lanes = next((d for d, s in enumerate(x[:-1]) if s == 1), None), host().lanes(item)
+    if side is None or x[-1] == 1 or y[-1] != 1 or min(sizes[-1], sizes[side]) < min(lanes, max(_WIDE, lanes // 2)) \
+            or len(sizes) > codegen.OTHERS + 2:
+        return None
+    return side
+
+
+def is_worth_turning(shape, strides, dtype) -> bool:
+    """Whether a large array of such strides, in elements, is better copied before its elements are read one after the other."""
+    shape, strides = at_hint(tuple(shape)), at_hint(tuple(strides))
+    if math.prod(shape) < LEAST or dtype.itemsize < 2 or 0 in strides:
+        return False
+    return _side(*joined(shape, strides, [math.prod(shape[d + 1:]) for d in range(len(shape))]), dtype.itemsize) is not None
+
+
+def turning(shape, strides, item, onto, threads) -> jobs.JobsPlan | None:
+    """The plan of a copy between strides in bytes that turns squares, where that is worth it."""
+    return _plan(shape, strides, item, threads, onto) if math.prod(shape) >= LEAST else None
 
 
 def is_turned(array) -> bool:
@@ -63,6 +86,11 @@ def in_rows(array: np.ndarray) -> np.ndarray:
     word = WORDS[array.itemsize]
     _copied(array.view(word), out.view(word), _plan(array.shape, array.strides, array.itemsize, pool.get_num_threads()))
     return out
+
+
+def in_order(array: np.ndarray, order: tuple | None) -> np.ndarray:
+    """A copy whose dims lie in an order (`ir/dim_order.py`)."""
+    return in_rows(array) if order is None else in_rows(array.transpose(order)).transpose(inverse(order))
 
 
 def _copied(array, out, plan):

@@ -14,6 +14,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import Aval
+from ...ir.dim_order import inverse
 from ...ir.lazy import lazy
 from ...ir.op import Composite, Op, Reduce, Scalar
 from ...ir.ops import (
@@ -58,6 +59,7 @@ from . import eager_reductions, eager_scalars
 from .kernel_table import KernelTable
 
 alloc = lazy(__package__, ".alloc")
+copies = lazy(__package__, ".copies")
 eager_draws = lazy(__package__, ".eager_draws")
 eager_factors = lazy(__package__, ".eager_factors")
 eager_fourier = lazy(__package__, ".eager_fourier")
@@ -105,35 +107,50 @@ def kernel_for(op: Op):
 def composite(op: Op):
     """The operators of a body (or the reference, where that takes less: trait "ref_first"), as one kernel where arrays
     are large, or where the same call was made so often that its compilation pays; a result that is an argument itself is
-    copied, since results own their memory."""
+    copied, since results own their memory. What is made of elements alone lies as these do, everything else row by row."""
     body = op.ref if "ref_first" in op.traits else op.lower.body
     made: Any = None
     small: float = 0    # calls on small arrays, until they are worth counting by kinds
+    of_elements = op.keeps_order
 
     def run(*args, **params):
         nonlocal made, small
-        size = 0
+        size, order = 0, None
         for a in args:
             if a.__class__ is np.ndarray and a.size > size:
                 size = a.size
         if size >= LARGE or small >= _OFTEN:
             made = made or eager_composites.composites_of(op)
-            if size >= LARGE:
-                args = eager_composites.in_order(args)
-            graph = made.find(args, params, 1 if size >= LARGE else _OFTEN)
+            graph = made.find_lying(args, params) if size >= LARGE and not of_elements else None
+            if graph is None:
+                if size >= LARGE:
+                    order, args = eager_composites.in_order(args, of_elements)
+                graph = made.find(args, params, 1 if size >= LARGE else _OFTEN)
             if graph is not None:
-                return graph(args)
+                return graph(args) if order is None else graph(args).transpose(inverse(order))
             if made.refused:
                 small = -math.inf       # others will be refused, too
         else:
             small += 1
         result = body(*args, **params)
-        for a in args:
-            if result is a:
-                return np.array(result)
-        return result
+        if of_elements:
+            for a in args:
+                if result is a:
+                    result = np.array(result)
+            return result if order is None else result.transpose(inverse(order))
+        return _own(result, args)
 
     return run
+
+
+def _own(result, args):
+    """A result, or several, row by row in memory of their own."""
+    if type(result) is tuple:
+        return tuple([_own(r, args) for r in result])
+    for a in args:
+        if result is a:
+            return np.array(result, order="C")
+    return result if result.flags.c_contiguous else copies.dense(result)
 
 
 def _dot(x, y):

@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ...ir import dim_order
 from ...ir import dtype as dt
 from ...ir.aval import Aval
-from ...ir.errors import IngotError
-from ...ir.graph import Builder
+from ...ir.errors import GraphError, IngotError
+from ...ir.graph import Builder, Value
 from ...ir.op import Op
-from ...ir.ops.shape import expand
+from ...ir.ops.shape import expand, permute
 from ...passes import pipeline
 from ...passes.class_losses import class_losses
 from ...passes.decompose import decompose
@@ -54,6 +55,7 @@ class Composites:
     def __init__(self, op: Op):
         self.op = op
         self._made: dict = {}
+        self._lying: dict = {}      # by the orders of dims of arguments: those of arrays read as they lie
         self.refused = 0            # kinds of calls that did not become one kernel
 
     def find(self, args, params, calls=1):
@@ -65,6 +67,17 @@ class Composites:
         if found is None or found.__class__ is int:
             return self._count(key, found or 0, calls, args, params)
         return None if found is _NONE else found
+
+    def find_lying(self, args, params):
+        """As `find`, for arrays of which some lie in other orders than that of rows, to be read so; None where none do, or they
+        are better copied."""
+        orders = tuple([dim_order.order_of(a) if a.__class__ is np.ndarray else None for a in args])
+        if orders.count(None) == len(orders):
+            return None
+        seen = tuple([a if order is None else a.transpose(order) for a, order in zip(args, orders)])
+        made = self._lying.get(orders) or self._lying.setdefault(orders, Lying(self.op, orders))
+        run = made.find(seen, params)
+        return None if run is None else lambda args: run(seen)
 
     def known(self, args, params):
         """What runs such a call, if it was compiled already."""
@@ -131,6 +144,23 @@ class Composites:
         return b.append(self.op, operands, params)
 
 
+class Lying(Composites):
+    """The compiled calls of an operator on arrays whose dims come in other orders, as they lie in memory, and which it reduces:
+    what it makes of them is less, and they are read once or twice."""
+
+    def __init__(self, op: Op, orders: tuple):
+        super().__init__(op)
+        self.orders = orders
+
+    def _written(self, b, operands, params):
+        made = super()._written(b, [v if order is None else permute(v, dims=dim_order.inverse(order))
+                                    for v, order in zip(operands, self.orders)], params)
+        results, given = (made if type(made) is tuple else (made,)), [v for v in operands if type(v) is Value]
+        if 2 * sum(v.aval.size for v in results) > sum(v.aval.size for v in given):
+            raise GraphError("as much comes out as goes in")
+        return made
+
+
 class Rules(Composites):
     """The compiled gradient rules of an elementwise operator; `goals` as in `runtime/gradient_rules.py`."""
 
@@ -147,7 +177,11 @@ class Rules(Composites):
         if g.size > 1 and not any(g.strides):
             rules = self.of_one.get(g.shape) or self.of_one.setdefault(g.shape, RulesOfOne(self.op, self.goals, g.shape))
             return rules.find((one_of(g), *args[1:]), params, calls)
-        return super().find(args, params, calls)
+        order, seen = (None, args) if g.flags.c_contiguous else in_order(args, True)
+        if order is None:
+            return super().find(args, params, calls)
+        run, back = super().find(seen, params, calls), dim_order.inverse(order)
+        return None if run is None else lambda args: tuple([made.transpose(back) for made in run(seen)])
 
     def _written(self, b, operands, params):
         return write_rules(b, self.op, self.goals, operands, params)
@@ -188,10 +222,27 @@ class RulesOfOne(Rules):
         return super()._written(b, [expand(operands[0], shape=self.shape), *operands[1:]], params)
 
 
-def in_order(args):
-    """The arguments with arrays whose elements lie in another order (images with channels last) as copies in this one, which
-    costs little beside many operators; what is spread over dims stays so."""
-    return tuple([copies.dense(a) if a.__class__ is np.ndarray and 0 not in a.strides else a for a in args])
+def in_order(args, of_elements=False) -> tuple:
+    """(order, arguments with row-major arrays): those that lie otherwise (images with channels last) are copied, which costs
+    little beside many operators; what is spread over dims stays so. Those of functions `of_elements` are seen in the order on
+    which they agree (`ir/dim_order.py`), in which the result then is, too."""
+    arrays = [a for a in args if a.__class__ is np.ndarray]
+    order = None
+    if of_elements and not all([a.flags.c_contiguous for a in arrays]):  # noqa: C419  (quicker)
+        shapes = [a.shape for a in args if hasattr(a, "shape")]
+        if len({len(shape) for shape in shapes}) == 1:
+            shape = np.broadcast_shapes(*shapes)
+            order = dim_order.agreed(shape, [np.broadcast_to(a, shape).strides for a in arrays])
+    return order, tuple([_in_rows(a, order) for a in args])
+
+
+def _in_rows(a, order):
+    if a.__class__ is Aval and order is not None:
+        return a.with_shape(tuple([a.shape[d] for d in order]))
+    if a.__class__ is not np.ndarray:
+        return a
+    seen = a if order is None else a.transpose(order)
+    return seen if 0 in seen.strides else copies.dense(seen)
 
 
 def one_of(g):

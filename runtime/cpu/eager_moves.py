@@ -41,7 +41,7 @@ def contiguous(op: Op):
     plain = eager_scalars.exact(op)
 
     def run(x):
-        if x.__class__ is np.ndarray and x.size >= copies.LEAST and not x.flags.c_contiguous:
+        if x.__class__ is np.ndarray and not x.flags.c_contiguous:
             return copies.in_rows(x)
         return plain(x)
 

@@ -5,8 +5,9 @@
     total = reduction("sum", float32);      total(x, (1,))
     soft = rowop("softmax", float32);       y = soft(x)
 
-An elementwise kernel takes arrays of any broadcastable shapes and any strides; arrays of one shape that are contiguous go
-straight to native code. Values depend on the elements alone, not on shape, strides or threads.
+An elementwise kernel takes arrays of any broadcastable shapes and any strides, and its results lie as these do
+(`ir/dim_order.py`); arrays of one shape that are contiguous go straight to native code. Values depend on the elements alone,
+not on shape, strides or threads.
 """
 
 import functools
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir import dim_order
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.kernel import Kernel
@@ -22,7 +24,7 @@ from ...passes.codegen import library, scalars
 from ...passes.codegen.llvm import streaming
 from ...passes.codegen.llvm.kernels import suited
 from . import copies, native_kernels
-from .alloc import SMALL_BYTES, empty
+from .alloc import SMALL_BYTES, empty, empty_in_order
 from .kernel_entry import entries, planned_entry
 from .row_calls import Draw, Reduction, RowOp
 
@@ -157,15 +159,12 @@ class Elementwise:
                 arrays = [np.asarray(a) for a in arrays]  # numpy scalars
                 break
         outs = None if out is None else out if isinstance(out, tuple) else (out,)
-        if outs is None:
-            for a in arrays:
-                if a.size >= copies.LEAST and not a.flags.c_contiguous:
-                    arrays = [copies.in_rows(a) if copies.is_turned(a) else a for a in arrays]
-                    break
         key = tuple([(a.shape, a.strides) for a in (*arrays, *(outs or ()))])
-        shape, entry, plan = self._plans.get(key) or self._plan(key, arrays, outs)
+        shape, order, turned, entry, plan = self._plans.get(key) or self._plan(key, arrays, outs)
         if outs is None:
-            outs = tuple(empty(shape, d.np) for d in self.outputs)
+            outs = tuple([empty_in_order(shape, d.np, order) for d in self.outputs])
+            if turned:
+                arrays = [copies.in_order(a, order) if turn else a for a, turn in zip(arrays, turned)]
         if entry is not None:
             entry(*arrays, *outs, plan)
         return outs if len(outs) > 1 else outs[0]
@@ -179,7 +178,7 @@ class Elementwise:
         found = self._sweeps.get(key)
         if found is None:
             operands = (*outs, *arrays, *numbers)
-            _, *found = self._plan(tuple([(a.shape, a.strides) for a in (*operands, *outs)]), operands, outs)
+            found = self._plan(tuple([(a.shape, a.strides) for a in (*operands, *outs)]), operands, outs)[-2:]
             self._sweeps[key] = found
         entry, plan = found
         if entry is not None:
@@ -195,7 +194,7 @@ class Elementwise:
         found = self._beside.get(shape)
         if found is None:
             operands = (*arrays, *numbers)
-            found = self._beside[shape] = self._plan(tuple([(a.shape, a.strides) for a in operands]), operands, None)[1:]
+            found = self._beside[shape] = self._plan(tuple([(a.shape, a.strides) for a in operands]), operands, None)[-2:]
         entry, plan = found
         out = empty(shape, self.out)
         if entry is not None:
@@ -203,18 +202,20 @@ class Elementwise:
         return out
 
     def _plan(self, key, arrays, outs):
-        """(shape of the result, native entry, its plan) for operands of these shapes and strides."""
+        """(shape of the result, order of its dims in memory, which operands are copied into that order first, native entry, its
+        plan) for operands of these shapes and strides."""
         shape = np.broadcast_shapes(*(a.shape for a in arrays))
         for o in outs or ():
             if o.shape != shape:
                 raise ArgumentError(f"{self.name}: out has shape {o.shape}, the operands give {shape}")
-        fresh = outs is None
+        order, entry, plan = dim_order.agreed(shape, _steps(shape, (*arrays, *(outs or ())))), None, None
+        fresh, turned = outs is None, [outs is None and _is_turned(a, order) for a in arrays]
         if fresh:
-            outs = tuple(np.empty(shape, d.np) for d in self.outputs)
-        entry = plan = None
+            arrays = [empty_in_order(a.shape, a.dtype, order, np.empty) if turn else a for a, turn in zip(arrays, turned)]
+            outs = tuple([empty_in_order(shape, d.np, order, np.empty) for d in self.outputs])
         if 0 not in shape:
             operands = (*arrays, *outs)
-            merged, strides = merge_dims(shape, operands)
+            merged, strides = merge_dims(shape, operands, order)
             kernel, address = self._strided_kernel(merged, tuple(_inner_class(s[-1]) for s in strides), fresh)
             values = {f"n{d}": n for d, n in enumerate(merged)}
             values |= {f"s{b}_{d}": n for b, steps in enumerate(strides) for d, n in enumerate(steps)}
@@ -224,7 +225,7 @@ class Elementwise:
             self._plans.clear()
             self._sweeps.clear()
             self._beside.clear()
-        found = self._plans[key] = (shape, entry, plan)
+        found = self._plans[key] = (shape, order, turned if True in turned else None, entry, plan)
         return found
 
     def _strided_kernel(self, merged, classes, fresh):
@@ -246,13 +247,25 @@ def _lane_worth(size, steps):
     return min(size, _SHORT) * (1 + 2 * sum(s in (-1, 0, 1) for s in steps)), -sum(map(abs, steps))
 
 
-def merge_dims(shape, arrays):
-    """(merged shape, strides in elements of each array): dims that every array steps through evenly become one, and the dim
-    that suits the lanes best comes last."""
-    steps_of = [np.broadcast_to(a, shape).strides for a in arrays]
+def _steps(shape, arrays) -> list:
+    """How each array steps, in bytes, through a shape that it is spread over."""
+    return [np.broadcast_to(a, shape).strides for a in arrays]
+
+
+def _is_turned(array, order) -> bool:
+    """Whether an operand is better copied into an order before its elements are read."""
+    if array.size < copies.LEAST or array.flags.c_contiguous or (order is not None and array.ndim != len(order)):
+        return False
+    return copies.is_turned(array if order is None else array.transpose(order))
+
+
+def merge_dims(shape, arrays, order=None):
+    """(merged shape, strides in elements of each array): dims that every array steps through evenly, one after the other in an
+    order (that of rows unless given), become one, and the dim that suits the lanes best comes last."""
+    steps_of = _steps(shape, arrays)
     sizes, steps = [], []
-    for d, n in enumerate(shape):
-        here = [s[d] // a.itemsize for s, a in zip(steps_of, arrays)]
+    for d in range(len(shape)) if order is None else order:
+        n, here = shape[d], [s[d] // a.itemsize for s, a in zip(steps_of, arrays)]
         if n == 1:
             continue
         if sizes and all(s == h * n for s, h in zip(steps[-1], here)):

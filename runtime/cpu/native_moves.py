@@ -5,6 +5,7 @@ import itertools
 from ...ir import dtype as dt
 from ...ir.ops import shape
 from ...passes.plain_operands import STRIDED
+from . import copies, pool
 from .native import native
 from .native_kernels import fill, move
 from .step_list import At, NativeCall
@@ -12,11 +13,15 @@ from .step_list import At, NativeCall
 
 @native(shape.cat, reads=STRIDED)
 def cat(node, operands, results):
-    """Each part is moved to its place."""
+    """Each part is moved to its place, in squares where it is read across memory."""
     (out,), dim, at, steps = results, node.params["dim"], 0, []
     for number, x in enumerate(operands):
-        steps.append(move(x.shape, out.dtype.itemsize, At(number), x.strides,
-                          At(len(operands), at * out.strides[dim]), out.strides))
+        source, target = At(number), At(len(operands), at * out.strides[dim])
+        turning = copies.turning(x.shape, x.strides, out.dtype.itemsize, out.strides, pool.get_num_threads())
+        if turning is None:
+            steps.append(move(x.shape, out.dtype.itemsize, source, x.strides, target, out.strides))
+        else:
+            steps += turning.native([source, target]).steps
         at += x.shape[dim]
     return NativeCall(tuple(steps))
 

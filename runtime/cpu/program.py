@@ -14,7 +14,9 @@ from ...ir.graph import Graph, Value
 from ...passes.plain_operands import plain_operands
 from ...passes.plan_memory import Plan, Run, arrange, place
 from ...passes.remake import remake
+from ...passes.turned_operands import turned_operands
 from . import (  # noqa: F401 (the families register their makers)
+    copies,
     native,
     native_blocked,
     native_conv,
@@ -37,7 +39,8 @@ __all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_text"
 
 def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
     """The steps of a graph for this backend, not placed in memory yet; arguments as for `CompiledGraph`."""
-    return arrange(remake(plain_operands(graph, native.reads)), owned, targets)
+    graph = turned_operands(plain_operands(graph, native.reads), copies.is_worth_turning)
+    return arrange(remake(graph), owned, targets)
 
 
 class CompiledGraph:

@@ -28,6 +28,7 @@ class Reduction:
         self._made: dict[tuple, Any] = {}
         self._plans: dict[tuple, tuple] = {}
         self._ready: dict[tuple, tuple] = {}
+        self._lying: dict[tuple, Any] = {}
 
     def __call__(self, x, dims=None, keepdim=False, out=None):
         """The reduction over `dims` (all of them if None)."""
@@ -71,19 +72,32 @@ class Reduction:
     def _general(self, x, dims, keepdim, out):
         """An array of any strides, or into one that is there."""
         pattern, merged, kept, shape, ready = self._plan(x.shape, dims, keepdim)
-        if not x.flags.c_contiguous and not (x.flags.f_contiguous and x.shape == merged):
-            x = copies.dense(x)
+        unit = len(merged) - 1
+        if not x.flags.c_contiguous:
+            found = self._strided(x.shape, x.strides, x.itemsize, pattern, _reduced(len(x.shape), dims))
+            if found is None:
+                x = copies.dense(x)
+            else:
+                pattern, merged, kept, unit, ready = found
         if out is None:
             out = empty(shape, self.result)
         if out.size:
             target = out if out.shape == kept else out.reshape(kept)
             view = x if x.shape == merged else x.reshape(merged)
-            unit = len(merged) - 1 if view.flags.c_contiguous else 0
             entry = ready.get(unit)
             if entry is None:
                 entry = ready[unit] = self._entry(pattern, unit, merged)
             entry(view, target)
         return out
+
+    def _strided(self, shape, strides, item, usual, over):
+        """The plan for an array that is read as it lies; None where it is better copied."""
+        key = shape, strides, over
+        if key not in self._lying:
+            if len(self._lying) >= MAX_PLANS:
+                self._lying.clear()
+            self._lying[key] = strided_plan(shape, strides, item, usual, over)
+        return self._lying[key]
 
     def _kernel(self, pattern, unit, merged):
         """The kernel for a pattern, and the strategy that suits the sizes."""
@@ -113,11 +127,7 @@ def suited_to(kernel, pattern, merged):
 def reduction_plan(shape, dims, keepdim):
     """(pattern, merged shape of x, merged shape of the result, shape of the result, {}: native entries, by the dim whose
     elements lie side by side). P and R alternate in the pattern."""
-    rank = len(shape)
-    if dims is None:
-        over = set(range(rank))
-    else:
-        over = {d % rank if rank else 0 for d in ((dims,) if isinstance(dims, int) else dims)}
+    over = _reduced(len(shape), dims)
     pattern, merged = "P", [1]
     for d, n in enumerate(shape):
         letter = "R" if d in over else "P"
@@ -133,6 +143,39 @@ def reduction_plan(shape, dims, keepdim):
     kept = tuple(n for n, c in zip(merged, pattern) if c == "P")
     result = tuple(1 if d in over else n for d, n in enumerate(shape) if keepdim or d not in over)
     return pattern, tuple(merged), kept, result, {}
+
+
+def _reduced(rank, dims) -> frozenset:
+    """The dims that are reduced."""
+    if dims is None:
+        return frozenset(range(rank))
+    return frozenset([d % rank if rank else 0 for d in ((dims,) if isinstance(dims, int) else dims)])
+
+
+def strided_plan(shape, strides, item, usual, over):
+    """(pattern, merged shape of x, merged shape of the result, the dim whose elements lie side by side, {}) for an array that
+    lies otherwise than in rows; None where no dim lies so that its elements are vectors, or sums would go another way than in
+    the `usual` pattern."""
+    pattern, merged, steps = "", [], []
+    for d, (n, s) in enumerate(zip(shape, strides)):
+        letter = "R" if d in over else "P"
+        if n == 1:
+            continue
+        if pattern and pattern[-1] == letter and steps[-1] == s * n:
+            merged[-1] *= n
+            steps[-1] = s
+        else:
+            pattern += letter
+            merged.append(n)
+            steps.append(s)
+    unit = steps.index(item) if item in steps else None
+    same_way = "RR" not in pattern and pattern.count("R") == usual.count("R") and "P" in pattern
+    if not same_way or unit is None or (pattern[unit] == "P" and merged[unit] < _FEW_COLUMNS) or min(steps) < 0:
+        return None
+    return pattern, tuple(merged), tuple([n for n, c in zip(merged, pattern) if c == "P"]), unit, {}
+
+
+_FEW_COLUMNS = 8        # up to which columns are better laid out as rows
 
 
 class RowOp:

@@ -14,6 +14,7 @@ import numpy as np
 from ...ir import config
 from ...ir import dtype as dt
 from ...ir.aval import Aval, broadcast_shapes
+from ...ir.dim_order import agreed, inverse
 from ...ir.errors import DeviceError
 from ...ir.graph import Builder, Graph
 from ...ir.op import Op
@@ -53,7 +54,29 @@ def run(op: Op, inputs, params, device=None):
     device = common_device(op, inputs) if device is None else device
     if op is full:              # which asks for a fill and no more
         return filled(device, params["shape"], params["dtype"].np, params["value"])
+    if op.keeps_order:
+        for x in inputs:
+            if x.__class__ is DeviceArray and not x.is_contiguous:
+                return _in_order(op, inputs, params, device)
     return recipes.run(op, inputs, params, device, _worked_out)
+
+
+def _in_order(op, inputs, params, device):
+    """The result of a function of elements, in the order of dims in memory on which its inputs agree (`ir/dim_order.py`)."""
+    arrays = [x for x in inputs if x.__class__ is DeviceArray]
+    shape = broadcast_shapes(*[x.shape for x in arrays])
+    spread = [_spread(x, len(shape)) for x in arrays]
+    order = agreed(shape, [[s if n > 1 else 0 for n, s in zip(x.shape, x.strides)] for x in spread])
+    if order is not None:
+        inputs = [_spread(x, len(shape)).transpose(order) if x.__class__ is DeviceArray else x for x in inputs]
+    found = recipes.run(op, inputs, params, device, _worked_out)
+    return found if order is None else found.transpose(inverse(order))
+
+
+def _spread(x, rank):
+    """An array with as many dims, those before its own of size 1."""
+    more = rank - x.ndim
+    return x.look((1,) * more + x.shape, (0,) * more + x.strides) if more else x
 
 
 def _worked_out(op: Op, inputs, params, device):

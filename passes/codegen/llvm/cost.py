@@ -3,7 +3,7 @@
 import functools
 
 from ....ir import dtype as dt
-from ....ir.kernel import Instr, Kernel
+from ....ir.kernel import SWEEP, Instr, Kernel
 from .. import scalars
 from ..scalars import Builder, Val
 
@@ -48,8 +48,9 @@ def function_cost(name: str, arity: int, dtype) -> int:
 
 
 def kernel_cost(kernel: Kernel) -> int:
-    """Simple instructions per point of the iteration space."""
-    return max(1, sum(instr_cost(i) for i in kernel.instructions()))
+    """Simple instructions per point of the iteration space; what is done once for a row counts for nothing beside that."""
+    stages = [s for s in kernel.stages if s.over == SWEEP] if kernel.reduce else kernel.stages
+    return max(1, sum(instr_cost(i) for stage in stages for i in stage.body))
 
 
 def instr_cost(i: Instr) -> int:

@@ -1,0 +1,39 @@
+"""In which order the dims of an array lie in memory, from slow to fast.
+
+What a function of elements makes lies as its operands do, where they agree; else row by row. That is numpy's rule, so a result
+lies the same whatever made it. An order is a permutation of the dims; None is that of rows.
+"""
+
+from collections.abc import Sequence
+
+
+def agreed(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple | None:
+    """The order of a result of these sizes, of operands that step through it so: two dims change places only where every
+    operand that has both has them the other way round. Operands step by 0 through what they repeat."""
+    fast_first = list(range(len(sizes) - 1, -1, -1))
+    for here in range(1, len(sizes)):
+        place, dim = here, fast_first[here]
+        for before in range(here - 1, -1, -1):
+            other = fast_first[before]
+            said = [abs(s[other]) > abs(s[dim]) for s in strides if s[dim] and s[other] and sizes[dim] > 1 < sizes[other]]
+            if said and not all(said):
+                break
+            if said:
+                place = before
+        fast_first.insert(place, fast_first.pop(here))
+    order = tuple(reversed(fast_first))
+    long = [d for d in order if sizes[d] != 1]
+    return None if long == sorted(long) else order
+
+
+def order_of(array) -> tuple | None:
+    """The order that something of an array's shape takes over from it."""
+    return None if array.flags.c_contiguous else agreed(array.shape, [array.strides])
+
+
+def inverse(order: Sequence[int]) -> tuple:
+    """The permutation that undoes one."""
+    back = [0] * len(order)
+    for place, dim in enumerate(order):
+        back[dim] = place
+    return tuple(back)

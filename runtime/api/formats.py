@@ -1,0 +1,54 @@
+"""Memory formats: in which order the dimensions of a tensor lie in memory, as PyTorch names them."""
+
+from ...ir.dim_order import inverse, order_of
+from ...ir.errors import ArgumentError, DTypeError
+from ...ir.ops import shape as sh
+from .register import FUNCTIONS
+
+
+class MemoryFormat:
+    """How the dimensions of an image batch lie in memory."""
+
+    def __init__(self, name: str, order: tuple | None = None):
+        self.name = name
+        self.order = order   # the dims from the slowest to the fastest, for formats that fix them
+
+    def __repr__(self):
+        return f"ingot.{self.name}"
+
+
+contiguous_format = MemoryFormat("contiguous_format")
+preserve_format = MemoryFormat("preserve_format")
+channels_last = MemoryFormat("channels_last", (0, 2, 3, 1))
+channels_last_3d = MemoryFormat("channels_last_3d", (0, 2, 3, 4, 1))
+FORMATS = {f.name: f for f in (contiguous_format, preserve_format, channels_last, channels_last_3d)}
+FUNCTIONS.update(FORMATS, memory_format=MemoryFormat)
+
+
+def format_of(memory_format) -> MemoryFormat:
+    """The memory format that an argument names."""
+    if isinstance(memory_format, MemoryFormat):
+        return memory_format
+    if memory_format is None:
+        return preserve_format
+    try:
+        return FORMATS[str(memory_format).rpartition(".")[2]]
+    except KeyError:
+        raise ArgumentError(f"memory_format must be one of {', '.join(FORMATS)}, got {memory_format!r}") from None
+
+
+def order_asked(x, memory_format: MemoryFormat) -> tuple | None:
+    """The order of dims (`ir/dim_order.py`) of what is to have the shape of x and a format: its own, if that is to be kept."""
+    if memory_format is preserve_format:
+        return order_of(x._a)
+    order = memory_format.order
+    if order is not None and x.ndim != len(order):
+        raise DTypeError(f"{memory_format.name} is for tensors of {len(order)} dimensions, got shape {tuple(x.shape)}")
+    return order
+
+
+def laid_out(x, order: tuple | None):
+    """A copy of x whose dims lie in an order."""
+    if order is None:
+        return sh.contiguous(x)
+    return sh.permute(sh.contiguous(sh.permute(x, dims=order)), dims=inverse(order))
