@@ -1,6 +1,7 @@
 """How convolutions are cut: shares of Winograd's channels, half vectors, partial blocks, weights asked for, rows of threads."""
 
 import dataclasses
+import re
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from ingot.ir import target
 from ingot.ir.ops import conv as ops
 from ingot.passes.codegen.llvm import conv as direct_code
 from ingot.passes.codegen.llvm import conv_depthwise as depthwise_code
+from ingot.passes.codegen.llvm import conv_tile
 from ingot.passes.codegen.llvm import gemm as gemm_code
 from ingot.passes.codegen.llvm.conv_epilogue import Lines, Usual
 from ingot.passes.codegen.llvm.microkernel import Precision
@@ -17,6 +19,7 @@ from ingot.runtime.cpu import (
     cache_sizes,
     conv,
     conv_depthwise,
+    conv_few,
     conv_fused,
     conv_plan,
     conv_steps,
@@ -231,7 +234,7 @@ def test_the_last_block_of_channels_goes_with_the_whole_ones(taps):
     else:
         assert [(s["blocks"], s["taps"], s["steps"], s["last"]) for s in segments] == [
             (2, 1, 3 * lanes, 3 * lanes), (1, 3, 3, 3)]
-    assert [bool(s["flags"] & direct_code.LAST) for s in segments] == [False] * (len(segments) - 1) + [True]
+    assert [bool(s["flags"] & conv_tile.LAST) for s in segments] == [False] * (len(segments) - 1) + [True]
 
 
 @pytest.mark.parametrize("inputs", [1, 17, 24, 40, 47])
@@ -353,6 +356,26 @@ def test_steps_are_written_out_where_sums_stay_in_registers(level, vectors, pixe
     assert body.count("@llvm.fma") == (products if steps == 1 else (steps + 1) * products)
 
 
+@pytest.mark.parametrize("outputs, inputs", [(3, 64), (1, 16), (8, 100)])
+def test_a_kernel_of_few_outputs_has_the_tiles_that_its_plan_asks_for(outputs, inputs, monkeypatch):
+    g, made = plan_of((1, inputs, 20, 20), (outputs, inputs, 3, 3), **window(3)), []
+    monkeypatch.setattr(conv_few, "pays", lambda geometry: True)
+    compiled = conv_few.task
+    monkeypatch.setattr(conv_few, "task", lambda kernel, heights: made.append((kernel, heights)) or compiled(kernel, heights))
+    conv_plan.add_direct(conv_steps.Steps(), g, conv_plan.filters_of(g), (0, 0), (1, 0), (2, 0))
+    kernel, heights = made[0]
+    asked = {pixels for _, pixels, _ in conv_plan.whole_tiles_of(g.dims[2], kernel.rows)}
+    assert set(heights) == asked and len(heights) <= 3
+
+
+def test_sums_are_carried_by_few_loops():
+    """Each phi of each sum takes LLVM as long as a multiply-add, at channel blocks and taps of three dims alike."""
+    for written, most in ((0, 6), (9, 5)):
+        kernel = direct_code.ConvKernel(target.cpu("x86-64-v4"), Precision.of("float"), 4, written=written)
+        body = kernel.text().split("@tile_6(")[1].split("\n}")[0]
+        assert body.count("phi <16 x float>") <= most * 24
+
+
 def test_what_is_asked_for():
     machine = target.cpu("x86-64-v4")
     pattern = conv_depthwise.pattern_of(conv.Window(56, 28, 3, 2, 1, 1))
@@ -363,20 +386,21 @@ def test_what_is_asked_for():
     assert "llvm.prefetch" in dots
 
 
-@pytest.mark.parametrize("level, lines", [("x86-64-v4", 6), ("x86-64-v3", 2)])
-def test_what_a_tile_asks_for_beside_its_sums(level, lines):
+@pytest.mark.parametrize("level, vectors, pixels", [("x86-64-v4", 4, 1), ("x86-64-v3", 3, 2)])
+def test_what_is_asked_for_before_a_tile(level, vectors, pixels):
     machine = target.cpu(level)
-    vectors, pixels = (4, 6) if level == "x86-64-v4" else (3, 4)
 
     def asked(epilogue):
         text = direct_code.ConvKernel(machine, Precision.of("float"), vectors, epilogue).text()
-        return text.split(f"@tile_{pixels}(")[1].split("\n}")[0].count("llvm.prefetch")
+        body = text.partition("@ask(")[2].split("\n}")[0]
+        steps = set(re.findall(r"add nsw i64 %\w+, (\d+)", body)) - {"1"}
+        return body.count("llvm.prefetch"), steps or {"1"}
 
     added = (("add", "a", "o0"), ("add", "v0", "o1"))
-    nothing = asked(Lines(added, ("channel", "channel"), "float"))
-    assert asked(Lines(added, ("channel", "full"), "float")) == nothing + lines
-    assert asked(Lines(added, ("full", "full"), "float")) == nothing + 2 * lines
-    assert asked(Usual("float")) == nothing + lines
+    assert asked(Lines(added, ("channel", "channel"), "float"))[0] == 0
+    assert asked(Lines(added, ("channel", "full"), "float")) == (1, {str(pixels)})
+    assert asked(Lines(added, ("full", "full"), "float")) == (2, {str(pixels)})
+    assert asked(Usual("float")) == (1, {str(pixels)})
     assert Usual("float").beside(3) == (4,)
 
 

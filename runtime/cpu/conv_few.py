@@ -2,7 +2,7 @@
 pay, and the weight as they read it. Everything else is that of direct convolutions (`conv_plan.py`)."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ...ir.target import host
 from ...passes.codegen.llvm import conv_few as codegen
@@ -70,17 +70,19 @@ def pays(geometry) -> bool:
     return _GAIN * each * geometry.outputs < geometry.taps * geometry.inputs
 
 
+def kernel(geometry, epilogue=None) -> codegen.FewOutputsKernel:
+    """The kernel, with tiles of all heights."""
+    row, element = _row(geometry), _ELEMENTS[geometry.item]
+    written = row if row <= _MOST_WRITTEN * geometry.lanes else 0
+    return codegen.FewOutputsKernel(host(), Precision.of(element), 1, epilogue or Usual(element), written=written,
+                                    outputs=geometry.outputs)
+
+
 @functools.lru_cache(None)
-def _kernel(item, outputs, epilogue, written):
-    made = codegen.FewOutputsKernel(host(), Precision.of(_ELEMENTS[item]), 1, epilogue or Usual(_ELEMENTS[item]),
-                                    written=written, outputs=outputs)
-    return made, compile_module(text_of(made), [made.symbol])[made.symbol]
-
-
-def kernel(geometry, epilogue=None):
-    """(description, address) of the kernel."""
-    row = _row(geometry)
-    return _kernel(geometry.item, geometry.outputs, epilogue, row if row <= _MOST_WRITTEN * geometry.lanes else 0)
+def task(kernel: codegen.FewOutputsKernel, heights: tuple) -> int:
+    """The address of a kernel that has tiles of these heights, or of all if there are none."""
+    made = replace(kernel, heights=heights)
+    return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
 @functools.lru_cache(None)

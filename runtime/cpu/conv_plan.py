@@ -7,6 +7,7 @@ from math import gcd, prod
 
 from ...ir.target import host
 from ...passes.codegen.llvm import conv as codegen
+from ...passes.codegen.llvm import conv_tile
 from ...passes.codegen.llvm.conv_epilogue import Usual
 from ...passes.codegen.llvm.microkernel import Precision
 from ...passes.codegen.llvm.tasks import WORD
@@ -161,9 +162,9 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
         scatter = Scatter(tuple(d.out for d in geometry.dims), (1, 1, 1), (0, 0, 0))
     few = conv_few.pays(geometry)
     if few:
-        made, task = conv_few.kernel(geometry, epilogue)
+        kernel = conv_few.kernel(geometry, epilogue)
         filters, w = conv_few.add_turned(steps, geometry, filters, w)
-    most = made.rows if few else codegen.tile_rows(host(), filters.vectors)
+    most = kernel.rows if few else codegen.tile_rows(host(), filters.vectors)
     depth, height, _ = geometry.dims
     threads = steps.threads
     rows, groups, images = depth.out * height.out, geometry.groups, geometry.images
@@ -172,7 +173,9 @@ def add_direct(steps, geometry: Geometry, filters: Filters, x, w, y, operands=(c
     depths = _depths(geometry, filters, most)
     runs = list((whole_tiles_of if few else tiles_of)(geometry.dims[2], most))
     part_table, segments, parts, visits = _parts(steps, geometry, filters, runs, depths, items, threads)
-    if not few:
+    if few:
+        task = conv_few.task(kernel, _heights(segments, most, kernel.written))
+    else:
         written = _written(geometry)
         task = _kernel(geometry.item, filters.vectors, epilogue, _is_narrow(geometry, filters), written,
                        _heights(segments, most, written))
@@ -358,8 +361,8 @@ def _segments(geometry, filters, at, pixels, depth):
     again, last = depth[0] > 0, depth[1] == geometry.x_blocks.count
     clear = not again and parts[0][:2] != [0, pixels]
     for number, part in enumerate(parts):
-        part[-1] = ((codegen.ACCUMULATE if number or clear or again else 0)
-                    | (codegen.LAST if last and number == len(parts) - 1 else 0))
+        part[-1] = ((conv_tile.ACCUMULATE if number or clear or again else 0)
+                    | (conv_tile.LAST if last and number == len(parts) - 1 else 0))
     return tuple(map(tuple, parts)), clear
 
 

@@ -28,28 +28,18 @@ beside its sums before it begins.
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from ....ir.target import Target
-from .conv_epilogue import BlockedPlace
+from .conv_tile import FRAME, SEGMENT, WORDS, sum_bytes, write_ask, write_finish, write_tile
 from .emit import Module
-from .epilogue import Identity, Place
-from .microkernel import Operand, Precision, add_outer, add_written, widen_lanes, zero_tile
+from .epilogue import Identity
+from .microkernel import Operand, Precision, add_outer, add_written, zero_tile
 from .tasks import WORD, Words, chunk_share, split_index
 from .types import I64, PTR, VOID, bytes_of, vector, zero
 
-WORDS = ("x", "w", "y", "operands", "items", "chunks", "groups", "row_blocks", "panels", "panel_first",
-         "x_image", "x_group", "x_block", "x_slice", "x_row", "x_pixel", "w_group", "w_panel", "w_block",
-         "w_tap_d", "w_tap_h", "w_tap_w", "w_output", "x_tap_w", "y_image", "y_group", "y_block", "y_slice", "y_row", "y_pixel",
-         "out_rows", "out_height", "depth", "height", "taps_d", "taps_h", "stride_d", "stride_h", "pad_d", "pad_h",
-         "dilation_d", "dilation_h", "part_table", "parts", "depths", "blocks", "ask_lines",
-         "ask_shares")
 PART = ("runs", "count")
 RUN = ("first", "width", "tiles", "segments", "count", "clear")
-SEGMENT = ("first", "pixels", "x_offset", "w_offset", "taps", "steps", "last", "blocks", "flags")
-_FRAME = ("first_d", "end_d", "first_h", "end_h", "column", "vectors", "image", "y_start", "part", "ask", "ask_end")
-ACCUMULATE, LAST = 1, 2
-AHEAD = 2                                       # channel blocks that are asked for before they are needed
 _ROOM = 8                                       # registers beside the sums of a tile whose steps are written out
 _LINE = 64                                      # bytes of a cache line
 
@@ -74,6 +64,7 @@ class ConvKernel:
     narrow: bool = False
     written: int = 0
     heights: tuple = ()
+    gathers: ClassVar[bool] = False      # whether sums of a tile are put together before they are results
 
     @property
     def lanes(self) -> int:
@@ -92,6 +83,11 @@ class ConvKernel:
         return 1 if room < _ROOM else 4 if self.vectors >= 3 else 2
 
     @property
+    def scratch_bytes(self) -> int:
+        """Bytes of the sums of the largest tile."""
+        return self.rows * self.vectors * sum_bytes(self)
+
+    @property
     def symbol(self) -> str:
         """The task's name in the module."""
         after, written = self.epilogue.name, f"_w{self.written}" if self.written else ""
@@ -108,23 +104,31 @@ class ConvKernel:
 
     def add(self, f, ready: tuple, x, w, sums: list, steps) -> list:
         """Sums plus the products of some steps: input channels, and taps where those of neighbours lie together."""
+        if not self.written:
+            return self._added(f, ready, x, w, sums, steps)
+        return list(f.choose(f.compare("eq", steps, self.written), lambda: self._added(f, ready, x, w, sums, self.written),
+                             lambda: self._added(f, ready, x, w, sums, steps)))
+
+    def _added(self, f, ready, x, w, sums, steps):
         (pixels, x_pixel), size = ready, bytes_of(self.precision.a)
         a, b = Operand(x, x_pixel, size), Operand(w, 0, self.vectors * self.lanes * size)
         tile = _lines(sums, self.vectors)
         if isinstance(steps, int):
             return _values(add_written(f, self.precision, tile, steps, a, b))
-        return _values(add_outer(f, self.precision, tile, steps, a, b, unroll=self.written_out(pixels)))
+        return _values(add_outer(f, self.precision, tile, steps, a, b,
+                                 unroll=1 if self.written else self.written_out(pixels)))
 
-    def results(self, f, sums: list) -> list:
-        """The vectors of channels of each pixel."""
-        return _lines(sums, self.vectors)
+    def sum(self, f, sums, type_, number, pixel):
+        """A vector of channels of a pixel."""
+        return f.load(type_, f.at(sums, f.mul(f.add(f.mul(pixel, self.vectors), number), sum_bytes(self))))
 
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
-        tiles = [_tile(module, self, pixels) if pixels in self.heights or not self.heights else None
+        write_finish(module, self)
+        tiles = [write_tile(module, self, pixels) if pixels in self.heights or not self.heights else None
                  for pixels in range(1, self.rows + 1)]
-        row = _row(module, self, module.function_table("tiles", tiles), _clear(module, self))
+        row = _row(module, module.function_table("tiles", tiles), write_ask(module, self), _clear(module, self))
         item = _item(module, self, row)
         f = module.task(self.symbol)
         arg, chunk, _ = f.params
@@ -140,7 +144,8 @@ def _item(module, kernel, row):
     """Function of one item: a part of some rows of one image, one panel."""
     f = module.function("item", [(PTR, "job"), (I64, "number")], internal=True)
     arg, number = f.params
-    job, frame = Words(f, arg, WORDS), Words(f, f.local(WORD * len(_FRAME)), _FRAME)
+    job, frame = Words(f, arg, WORDS), Words(f, f.local(WORD * len(FRAME)), FRAME)
+    frame.put(sums=f.local(kernel.scratch_bytes))
     image, group, block, part, panel = _item_place(f, job, number)
     shift = kernel.vectors * kernel.lanes
     column = f.add(f.mul(group, f.mul(job.blocks, kernel.lanes)), f.mul(panel, shift))
@@ -213,11 +218,11 @@ def tap_range(f, job, frame, dim, at, size):
     return origin
 
 
-def _row(module, kernel, tiles, clear):
+def _row(module, tiles, ask, clear):
     """Function of a part of one row of y: runs of tiles, their segments."""
     f = module.function("row", [(PTR, "job"), (PTR, "frame"), (PTR, "x"), (PTR, "w")], internal=True)
     arg, at_frame, x, w = f.params
-    job, frame = Words(f, arg, WORDS), Words(f, at_frame, _FRAME)
+    job, frame = Words(f, arg, WORDS), Words(f, at_frame, FRAME)
     y, x_pixel, y_pixel = f.at(job.address("y"), frame.y_start), job.x_pixel, job.y_pixel
     part = Words(f, frame.address("part"), PART)
     start = job.address("part_table")
@@ -234,9 +239,11 @@ def _row(module, kernel, tiles, clear):
                 at = f.at(segments, f.mul(parts.index, WORD * len(SEGMENT)))
                 segment = Words(f, at, SEGMENT)
                 here = f.add(pixel, segment.first)
-                tile = f.load(PTR, f.at(f.at(tiles, segment.pixels, PTR), -WORD))
+                tile, goal = f.load(PTR, f.at(f.at(tiles, segment.pixels, PTR), -WORD)), f.at(y, f.mul(here, y_pixel))
+                if ask:
+                    f.call(ask, VOID, arg, at_frame, at, goal)
                 f.call_pointer(tile, VOID, arg, at_frame, at, f.at(x, f.add(f.mul(here, x_pixel), segment.x_offset)),
-                               f.at(w, segment.w_offset), f.at(y, f.mul(here, y_pixel)))
+                               f.at(w, segment.w_offset), goal)
     f.ret()
     return "row"
 
@@ -247,46 +254,10 @@ def _clear(module, kernel):
     arg, at_frame, y, pixels = f.params
     job, nothing = Words(f, arg, WORDS), zero(vector(kernel.lanes, kernel.precision.out))
     step, block = job.y_pixel, job.y_block
-    with f.loop(0, f.min(Words(f, at_frame, _FRAME).vectors, kernel.vectors)) as vectors, f.loop(0, pixels) as loop:
+    with f.loop(0, f.min(Words(f, at_frame, FRAME).vectors, kernel.vectors)) as vectors, f.loop(0, pixels) as loop:
         f.store(nothing, f.at(y, f.add(f.mul(vectors.index, block), f.mul(loop.index, step))))
     f.ret()
     return "clear"
-
-
-def _tile(module, kernel, pixels):
-    """Function of one segment of a tile of that many pixels."""
-    name = f"tile_{pixels}"
-    f = module.function(name, [(PTR, "job"), (PTR, "frame"), (PTR, "segment"), ("ptr noalias readonly", "x"),
-                               ("ptr noalias readonly", "w"), ("ptr noalias", "y")], internal=True)
-    arg, at_frame, at_segment, x, w, y = f.params
-    job, frame, segment = Words(f, arg, WORDS), Words(f, at_frame, _FRAME), Words(f, at_segment, SEGMENT)
-    nest = (("blocks", 0, segment.blocks, job.x_block, job.w_block),
-            ("d", frame.first_d, frame.end_d, f.mul(job.dilation_d, job.x_slice), job.w_tap_d),
-            ("h", frame.first_h, frame.end_h, f.mul(job.dilation_h, job.x_row), job.w_tap_h),
-            ("w", 0, segment.taps, job.x_tap_w, job.w_tap_w))
-    last_block, steps, x_pixel, ready = f.sub(segment.blocks, 1), segment.steps, job.x_pixel, kernel.ready(f, job, pixels)
-    _ask_beside(f, kernel, (job, frame, segment), pixels, y)
-
-    def add(level, x, w, sums, steps):
-        if level == len(nest):
-            return kernel.add(f, ready, x, w, sums, steps)
-        dim, first, end, x_step, w_next = nest[level]
-        with f.loop(first, end, 1, sums) as loop:
-            inside = f.at(x, f.mul(loop.index, x_step))
-            if dim == "blocks":
-                _ask_ahead(f, f.at(inside, f.mul(x_step, AHEAD)), x_pixel, pixels)
-                _ask_for_weights(f, job, frame)
-            if dim == "blocks" and not isinstance(steps, int):
-                steps = f.select(f.compare("eq", loop.index, last_block), segment.last, steps)
-            loop.next(*add(level + 1, inside, f.at(w, f.mul(loop.index, w_next)), list(loop.carried), steps))
-        return list(loop.results)
-
-    sums = add(0, x, w, kernel.no_sums(pixels), steps) if not kernel.written else f.choose(
-        f.binary("and", f.compare("eq", steps, kernel.written), f.compare("eq", segment.last, kernel.written)),
-        lambda: add(0, x, w, kernel.no_sums(pixels), kernel.written), lambda: add(0, x, w, kernel.no_sums(pixels), steps))
-    _finish(f, kernel, (job, frame, segment), kernel.results(f, sums), y)
-    f.ret()
-    return name
 
 
 def _values(tile):
@@ -295,60 +266,3 @@ def _values(tile):
 
 def _lines(values, vectors):
     return [list(values[start:start + vectors]) for start in range(0, len(values), vectors)]
-
-
-def _ask_ahead(f, x, x_pixel, pixels):
-    """Prefetch the tile's pixels of a channel block to come: planes lie too far apart for the hardware to see the pattern."""
-    for pixel in range(pixels):
-        f.prefetch(f.at(x, f.mul(x_pixel, pixel)))
-
-
-def _ask_beside(f, kernel, words, pixels, y):
-    """Prefetch what the epilogue will read of arrays laid out as the result: they were last touched layers ago, and threads
-    that all wait for them at the ends of tiles leave memory idle while they multiply."""
-    job, frame, segment = words
-    arrays = kernel.epilogue.beside(0)
-    if not arrays:
-        return
-    here, each = f.sub(f.cast("ptrtoint", y, I64), f.cast("ptrtoint", job.address("y"), I64)), job.y_pixel
-    count = f.select(f.compare("ne", f.bit_and(segment.flags, LAST), 0), f.min(frame.vectors, kernel.vectors), 0)
-    for word in arrays:
-        array = f.load(I64, f.at(job.address("operands"), WORD * word))
-        start = f.at(f.cast("inttoptr", array, PTR), here)
-        with f.loop(0, f.select(f.compare("ne", array, 0), count, 0)) as vectors:
-            at = f.at(start, f.mul(job.y_block, vectors.index))
-            for pixel in range(0, pixels, max(1, _LINE // (kernel.lanes * bytes_of(kernel.precision.out)))):
-                f.prefetch(f.at(at, f.mul(each, pixel)))
-
-
-def _finish(f, kernel, words, tile, y):
-    """Add what earlier segments left in y, apply the epilogue after the last one, store the vectors that exist."""
-    job, frame, segment = words
-    flags, base, y_pixel, y_block = segment.flags, job.address("y"), job.y_pixel, job.y_block
-    here = f.sub(f.cast("ptrtoint", y, I64), f.cast("ptrtoint", base, I64))
-    again, last = f.compare("ne", f.bit_and(flags, ACCUMULATE), 0), f.compare("ne", f.bit_and(flags, LAST), 0)
-    for number in range(kernel.vectors):
-        def store(number=number):
-            across = f.mul(y_block, number)
-            spots = [f.add(across, f.mul(y_pixel, pixel)) for pixel in range(len(tile))]
-            values = [line[number] for line in tile]
-            values = f.choose(again, lambda: [f.fadd(f.load(v.type, f.at(y, spot)), v) for v, spot in zip(values, spots)],
-                              lambda: values)
-            if kernel.epilogue.name:
-                values = f.choose(last, lambda: _apply(f, kernel, words, values, number, [f.add(here, s) for s in spots]),
-                                  lambda: values)
-            for value, spot in zip(values, spots):
-                f.store(widen_lanes(f, value, kernel.lanes), f.at(y, spot))
-
-        if number == 0:
-            store()
-        else:
-            with f.when(f.compare("slt", f.index(number), frame.vectors)):
-                store()
-
-
-def _apply(f, kernel, words, values, number, offsets):
-    job, frame, _ = words
-    column = f.add(frame.column, number * kernel.lanes)
-    place = Place(job.address("operands"), frame.image, f.index(0), column, None)
-    return kernel.epilogue.apply_all(f, values, [BlockedPlace(place, offset) for offset in offsets], 0)

@@ -5,6 +5,7 @@ layout is read at the result's own offset. `following` says which of them a kern
 """
 
 import functools
+import math
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from ....ir.params import param_key
 from .. import scalars
 from .epilogue import ColumnBias, Place, Short
 from .spelling import LlvmBuilder
-from .types import F64, PTR, element_of, lanes_of
+from .types import F64, PTR, Value, constant, element_of, lanes_of
 
 
 @dataclass(frozen=True)
@@ -100,9 +101,22 @@ class Usual(Short):
 
     def apply_all(self, f, values, places, base):
         """The same for values of the same channels."""
-        channels = places[0]
-        added = channels.columns(f, channels.word(f, base, PTR), values[0], self.element)
-        array, ends = channels.word(f, base + 1), channels.word(f, base + 2)
+        return self._finished(f, values, places, self._shared(f, values[0].type, places[0], base))
+
+    def ready(self, f, type_, place, base):
+        """The same, of values one by one."""
+        shared = self._shared(f, type_, place, base)
+        return lambda value, place: self._finished(f, [value], [place], shared)[0]
+
+    def _shared(self, f, type_, place, base):
+        """What values of the same channels have in common: the number, the array or 0, what ReLU gives at least."""
+        least = f.select(f.compare("ne", place.word(f, base + 2), 0), constant(element_of(type_), 0.0),
+                         constant(element_of(type_), -math.inf))
+        return (place.columns(f, place.word(f, base, PTR), Value(type_, ""), self.element), place.word(f, base + 1),
+                f.splat(least, lanes_of(type_)))
+
+    def _finished(self, f, values, places, shared):
+        added, array, least = shared
         sums = [f.fadd(value, added) for value in values]
 
         def with_array():
@@ -110,16 +124,11 @@ class Usual(Short):
             return [f.fadd(v, place.beside(f, start, v.type)) for v, place in zip(sums, places)]
 
         sums = f.choose(f.compare("ne", array, 0), with_array, lambda: sums)
-        return f.choose(f.compare("ne", ends, 0), lambda: [_relu(f, v) for v in sums], lambda: sums)
+        return [f.select(f.compare("ugt", v, least), v, least) for v in sums]      # nan stays
 
     def beside(self, base):
         """The array, if there is one."""
         return (base + 1,)
-
-
-def _relu(f, value):
-    builder, kind = _builder(f, value)
-    return _computed(builder, kind, relu.name, [value])
 
 
 class Beside(NamedTuple):

@@ -11,13 +11,15 @@ The task `turn` makes that of a packed weight.
 """
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ....ir.target import Target
 from .conv import ConvKernel
+from .conv_tile import sum_bytes
 from .emit import Module
 from .microkernel import multiply_add, row_places
 from .tasks import Words, chunk_share, split_index
-from .types import bytes_of, lanes_of, vector, zero
+from .types import I1, bytes_of, vector, vector_constant, zero
 
 TURN_WORDS = ("source", "target", "items", "chunks", "rows", "outputs", "source_group", "source_row", "target_group",
               "target_output")
@@ -30,6 +32,7 @@ class FewOutputsKernel(ConvKernel):
     """What a module is made for; equal ones are the same code."""
 
     outputs: int = 1
+    gathers: ClassVar[bool] = True
 
     @property
     def rows(self) -> int:
@@ -42,6 +45,11 @@ class FewOutputsKernel(ConvKernel):
         """The task's name in the module."""
         return f"few_{self.outputs}_{super().symbol}"
 
+    @property
+    def scratch_bytes(self) -> int:
+        """Bytes of the sums of the largest tile, in whole squares of lanes."""
+        return -(-self.rows * self.outputs // self.lanes) * self.lanes * sum_bytes(self)
+
     def ready(self, f, job, pixels: int) -> tuple:
         """Where pixels and output channels lie."""
         return pixels, row_places(f, job.x_pixel, pixels), row_places(f, job.w_output, self.outputs)
@@ -50,8 +58,7 @@ class FewOutputsKernel(ConvKernel):
         """A vector for each output channel of each pixel."""
         return [zero(vector(self.lanes, self.precision.accumulate))] * (pixels * self.outputs)
 
-    def add(self, f, ready: tuple, x, w, sums: list, steps) -> list:
-        """Sums plus the products of some steps."""
+    def _added(self, f, ready, x, w, sums, steps):
         pixels, pixel_at, output_at = ready
         size, type_ = bytes_of(self.precision.a), vector(self.lanes, self.precision.a)
 
@@ -78,34 +85,31 @@ class FewOutputsKernel(ConvKernel):
         rest, sums = f.sub(steps, whole), list(loop.results)
         return list(f.choose(f.compare("sgt", rest, 0), lambda: products(sums, whole, f.mask(rest, self.lanes)), lambda: sums))
 
-    def results(self, f, sums: list) -> list:
-        """A vector for each pixel, with its output channels in the lowest lanes and zeros in the others."""
-        added, found = _lane_sums(f, sums), []
-        for first in range(0, len(sums), self.outputs):
-            places = [divmod(first + number, self.lanes) for number in range(self.outputs)]
-            low, high = added[places[0][0]], added[places[-1][0]]
-            near = f.shuffle(low, high, [at + self.lanes * (which > places[0][0]) for which, at in places]
-                             + [0] * (self.lanes - self.outputs))
-            idle = [self.lanes] * (self.lanes - self.outputs)
-            found.append([f.shuffle(near, zero(near.type), [*range(self.outputs), *idle])])
-        return found
+    def gather(self, f, sums, pixels):
+        """Adds up the lanes of the vectors that a tile leaves in the scratch: sums that lie one after the other."""
+        lanes, type_ = self.lanes, vector(self.lanes, self.precision.accumulate)
+        with f.loop(0, f.mul(pixels, self.outputs), lanes) as loop:
+            first = f.at(sums, loop.index, type_)
+            square = [f.load(type_, f.at(first, i, type_)) for i in range(lanes)]
+            f.store(_lane_sums(f, square), f.at(sums, loop.index, self.precision.accumulate))
+
+    def sum(self, f, sums, type_, number, pixel):
+        """The output channels of a pixel in the lowest lanes, and zeros in the others."""
+        value = f.load(type_, f.at(sums, f.mul(pixel, self.outputs), self.precision.accumulate))
+        kept = vector_constant(I1, [lane < self.outputs for lane in range(self.lanes)])
+        return f.select(kept, value, zero(type_))
 
 
-def _lane_sums(f, values):
-    """Vectors with the sums over the lanes of each value, one after the other. Halves are added to halves, in the same order
-    wherever a value stands."""
-    lanes, found = lanes_of(values[0].type), []
-    for first in range(0, len(values), lanes):
-        level, span = list(values[first:first + lanes]), lanes // 2
-        level += [zero(level[0].type)] * (lanes - len(level))
-        while span:
-            starts = range(0, lanes, 2 * span)
-            low, high = ([start + half + i for start in starts for i in range(span)] for half in (0, span))
-            low, high = ([*half, *[lanes + i for i in half]] for half in (low, high))
-            level = [f.fadd(f.shuffle(a, b, low), f.shuffle(a, b, high)) for a, b in zip(level[::2], level[1::2])]
-            span //= 2
-        found += level
-    return found
+def _lane_sums(f, level):
+    """A vector with the sums over the lanes of as many vectors as it has lanes. Halves are added to halves, in the same order
+    wherever a vector stands."""
+    lanes = span = len(level)
+    while span := span // 2:
+        starts = range(0, lanes, 2 * span)
+        low, high = ([start + half + i for start in starts for i in range(span)] for half in (0, span))
+        low, high = ([*half, *[lanes + i for i in half]] for half in (low, high))
+        level = [f.fadd(f.shuffle(a, b, low), f.shuffle(a, b, high)) for a, b in zip(level[::2], level[1::2])]
+    return level[0]
 
 
 @dataclass(frozen=True)

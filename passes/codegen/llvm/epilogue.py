@@ -45,6 +45,10 @@ class Short:
         """What comes of values of the same columns."""
         return [self.apply(f, value, place, base) for value, place in zip(values, places)]
 
+    def ready(self, f: Function, type_: str, place, base: int) -> Callable:
+        """A function (value, place) of values of a type whose columns are those of `place`: what they share is done here."""
+        return lambda value, place: self.apply(f, value, place, base)
+
     def beside(self, base: int) -> tuple:
         """The operand words that are addresses of arrays laid out as the result, if the epilogue's own begin at `base`."""
         return ()
