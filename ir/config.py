@@ -29,7 +29,7 @@ class Settings:
     """The value of every switch."""
 
     debug: int = switch(0, "How much is printed: 1 what is compiled and why, 2 times, 3 graphs, 4 graphs after each pass, "
-                           "5 kernels, 6 generated code")
+                           "5 kernels, 6 generated code; from 1 on LLVM verifies what it compiles")
     print: str = switch("", "Names of passes, separated by commas, after which a changed graph is printed; 'all' for every one")
     verify: bool = switch(True, "Check the rules of a graph after every pass that changed it")
     fuel: int = switch(-1, "How many changes by optional passes are done in this process; bisects a wrong pass (-1: all)")

@@ -30,7 +30,7 @@ class Residual(Short):
         """value + residual[batch, row, column]."""
         batch = f.mul(place.word(f, base + 2), place.batch)
         start = f.at(f.at(place.word(f, base, PTR), batch), f.mul(place.word(f, base + 1), place.row))
-        other = place.columns(f, start, value, self.stored)
+        other = place.columns(f, start, value.type, self.stored)
         if self.scaled:
             other = f.fmul(other, _scalar(f, place, base + 3, value))
         return f.fadd(value, other)

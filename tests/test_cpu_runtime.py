@@ -132,6 +132,15 @@ def test_bad_text_and_missing_symbols_are_errors(cache_folder):
         compiler.compile_module(count_module(2), ["missing"])
 
 
+def test_modules_are_verified_where_that_is_asked_for(cache_folder, monkeypatch):
+    early = "define i64 @f(i1 %c) {\n br i1 %c, label %a, label %b\na:\n %x = add i64 1, 2\n br label %b\nb:\n ret i64 %x\n}"
+    monkeypatch.setattr(compiler._State, "checked", False)
+    machine = compiler._machine(target.host(), 2)
+    assert compiler._parsed(early, target.host(), machine)
+    with config.override(debug=1), pytest.raises(GraphError, match="does not dominate"):
+        compiler._parsed(early, target.host(), machine)
+
+
 def test_code_for_another_processor_is_refused_but_can_be_emitted(cache_folder):
     arm = target.cpu("aarch64")
     data = compiler.emit_object(count_module(3, arm), arm)

@@ -10,6 +10,7 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir import philox, target
+from ingot.passes.codegen.llvm import draws as codegen
 from ingot.runtime.cpu import draws, kernels, pool, row_calls
 
 SIZES = (256, 257, 270, 287, 300, 511, 1000, 4097, 20001)
@@ -44,6 +45,14 @@ def test_bits_are_those_of_the_definition():
             np.testing.assert_array_equal(out, [*want, *[77] * 8])
             for bound in (0, 1, 2**31, 2**32 - 1):
                 np.testing.assert_array_equal(row_calls.draw_mask(seed, call, n, bound), want < bound)
+
+
+@pytest.mark.parametrize("name, root, times", [("random_normal", "llvm.sqrt", 2), ("random_uniform", "xor <", 40)])
+def test_a_draw_is_written_once(name, root, times):
+    """The last numbers come out of the loop of all others; angles of less than a turn have no way for large ones."""
+    text = codegen.DrawKernel(target.cpu("x86-64-v4"), name).text()
+    body = text.partition(f"define void @draw_{name}(")[2].partition("\n}")[0]
+    assert body.count(root) == times and "quadrant" not in text
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3])

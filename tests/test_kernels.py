@@ -230,6 +230,23 @@ def test_a_program_runs_its_kernels_in_order():
     np.testing.assert_array_equal(y, kernels.rowop("softmax", dt.float32)(4 * x))
 
 
+@pytest.mark.parametrize("kind", [dt.float32, dt.float64])
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", ["sin", "cos", "tan"])
+def test_what_is_rarely_needed_is_a_function_for_all_widths(name, level, kind):
+    made = pointwise(name, kind)
+    text = kernel_text(made, cpu(level))
+    slow, = [line.partition("@")[2].partition("(")[0] for line in text.splitlines()
+             if line.startswith("define internal") and "%count" in line]
+    assert text.count(f"call void @{slow}(") == text.count("!prof") >= 1
+    with np.errstate(all="ignore"):
+        x = samples(kind, 203, 5) * np.where(np.arange(203) % 7 == 0, 1e13, 1).astype(kind.np)
+        for n in (1, 15, 203):
+            y = np.zeros(n, kind.np)
+            run(made, [x[:n].copy(), y], level, n=n)
+            assert same(y, meaning(name, x[:n]))
+
+
 def test_kernel_text():
     k = KernelBuilder("row_sum")
     k.parallel("i", "rows")

@@ -45,6 +45,7 @@ class _State:
     ready: dict = {}                   # short key -> object that a loaded model brought along
     made: dict | None = None           # short key -> object of each module loaded since `collect`
     plan_only = False                  # whether modules are compiled and not loaded
+    checked = False                    # whether LLVM verifies modules, as it does where INGOT_DEBUG is set
     stand_ins = itertools.count(1 << 40, 16)
     jit_keep: list = []                # LLVM's own loader and its trackers, where elf.load does not apply
     counts = {"compiles": 0, "disk_hits": 0, "memory_hits": 0, "compile_seconds": 0.0}
@@ -274,10 +275,12 @@ def _machine(target, level, worker=0):
 
 
 def _parsed(ir_text, target, machine, context=None):
-    """LLVM's module of a text."""
+    """LLVM's module of a text. Beyond what reading it finds, LLVM looks for values that are read where they are not made, and
+    the like: mistakes of generators, which tests and whoever debugs want to be told rather than have compiled."""
     try:
         module = _binding().parse_assembly(ir_text, context)
-        module.verify()
+        if _State.checked or config.current().debug >= 1:
+            module.verify()
     except RuntimeError as error:
         raise GraphError(f"generated LLVM IR for {target} is not valid: {error}") from error
     module.triple, module.data_layout = target.llvm_triple, str(machine.target_data)

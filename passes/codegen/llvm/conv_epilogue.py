@@ -20,7 +20,7 @@ from ....ir.params import param_key
 from .. import scalars
 from .epilogue import ColumnBias, Place, Short
 from .spelling import LlvmBuilder
-from .types import F64, PTR, Value, constant, element_of, lanes_of
+from .types import F64, PTR, constant, element_of, lanes_of
 
 
 @dataclass(frozen=True)
@@ -72,17 +72,24 @@ class Lines(Short):
 
     def apply(self, f, value, place, base):
         """The value of the last line."""
-        builder, kind = _builder(f, value)
-        beside = [self._operand(f, value, place, base + i, how) for i, how in enumerate(self.kinds)]
-        return run_epilogue(self.lines, value, beside, lambda name, *arguments: _computed(builder, kind, name, arguments))
+        return self.ready(f, value.type, place, base)(value, place)
+
+    def ready(self, f, type_, place, base):
+        """The same of values of the same channels, one by one."""
+        builder, kind = _builder(f, type_)
+        pointers = [place.word(f, base + i, PTR) for i in range(self.words)]
+        shared = [place.columns(f, pointer, type_, self.element) if how == "channel" else None
+                  for pointer, how in zip(pointers, self.kinds)]
+
+        def apply(value, place):
+            beside = [place.beside(f, pointer, type_) if one is None else one for pointer, one in zip(pointers, shared)]
+            return run_epilogue(self.lines, value, beside, lambda name, *arguments: _computed(builder, kind, name, arguments))
+
+        return apply
 
     def beside(self, base):
         """Those that hold a number for each element."""
         return tuple([base + i for i, kind in enumerate(self.kinds) if kind == "full"])
-
-    def _operand(self, f, value, place, word, how):
-        pointer = place.word(f, word, PTR)
-        return place.columns(f, pointer, value, self.element) if how == "channel" else place.beside(f, pointer, value.type)
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ class Usual(Short):
         """What values of the same channels have in common: the number, the array or 0, what ReLU gives at least."""
         least = f.select(f.compare("ne", place.word(f, base + 2), 0), constant(element_of(type_), 0.0),
                          constant(element_of(type_), -math.inf))
-        return (place.columns(f, place.word(f, base, PTR), Value(type_, ""), self.element), place.word(f, base + 1),
+        return (place.columns(f, place.word(f, base, PTR), type_, self.element), place.word(f, base + 1),
                 f.splat(least, lanes_of(type_)))
 
     def _finished(self, f, values, places, shared):
@@ -189,6 +196,6 @@ def _computed(builder, kind, name, arguments):
     return scalars.apply(builder, OPS[name].lower.fn or name, *wrapped).ref
 
 
-def _builder(f, value):
-    """What writes scalar functions of values like this one, and their dtype."""
-    return LlvmBuilder(f, lanes_of(value.type)), dt.float64 if element_of(value.type) == F64 else dt.float32
+def _builder(f, type_):
+    """What writes scalar functions of values of a type, and their dtype."""
+    return LlvmBuilder(f, lanes_of(type_)), dt.float64 if element_of(type_) == F64 else dt.float32

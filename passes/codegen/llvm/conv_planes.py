@@ -88,10 +88,10 @@ class PlanePlace:
             self.words[number, type_] = self.place.word(f, number, type_)
         return self.words[number, type_]
 
-    def columns(self, f, pointer, like_value, stored):
+    def columns(self, f, pointer, kind, stored):
         """The channel's number, in all lanes."""
         if pointer not in self.words:
-            self.words[pointer] = f.splat(f.load(stored, f.at(pointer, self.place.column, stored)), lanes_of(like_value.type))
+            self.words[pointer] = f.splat(f.load(stored, f.at(pointer, self.place.column, stored)), lanes_of(kind))
         return self.words[pointer]
 
     def beside(self, f, pointer, type_):

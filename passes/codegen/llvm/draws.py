@@ -74,24 +74,20 @@ class DrawKernel:
         element = "i8" if gives is dt.bool_ else ELEMENT[gives]
         wide, size = min(f.lanes(element), numbers), bytes_of(element)
 
-        def each(at, left):
-            """The numbers from a place of the chunk on; so many are left."""
+        def each(at, goal):
+            """Stores the numbers from a place of the chunk on."""
             block = f.add(first, f.div(f.add(start, at), self.of_block))
             blocks = f.binary("add", f.splat(block, lanes), iota(lanes, I64))
             words = _philox(f, [_low(f, blocks), f.binary("lshr", blocks, constant(type_, 32)), low, high], keys)
             made = (self._of_words if self.name in OF_WORDS else self._of_pairs)(f, words, span)
             for number, values in enumerate(_vectors(f, made, wide)):
-                spot = f.at(out, f.mul(f.add(f.add(start, at), number * wide), size))
-                if left is None:
-                    f.store(values, spot)
-                else:
-                    f.store_masked(values, spot, f.mask(f.sub(left, number * wide), wide))
+                f.store(values, f.at(goal, number * wide * size))
 
-        whole = f.bit_and(count, -numbers)
-        with f.loop(0, whole, numbers) as loop:
-            each(loop.index, None)
-        with f.when(f.compare("slt", whole, count)):
-            each(whole, f.sub(count, whole))
+        out, whole, last = f.at(out, start, element), f.bit_and(count, -numbers), f.local(numbers * size)
+        with f.loop(0, count, numbers) as loop:
+            each(loop.index, f.select(f.compare("slt", loop.index, whole), f.at(out, loop.index, element), last))
+        with f.loop(whole, count) as rest:              # of the last numbers those that are asked for
+            f.store(f.load(element, f.at(last, f.sub(rest.index, whole), element)), f.at(out, rest.index, element))
         f.ret()
         return module.text()
 

@@ -25,6 +25,7 @@ from .instructions import Instructions
 from .types import I64, PTR, VOID, Value, bytes_of, constant
 
 _NO_UNROLL = "\n!0 = distinct !{!0, !1}\n!1 = !{!\"llvm.loop.unroll.disable\"}\n!2 = !{i32 1}\n"
+_RARE = "!3 = !{!\"branch_weights\", i32 1, i32 1000}\n"
 
 
 class Module:
@@ -88,7 +89,7 @@ class Module:
                       f'"prefer-vector-width"="{8 * self.target.vector_bytes}" "no-trapping-math"="true" }}\n')
         declared = [line for name, line in sorted(self._declared.items()) if not self.has(name)]
         parts = [*self._globals.values(), *declared, *(function.text() for function in self._functions.values())]
-        return "\n".join(parts) + "\n" + attributes + _NO_UNROLL
+        return "\n".join(parts) + "\n" + attributes + _NO_UNROLL + _RARE
 
 
 class Loop:
@@ -165,9 +166,9 @@ class Function(Instructions):
         """Go to a block."""
         self.do(f"br label %{label}")
 
-    def jump_if(self, condition: Value, yes: str, no: str):
-        """Go to one of two blocks."""
-        self.do(f"br i1 {condition.name}, label %{yes}, label %{no}")
+    def jump_if(self, condition: Value, yes: str, no: str, is_rare=False):
+        """Go to one of two blocks; to the first of them hardly ever if that `is_rare`."""
+        self.do(f"br i1 {condition.name}, label %{yes}, label %{no}{', !prof !3' * is_rare}")
 
     def ret(self, value: Value | None = None):
         """Return."""
@@ -188,10 +189,11 @@ class Function(Instructions):
         self.jump(done)
         self.place(done)
 
-    def choose(self, condition: Value, then, otherwise=None) -> tuple:
-        """if/else: each function gives a tuple of values (or None); the merged values come back."""
+    def choose(self, condition: Value, then, otherwise=None, is_rare=False) -> tuple:
+        """if/else: each function gives a tuple of values (or None); the merged values come back. A condition that `is_rare`
+        hardly ever holds."""
         yes, no, done = self.new_block("then"), self.new_block("else"), self.new_block("done")
-        self.jump_if(condition, yes, no)
+        self.jump_if(condition, yes, no, is_rare)
         ends = []
         for label, body in ((yes, then), (no, otherwise)):
             self.place(label)

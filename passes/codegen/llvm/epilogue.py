@@ -27,12 +27,12 @@ class Place(NamedTuple):
         """A word of the operand block."""
         return f.load(type_, f.at(self.operands, 8 * number))
 
-    def columns(self, f: Function, pointer: Value, like_value: Value, stored: str) -> Value:
+    def columns(self, f: Function, pointer: Value, kind: str, stored: str) -> Value:
         """The elements at `pointer` for the columns of a value, widened to its type."""
-        lanes = lanes_of(like_value.type)
+        lanes = lanes_of(kind)
         place, type_ = f.at(pointer, self.column, stored), vector(lanes, memory_type(stored))
         value = f.load(type_, place) if self.mask is None else f.load_masked(type_, place, self.mask)
-        return widen(f, value, stored, element_of(like_value.type))
+        return widen(f, value, stored, element_of(kind))
 
 
 class Short:
@@ -43,7 +43,8 @@ class Short:
 
     def apply_all(self, f: Function, values, places, base: int) -> list:
         """What comes of values of the same columns."""
-        return [self.apply(f, value, place, base) for value, place in zip(values, places)]
+        apply = self.ready(f, values[0].type, places[0], base)
+        return [apply(value, place) for value, place in zip(values, places)]
 
     def ready(self, f: Function, type_: str, place, base: int) -> Callable:
         """A function (value, place) of values of a type whose columns are those of `place`: what they share is done here."""
@@ -90,7 +91,12 @@ class ColumnBias(Short):
 
     def apply(self, f, value, place, base):
         """value + bias[column]."""
-        return f.fadd(value, place.columns(f, place.word(f, base, PTR), value, self.stored))
+        return self.ready(f, value.type, place, base)(value, place)
+
+    def ready(self, f, type_, place, base):
+        """The same of values of the same columns, one by one."""
+        added = place.columns(f, place.word(f, base, PTR), type_, self.stored)
+        return lambda value, _: f.fadd(value, added)
 
 
 @dataclass(frozen=True)

@@ -351,9 +351,10 @@ def _micro_kernel(module, kernel, height, vectors, masked):
 def _ask_for_c(f, kernel, start, sums_row, height, vectors):
     """Prefetch where a tile will be stored: a store that misses the caches holds up those behind it."""
     width = kernel.shape.lanes * bytes_of(kernel.precision.out)
-    for row in range(height):
+    with f.loop(0, height, 1, [start]) as loop:
         for line in range(0, vectors * width, _LINE):
-            f.prefetch(f.at(f.at(start, f.mul(sums_row, row)), line))
+            f.prefetch(f.at(loop.carried[0], line))
+        loop.next(f.at(loop.carried[0], sums_row))
 
 
 def _finish(f, kernel, job, sums, c, where, mask, flags):
@@ -361,22 +362,26 @@ def _finish(f, kernel, job, sums, c, where, mask, flags):
     shape, out = kernel.shape, kernel.precision.out
     batch, row, column = where
     c, sums_row = f.at(c, column, out), word(f, job, "sums_row")
-    spots = [(f.at(f.at(c, f.mul(sums_row, i)), j * shape.lanes, out), i, j, mask if j == len(sums[0]) - 1 else None)
-             for i in range(len(sums)) for j in range(len(sums[0]))]
+    lines = [f.at(c, f.mul(sums_row, i)) for i in range(len(sums))]
+    edges = [None] * (len(sums[0]) - 1) + [mask]
+    spots = [(f.at(line, j * shape.lanes, out), edge) for line in lines for j, edge in enumerate(edges)]
     values = [value for line in sums for value in line]
     if out == kernel.precision.accumulate:
         again = f.compare("ne", f.bit_and(flags, _ACCUMULATE), 0)
         values = f.choose(again, lambda: [f.fadd(_load_out(f, value.type, spot, edge), value)
-                                          for value, (spot, _, _, edge) in zip(values, spots)], lambda: values)
+                                          for value, (spot, edge) in zip(values, spots)], lambda: values)
     if kernel.epilogue.name and not kernel.epilogue.is_long:
         operands = word(f, job, "operands", PTR)
 
         def finished():
-            places = [Place(operands, batch, f.add(row, i), f.add(column, j * shape.lanes), edge) for _, i, j, edge in spots]
-            return [kernel.epilogue.apply(f, value, place, 0) for value, place in zip(values, places)]
+            rows = [f.add(row, i) for i in range(len(sums))]
+            columns = [kernel.epilogue.apply_all(f, values[j::len(edges)], [
+                Place(operands, batch, at, f.add(column, j * shape.lanes), edge) for at in rows], 0)
+                for j, edge in enumerate(edges)]
+            return [value for line in zip(*columns) for value in line]
 
         values = f.choose(f.compare("ne", f.bit_and(flags, _LAST), 0), finished, lambda: values)
-    for value, (spot, _, _, edge) in zip(values, spots, strict=True):
+    for value, (spot, edge) in zip(values, spots, strict=True):
         value = narrow(f, value, out)
         f.store(value, spot) if edge is None else f.store_masked(value, spot, edge)
     if kernel.epilogue.is_long:

@@ -36,41 +36,43 @@ def dot_item(module, kernel):
 def write_last_rows(module, kernel) -> str:
     """Function `last_rows(job, a, b, c, column, columns, batch)` of a product whose operands have changed places: the rows of A
     that tiles have left, `last` of them, by some columns of B."""
-    table = _dot_kernels(module, kernel, _TURNED_STRIDES)
+    table = _dot_kernels(module, kernel, _TURNED_STRIDES, (DOT_COLUMNS,), [(1, 1)])
     f = module.function("last_rows", [(PTR, "job"), (PTR, "a"), (PTR, "b"), (PTR, "c"), (I64, "column"), (I64, "columns"),
                                       (I64, "batch")], internal=True)
     job, a, b, c, start, columns, batch = f.params
     first = word(f, job, "columns")
     item = Item(batch, first, f.add(first, word(f, job, "last")), start, columns, a, b, c)
-    for column, kernels in _along_columns(f, item, table):
-        with f.loop(item.first_row, item.end_row, DOT_ROWS) as down:
-            _dots(f, job, item, kernels, down.index, column, _TURNED_STRIDES)
+    for (column, kernels), most in zip(_along_columns(f, item, table, (DOT_COLUMNS, 1)), (DOT_ROWS, 1)):
+        with f.loop(item.first_row, item.end_row, most) as down:
+            _dots(f, job, item, kernels, down.index, column, _TURNED_STRIDES, most)
     f.ret()
     return "last_rows"
 
 
-def _along_columns(f, item, table):
+def _along_columns(f, item, table, widths=_WIDTHS):
     """Loops over columns, from the widest tiles to the narrowest: in each a column and the tiles' functions by height."""
     low = f.index(0)
-    for number, width in enumerate(_WIDTHS):
+    for number, width in enumerate(widths):
         high = f.bit_and(item.columns, -width)
         with f.loop(low, high, width) as across:
             yield f.add(item.column, across.index), f.at(table, number * DOT_ROWS, PTR)
         low = high
 
 
-def _dots(f, job, item, kernels, row, column, strides):
-    """One tile."""
+def _dots(f, job, item, kernels, row, column, strides, most=DOT_ROWS):
+    """One tile of at most so many rows."""
     a_row, b_column, c_row = (word(f, job, name) for name in (*strides, "c_row"))
-    height = f.min(f.sub(item.end_row, row), DOT_ROWS)
+    height = f.min(f.sub(item.end_row, row), most)
     kernel = f.load(PTR, f.at(f.at(kernels, height, PTR), -8))
     f.call_pointer(kernel, "void", job, f.at(item.a, f.mul(row, a_row)), f.at(item.b, f.mul(column, b_column)),
                    f.at(item.c, f.mul(row, c_row)), row, column, item.batch)
 
 
-def _dot_kernels(module, kernel, strides):
-    """A table of the tiles' functions: all heights of one width after the other."""
-    names = [_dot_kernel(module, kernel, height, width, strides) for width in _WIDTHS for height in range(1, DOT_ROWS + 1)]
+def _dot_kernels(module, kernel, strides, widths=_WIDTHS, more=()):
+    """A table of the tiles' functions: all heights of one width after the other, then `more` of (height, width): few columns
+    beyond whole tiles, once in an item, are worth no tiles of their own."""
+    sizes = [(height, width) for width in widths for height in range(1, DOT_ROWS + 1)]
+    names = [_dot_kernel(module, kernel, height, width, strides) for height, width in [*sizes, *more]]
     return module.function_table("dot_kernels", names)
 
 

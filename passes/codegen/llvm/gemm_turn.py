@@ -10,8 +10,9 @@ A few rows of A beyond whole vectors are dot products with the rows of the weigh
 from .emit import Module
 from .epilogue import Place
 from .gemm_job import call_epilogue, word
-from .microkernel import narrow, transpose
-from .types import I64, PTR, bytes_of, vector
+from .microkernel import narrow
+from .packing import turn_square
+from .types import I64, PTR, VOID, bytes_of, vector
 
 _SQUARES = 2                        # down the rows of C, in a block on the stack
 _LINE = 64
@@ -31,9 +32,7 @@ def write_turn_out(module: Module, kernel, most: int) -> str:
         with f.loop(0, some, lanes) as down, f.loop(0, width, lanes) as along:
             source = f.at(f.at(sums, f.add(outer.index, down.index), element), f.mul(along.index, sums_row))
             goal = f.at(f.at(room, f.mul(down.index, room_row)), along.index, element)
-            square = [f.load(vector(lanes, element), f.at(source, f.mul(sums_row, i))) for i in range(lanes)]
-            for i, value in enumerate(transpose(f, square)):
-                f.store(value, f.at(goal, room_row * i))
+            f.call(turn_square(module, lanes, element), VOID, source, sums_row, goal, f.index(room_row))
         top = f.add(row, outer.index)
         if kernel.epilogue.is_long:
             call_epilogue(f, job, room, (batch, top, column), some, width, room_row)

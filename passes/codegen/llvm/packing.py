@@ -76,23 +76,34 @@ def _copy_rows(f, shape, stored, starts, end, vectors, mask=None):
 def _pack_transposed(module, name, shape, stored):
     """Columns that are contiguous along the depth: square blocks turned in registers, the rest one by one."""
     f, (source, _, across, columns, count, panel) = _packer(module, name)
-    lanes, size = shape.lanes, bytes_of(stored)
-    type_, row_bytes = vector(lanes, stored), shape.columns * size
+    lanes, size, row_bytes = shape.lanes, bytes_of(stored), shape.columns * bytes_of(stored)
     whole_columns, whole_steps = f.bit_and(columns, -lanes), f.bit_and(count, -lanes)
     with f.loop(0, whole_columns, lanes) as outer:
         with f.loop(0, whole_steps, lanes) as inner:
             corner = f.at(f.at(source, f.mul(outer.index, across)), f.mul(inner.index, size))
-            starts = [f.at(corner, f.mul(across, i)) for i in range(lanes)]
-            for start in starts:                    # more streams than the processor follows by itself
-                f.prefetch(f.at(start, _AHEAD))
-            rows = [f.load(type_, start, align=min(size, 2)) for start in starts]
+            with f.loop(0, lanes, 1, [f.at(corner, _AHEAD)]) as ahead:      # more streams than the processor follows by itself
+                f.prefetch(ahead.carried[0])
+                ahead.next(f.at(ahead.carried[0], across))
             spot = f.at(f.at(panel, f.mul(inner.index, row_bytes)), f.mul(outer.index, size))
-            for i, value in enumerate(transpose(f, rows)):
-                f.store(value, f.at(spot, i * row_bytes))
+            f.call(turn_square(module, lanes, stored), VOID, corner, across, spot, f.index(row_bytes))
         _copy_elements(f, stored, source, size, across, panel, row_bytes, (whole_steps, count),
                        (outer.index, f.add(outer.index, lanes)))
     _copy_elements(f, stored, source, size, across, panel, row_bytes, (0, count), (whole_columns, columns))
     f.ret()
+    return name
+
+
+def turn_square(module: Module, lanes: int, stored: str) -> str:
+    """`turn_square(source, bytes from row to row, goal, bytes from row to row)`: a square of so many rows and lanes, turned in
+    registers; in a module once, since shuffles are what LLVM takes longest for."""
+    name, type_ = f"turn_square_{stored}", vector(lanes, stored)
+    if not module.has(name):
+        f = module.function(name, [(PTR, "source"), (I64, "apart"), (PTR, "goal"), (I64, "beside")], internal=True)
+        source, apart, goal, beside = f.params
+        rows = [f.load(type_, f.at(source, f.mul(apart, i)), align=min(bytes_of(stored), 2)) for i in range(lanes)]
+        for i, value in enumerate(transpose(f, rows)):
+            f.store(value, f.at(goal, f.mul(beside, i)))
+        f.ret()
     return name
 
 
@@ -114,8 +125,7 @@ def _copy_elements(f, stored, source, step, across, panel, row_bytes, steps, col
 def left_packer(module: Module, shape: TileShape, stored: str) -> str:
     """`pack_left(source, bytes per step, height, tiles, tall, steps, room, apart)`: rows of A that lie side by side, in tiles
     of `height` rows (the first `tall` have one more), step by step. Steps are as far apart as a full tile's."""
-    names = [_left_rows(module, shape, stored, height) for height in range(1, shape.rows + 1)]
-    table = module.function_table("left_packers", names)
+    some_tiles = _left_tiles(module, shape, stored)
     f = module.function("pack_left", [(PTR, "source"), (I64, "step"), (I64, "height"), (I64, "tiles"), (I64, "tall"),
                                       (I64, "count"), (PTR, "room"), (I64, "apart")], internal=True)
     source, step, height, tiles, tall, count, room, apart = f.params
@@ -124,37 +134,40 @@ def left_packer(module: Module, shape: TileShape, stored: str) -> str:
     for some, rows, first, start in ((tall, f.add(height, 1), source, room),
                                      (low, height, f.at(source, f.mul(higher, size)), f.at(room, f.mul(tall, apart)))):
         with f.when(f.compare("sgt", some, 0)):
-            f.call_pointer(f.load(PTR, f.at(f.at(table, rows, PTR), -8)), VOID, first, step, some, count, start, apart)
+            f.call(some_tiles, VOID, first, step, rows, some, count, start, apart)
     f.ret()
     return "pack_left"
 
 
-def _left_rows(module, shape, stored, height):
+def _left_tiles(module, shape, stored):
     """Tiles of one height. A few steps are done for all of them before the next ones, since a line holds rows of several."""
-    name, size = f"pack_left_{height}", bytes_of(stored)
-    f = module.function(name, [("ptr noalias readonly", "source"), (I64, "step"), (I64, "tiles"), (I64, "count"),
-                               ("ptr noalias", "room"), (I64, "apart")], internal=True)
-    source, step, tiles, count, room, apart = f.params
-    whole = f.bit_and(count, -_STEPS_TOGETHER)
-    for steps, low, high in ((_STEPS_TOGETHER, 0, whole), (1, whole, count)):
-        with f.loop(low, high, steps) as outer:
-            start, end = f.at(source, f.mul(outer.index, step)), f.at(room, f.mul(outer.index, shape.rows * size))
-            with f.loop(0, tiles, 1, [start, end]) as loop:
-                at, goal = loop.carried
-                for number in range(steps):
-                    _copy_left(f, stored, height, f.at(at, f.mul(step, number)), f.at(goal, number * shape.rows * size))
-                loop.next(f.at(at, height * size), f.at(goal, apart))
+    size = bytes_of(stored)
+    f = module.function("pack_left_tiles", [("ptr noalias readonly", "source"), (I64, "step"), (I64, "height"), (I64, "tiles"),
+                                            (I64, "count"), ("ptr noalias", "room"), (I64, "apart")], internal=True)
+    source, step, height, tiles, count, room, apart = f.params
+    across = f.mul(height, size)
+    with f.loop(0, count, _STEPS_TOGETHER) as outer:
+        start, end = f.at(source, f.mul(outer.index, step)), f.at(room, f.mul(outer.index, shape.rows * size))
+        steps = f.min(f.sub(count, outer.index), _STEPS_TOGETHER)
+        with f.loop(0, tiles, 1, [start, end]) as loop:
+            at, goal = loop.carried
+            with f.loop(0, steps, 1, [at, goal]) as down:
+                _copy_left(f, stored, height, shape.rows, *down.carried)
+                down.next(f.at(down.carried[0], step), f.at(down.carried[1], shape.rows * size))
+            loop.next(f.at(at, across), f.at(goal, apart))
     f.ret()
-    return name
+    return "pack_left_tiles"
 
 
-def _copy_left(f, stored, height, start, end):
-    """A few neighbouring elements, in pieces of four, two and one."""
-    at, size = 0, bytes_of(stored)
+def _copy_left(f, stored, height, most, start, end):
+    """A few neighbouring elements, in pieces of four, two and one: the largest first."""
+    size = bytes_of(stored)
     for width in (4, 2, 1):
-        while height - at >= width:
-            f.store(f.load(vector(width, stored), f.at(start, at * size), align=size), f.at(end, at * size), align=size)
-            at += width
+        if width <= most:
+            with f.when(f.compare("ne", f.bit_and(height, width), 0)):
+                at = f.mul(f.bit_and(height, -2 * width), size)
+                value = f.load(vector(width, stored), f.at(start, at), align=size)
+                f.store(value, f.at(end, at), align=size)
 
 
 def pair_packers(module: Module, shape: TileShape) -> dict:

@@ -9,7 +9,24 @@ from ....ir.numeric import as_kind
 from ..scalars import Builder, Val
 from .bfloat import to_bfloat
 from .pieces import joined, pieces
-from .types import FLOATS, I1, I16, I32, I64, Value, bytes_of, constant, element_of, lanes_of, like, vector, zero
+from .types import (
+    F64,
+    FLOATS,
+    I1,
+    I16,
+    I32,
+    I64,
+    PTR,
+    VOID,
+    Value,
+    bytes_of,
+    constant,
+    element_of,
+    lanes_of,
+    like,
+    vector,
+    zero,
+)
 
 ELEMENT = {dt.bool_: "i1", dt.float32: "float", dt.float64: "double", dt.float16: "i16", dt.bfloat16: "i16",
            dt.float8_e4m3fn: "i8", dt.float8_e5m2: "i8",
@@ -224,20 +241,34 @@ class LlvmBuilder(Builder):
         every, rounding = Value(mask, "-1"), Value(I32, "4")
         return self.f.call(f"llvm.x86.avx512.mask.scalef.{kind}.512", y.type, y, n, y, every, rounding)
 
-    def rare(self, cond, usual, slow):
-        """Branches round the slow part unless some lane needs it."""
+    def rare(self, cond, usual, slow, *given):
+        """Branches round the slow part unless some lane needs it; one that is given what it reads is a function apart."""
         many = isinstance(usual, tuple)
         values = usual if many else (usual,)
         needed = self._of_any(cond)
 
         def careful():
-            made = slow()
-            made = made if many else (made,)
+            if given and self.lanes > 1:
+                made = self._apart(slow, given, values)
+            else:
+                made = slow(self, *given) if given else slow()
+                made = made if many else (made,)
             return tuple(self.select(cond, a, b).ref for a, b in zip(made, values))
 
-        merged = self.f.choose(needed, careful, lambda: tuple(v.ref for v in values))
+        merged = self.f.choose(needed, careful, lambda: tuple(v.ref for v in values), is_rare=bool(given))
         out = tuple(Val(self, v.dtype, ref) for v, ref in zip(values, merged))
         return out if many else out[0]
+
+    def _apart(self, slow, given, values):
+        """What a function of the module makes of values that wait in memory, whatever their width: LLVM takes it once, and in
+        vectors that registers hold."""
+        f, rooms = self.f, []
+        for v in (*given, *values):
+            rooms.append(f.local(bytes_of(self.memory(v.dtype))))
+        for v, room in zip(given, rooms):
+            f.store(self.to_memory(v), room)
+        f.call(_slow_function(f.module, slow, given, values), VOID, *rooms, f.index(self.lanes))
+        return [self.from_memory(v.dtype, f.load(self.memory(v.dtype), room)) for v, room in zip(values, rooms[len(given):])]
 
     def repeat(self, times, state, step, numbered=False):
         """A counted loop."""
@@ -262,6 +293,27 @@ class LlvmBuilder(Builder):
     def splat(self, x: Val) -> Val:
         """A one-lane value in every lane of this builder."""
         return Val(self, x.dtype, self.f.splat(x.ref, self.lanes))
+
+
+def _slow_function(module, slow, given, values):
+    """The name of the function that writes the results of `slow`, as `values` are typed, for arrays of arguments."""
+    inner = LlvmBuilder(None, module.target.lanes(bytes_of(F64)))
+    name = "_".join([slow.__name__.strip("_"), *[v.dtype.name for v in (*given, *values)]])
+    if module.has(name):
+        return name
+    places = [(PTR, f"x{n}") for n in range(len(given) + len(values))]
+    f = inner.f = module.function(name, [*places, (I64, "count")], internal=True)
+    with f.loop(0, f.params[-1], inner.lanes) as loop:
+        def spot(place, v):
+            return f.at(place, loop.index, element_of(inner.memory(v.dtype)))
+
+        arguments = [inner.from_memory(v.dtype, f.load(inner.memory(v.dtype), spot(place, v)))
+                     for place, v in zip(f.params, given)]
+        made = slow(inner, *arguments)
+        for place, v, result in zip(f.params[len(given):], values, made if len(values) > 1 else (made,)):
+            f.store(inner.to_memory(result), spot(place, v))
+    f.ret()
+    return name
 
 
 def _suffix(type_):

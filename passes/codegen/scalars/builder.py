@@ -146,9 +146,11 @@ class Builder(ABC):
     def emit(self, op: str, dtype, args: tuple, attr=None) -> Val:
         """Spells one instruction and returns its result."""
 
-    def rare(self, cond: Val, usual: Val | tuple, slow):
-        """`slow()` where `cond`, else `usual`. A backend may branch round the slow part when no lane needs it."""
-        return self.choose(cond, slow(), usual)
+    def rare(self, cond: Val, usual: Val | tuple, slow, *given: Val):
+        """`slow(self, *given)` where `cond`, else `usual`. A backend may branch round the slow part when no lane needs it. One
+        that is `given` all that it reads, and is needed once in a thousand times or less, may be a function of its own; a slow
+        part that reads more is given nothing, not the builder either."""
+        return self.choose(cond, slow(self, *given) if given else slow(), usual)
 
     def repeat(self, times: int, state: tuple, step, numbered=False) -> tuple:
         """The state after `state = step(*state)`, `times` times; if `numbered`, with the number of the turn (i64) before the

@@ -4,7 +4,7 @@ from ....ir import dtype as dt
 from ....ir.philox import M0, M1, ROUNDS, W0, W1
 from . import constants as K
 from .exponential import log
-from .trigonometric import cos
+from .trigonometric import cos_near
 
 
 def _halves(s, x):
@@ -77,7 +77,7 @@ def random_normal_double(s, index, seed, call):
 def normal_of(s, a, b):
     """Standard normal, f64, of two words."""
     radius = s.sqrt(-2.0 * log(s, (_to_double(a) + 1.0) * 2.0**-32))
-    return radius * cos(s, _to_double(b) * (2.0 * K.PI * 2.0**-32))
+    return radius * cos_near(s, _to_double(b) * (2.0 * K.PI * 2.0**-32))
 
 
 def random_normal(s, index, seed, call):

@@ -78,7 +78,7 @@ def reduce(s, x):
     """(r, low, quadrant) of any finite x in float64."""
     large = abs(x) >= LARGE
     usual = _quadrant(s, s.select(large, 0.0, x))
-    return s.rare(large, usual, lambda: _quadrant_large(s, x))
+    return s.rare(large, usual, _quadrant_large, x)
 
 
 def _sin_poly(s, r, low, short):
@@ -106,6 +106,11 @@ def _circular(s, x, advance):
     return s.select(abs(x) < INF, y, NAN)
 
 
+def cos_near(s, x):
+    """As `cos`, for numbers of float64 below 2**30."""
+    return _from_quadrant(s, _quadrant(s, x), 1, False)
+
+
 def _from_quadrant(s, reduced, advance, short):
     """sin(x + advance pi/2) of an x that is reduced to (r, low, quadrant)."""
     r, low, q = reduced
@@ -124,10 +129,16 @@ def _circular32(s, x, advance):
     y = r * s.poly(r * r, (1.0, *C.SIN_HALF_TURN))
     y = (y.ubits() ^ (t.ubits() << 63)).as_(dt.float64)         # the sign turns round with each half turn
 
-    def far():
-        return s.select(abs(wide) < INF, _from_quadrant(s, _quadrant_large(s, wide), advance, True), NAN)
+    return s.rare(abs(x) >= LARGE, y, (_far_sine, _far_cosine)[advance], wide).to(dt.float32)
 
-    return s.rare(abs(x) >= LARGE, y, far).to(dt.float32)
+
+def _far_sine(s, x, advance=0):
+    """sin(x + advance pi/2) to what float32 results show, for 2**30 <= |x|."""
+    return s.select(abs(x) < INF, _from_quadrant(s, _quadrant_large(s, x), advance, True), NAN)
+
+
+def _far_cosine(s, x):
+    return _far_sine(s, x, 1)
 
 
 def sin_cos(s, x, short):

@@ -238,14 +238,14 @@ class TritonBuilder(Builder):
         inside = self.select((x >= -edge) & (x < edge), x, -edge)
         return self._let(via, f"{inside.ref}.to({TYPE[via]})")
 
-    def rare(self, cond, usual, slow):
+    def rare(self, cond, usual, slow, *given):
         """Branches round the slow part unless some element of the tile needs it. (One number for all lanes is no tile, which
         tl.max takes none else than: a tile of one element is put to it.)"""
         many = isinstance(usual, tuple)
         values = usual if many else (usual,)
         names = [self.text.let(f"tl.where({cond.ref}, {v.ref}, {v.ref})") for v in values]
         with self.text.block(f"if tl.max({cond.ref}.to(tl.int32) | tl.zeros([1], tl.int32)) > 0:"):
-            made = slow()
+            made = slow(self, *given) if given else slow()
             for name, a, v in zip(names, made if many else (made,), values):
                 self.text.put(f"{name} = tl.where({cond.ref}, {a.ref}, {v.ref})")
         out = tuple(self.wrap(v.dtype, n) for v, n in zip(values, names))
