@@ -12,6 +12,7 @@ from .types import I64, PTR, VOID, bytes_of, null
 HEIGHTS = (6, 4, 2, 1)
 # Arguments after a, b and c: strides in bytes, sizes, then where keep and scale lie and the bytes between their numbers.
 _SHAPE = ("a_row", "a_step", "b_step", "b_panel", "c_row", "rows", "columns", "depth")
+_NUMBERS = (PTR, "keep"), (PTR, "scale"), (I64, "number_step")
 
 
 def write_product(module: Module, precision: Precision, name: str = "product",
@@ -23,15 +24,16 @@ def write_product(module: Module, precision: Precision, name: str = "product",
     tables = {(width, masked): module.function_table(f"{name}_tiles_{width}{'_edge' * masked}",
               [_tile(module, precision, shape.lanes, name, height, width, masked, steps) for height in HEIGHTS])
               for width, masked in [*((w, False) for w in widths), (1, True)]}
-    f = module.function(name, [(PTR, "a"), (PTR, "b"), (PTR, "c"), *((I64, word) for word in _SHAPE),
-                               (PTR, "keep"), (PTR, "scale"), (I64, "number_step")], internal=True)
+    all_rows = _write_all_rows(module, f"{name}_rows")
+    words = [(I64, word) for word in _SHAPE]
+    f = module.function(name, [(PTR, "a"), (PTR, "b"), (PTR, "c"), *words, *_NUMBERS], internal=True)
     a, b, c, a_row, a_step, b_step, b_panel, c_row, rows, columns, depth, *numbers = f.params
     size, panel = bytes_of(precision.out), shape.columns
-    common = (a_row, a_step, b_step, c_row, rows, depth, *numbers)
 
     def sweep(width, masked, column, left=None):
         start = f.at(f.at(b, f.mul(f.div(column, panel), b_panel)), f.mul(f.mod(column, panel), size))
-        _all_rows(f, tables[width, masked], a, start, f.at(c, f.mul(column, size)), common, f.index(left or 0))
+        f.call(all_rows, VOID, tables[width, masked], a, start, f.at(c, f.mul(column, size)), a_row, a_step, b_step, c_row,
+               rows, depth, f.index(left or 0), *numbers)
 
     at = 0
     for width in widths:
@@ -47,9 +49,11 @@ def write_product(module: Module, precision: Precision, name: str = "product",
     return name
 
 
-def _all_rows(f, table, a, b, c, common, left):
-    """Every row of C for some of its columns: tiles of 6 rows, the rest in smaller ones (8 rows as 4 and 4)."""
-    a_row, a_step, b_step, c_row, rows, depth, keep, scale, number_step = common
+def _write_all_rows(module, name):
+    """Function of every row of C for some of its columns: tiles of 6 rows, the rest in smaller ones (8 rows as 4 and 4)."""
+    words = [(I64, word) for word in ("a_row", "a_step", "b_step", "c_row", "rows", "depth", "left")]
+    f = module.function(name, [(PTR, "table"), (PTR, "a"), (PTR, "b"), (PTR, "c"), *words, *_NUMBERS], internal=True)
+    table, a, b, c, a_row, a_step, b_step, c_row, rows, depth, left, keep, scale, number_step = f.params
     tallest, at = HEIGHTS[0], 0
     spare = f.select(f.compare("eq", f.mod(rows, tallest), 2), f.index(tallest), f.index(0))
     for number, height in enumerate(HEIGHTS):
@@ -61,10 +65,11 @@ def _all_rows(f, table, a, b, c, common, left):
         with f.loop(at, end, height) as loop:
             row = loop.index
             f.call_pointer(kernel, VOID, f.at(a, f.mul(row, a_row)), b, f.at(c, f.mul(row, c_row)), a_row, a_step, b_step,
-                           c_row,
-                           depth, left, *(_forward(f, numbers, f.mul(row, number_step)) for numbers in (keep, scale)),
+                           c_row, depth, left, *(_forward(f, numbers, f.mul(row, number_step)) for numbers in (keep, scale)),
                            number_step)
         at = end
+    f.ret()
+    return name
 
 
 def _forward(f, pointer, offset):
