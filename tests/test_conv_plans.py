@@ -368,6 +368,16 @@ def test_a_kernel_of_few_outputs_has_the_tiles_that_its_plan_asks_for(outputs, i
     assert set(heights) == asked and len(heights) <= 3
 
 
+def test_a_first_layer_has_the_tiles_that_its_plan_asks_for(monkeypatch):
+    g, made = plan_of((1, 1, 32, 32), (64, 1, 3, 3), **window(3)), []
+    filters, compiled = conv_plan.filters_of(g), conv_plan._kernel
+    monkeypatch.setattr(conv_plan, "_kernel", lambda *which: made.append(which[-2:]) or compiled(*which))
+    conv_plan.add_direct(conv_steps.Steps(), g, filters, (0, 0), (1, 0), (2, 0))
+    asked = {s[1] for at, pixels, _ in conv_plan.tiles_of(g.dims[2], direct_code.tile_rows(target.host(), filters.vectors))
+             for s in conv_plan._segments(g, filters, at, pixels, (0, g.x_blocks.count))[0]}
+    assert made == [(3, tuple(sorted(asked)) if len(asked) <= 3 else ())]
+
+
 def test_sums_are_carried_by_few_loops():
     """Each phi of each sum takes LLVM as long as a multiply-add, at channel blocks and taps of three dims alike."""
     for written, most in ((0, 6), (9, 5)):

@@ -25,7 +25,6 @@ _ROWS_BYTES = 192 << 10             # rows of x that stay in it beside a panel
 _PANEL_PIXELS = 3                   # of a tile that take as long as reading its panel of weights from the second-level cache
 _FLAT_WIDTH = 128                   # pixels to which the rows of a 1x1 convolution are joined
 _TALL_ROWS = 8                      # pixels of the largest tile from which on a kernel has no tiles that nobody asks for
-_MANY_WRITTEN = 5                   # steps that are written out, likewise
 _MOST_HEIGHTS = 3                   # that a kernel has by themselves: plans that ask for more share one with all of them
 _FEW_INPUTS = 4
 _ELEMENTS = {4: "float", 8: "double"}
@@ -137,10 +136,10 @@ def _kernel(item: int, vectors: int, epilogue, narrow: bool, written: int, heigh
 
 
 def _heights(segments, most: int, written: int) -> tuple:
-    """The heights of tiles that a kernel is made with for these segments: where tiles may be tall or have many steps written
-    out, LLVM takes long for all of them, and widths are cut into tiles of one or two heights."""
+    """The heights of tiles that a kernel is made with for these segments: where tiles may be tall or have steps written out
+    (first layers have), LLVM takes long for all of them, and widths are cut into tiles of one or two heights."""
     found = sorted({pixels for _, pixels, *_ in segments})
-    many = most >= _TALL_ROWS or written >= _MANY_WRITTEN
+    many = most >= _TALL_ROWS or written > 0
     return tuple(found) if many and len(found) <= _MOST_HEIGHTS else ()
 
 
