@@ -52,6 +52,14 @@ def pytest_collection_finish():
     gc.freeze()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item, nextitem):
+    """What is left of a file is kept by caches: a collection need not look through that, either."""
+    if nextitem is not None and nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
+
+
 def pytest_unconfigure():
     gc.unfreeze()       # else libraries report at the end what they made as lost
 

@@ -8,6 +8,7 @@ import tomllib
 from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -32,9 +33,40 @@ def layer_of(parts) -> int:
     return LAYERS.get(parts[0], FACE) if len(parts) > 1 else FACE
 
 
+class Said(NamedTuple):
+    """What a file says, without its syntax tree, which takes a hundred times the memory."""
+
+    imports: list                   # (line, path parts inside the package, inside a function?); foreign ones as ("@name",)
+    public: list                    # (name of what is defined, line, has a docstring?)
+    names: list                     # (line, text) of strings that are names of operators
+    is_explained: bool
+    functions_of_graphs: set        # names of functions whose first argument is a graph
+
+
 @cache
-def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+def said_by(path: Path) -> Said:
+    tree, package = ast.parse(path.read_text()), path.relative_to(ROOT).with_suffix("").parts[:-1]
+    found = Said([], [], [], bool(ast.get_docstring(tree)), set())
+    collect(tree, False, package, found)
+    for node in tree.body:
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and not node.name.startswith("_"):
+            found.public.append((node.name, node.lineno, bool(ast.get_docstring(node))))
+        if isinstance(node, ast.FunctionDef) and node.args.args and node.args.args[0].annotation is not None \
+                and ast.unparse(node.args.args[0].annotation) == "Graph":
+            found.functions_of_graphs.add(node.name)
+    return found
+
+
+def collect(node, hidden, package, found):
+    """Puts imports and names of operators below a node into `found`."""
+    if isinstance(node, ast.Constant):
+        if isinstance(node.value, str) and node.value in OPS:
+            found.names.append((node.lineno, node.value))
+        return
+    found.imports.extend([(node.lineno, target, hidden) for target in targets_of(node, package)])
+    hidden = hidden or isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+    for child in ast.iter_child_nodes(node):
+        collect(child, hidden, package, found)
 
 
 def lazily_loaded(node, package):
@@ -46,25 +78,17 @@ def lazily_loaded(node, package):
     return tuple(resolve_name(name.value, ".".join(("ingot", *package))).split(".")[1:])
 
 
-def imported(path: Path):
-    """(node, path parts inside the package, inside a function?) of every import; foreign ones as ("@name",)."""
-    package = path.relative_to(ROOT).with_suffix("").parts[:-1]
-    tree = tree_of(path)
-    hidden = {id(n) for f in ast.walk(tree) if isinstance(f, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
-              for n in ast.walk(f)}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.level:
-            base = package[: len(package) - node.level + 1]
-            module = base + tuple((node.module or "").split(".") if node.module else ())
-            targets = [module] if node.module else [(*module, a.name) for a in node.names]
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
-            targets = [(f"@{name}",) for name in names]
-        else:
-            loaded = lazily_loaded(node, package)
-            targets = [] if loaded is None else [loaded]
-        for target in targets:
-            yield node, target, id(node) in hidden
+def targets_of(node, package) -> list:
+    """What a node imports."""
+    if isinstance(node, ast.ImportFrom) and node.level:
+        base = package[: len(package) - node.level + 1]
+        module = base + tuple((node.module or "").split(".") if node.module else ())
+        return [module] if node.module else [(*module, a.name) for a in node.names]
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        names = [a.name for a in node.names] if isinstance(node, ast.Import) else [node.module]
+        return [(f"@{name}",) for name in names]
+    loaded = lazily_loaded(node, package)
+    return [] if loaded is None else [loaded]
 
 
 FILES = package_files()
@@ -73,22 +97,22 @@ FILES = package_files()
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_a_file_imports_its_own_layer_and_those_below(path):
     here = layer_of(path.relative_to(ROOT).parts)
-    for node, target, hidden in imported(path):
+    for line, target, hidden in said_by(path).imports:
         if target[0].startswith("@"):
             name = target[0][1:].split(".")[0]
-            assert name != "ingot", f"{path}:{node.lineno} imports the project by its absolute name"
+            assert name != "ingot", f"{path}:{line} imports the project by its absolute name"
             if name in HEAVY:
-                assert hidden, f"{path}:{node.lineno} imports {name} at module level; import it where it is needed"
+                assert hidden, f"{path}:{line} imports {name} at module level; import it where it is needed"
             continue
-        assert not hidden, f"{path}:{node.lineno} hides a project import inside a function"
+        assert not hidden, f"{path}:{line} hides a project import inside a function"
         there = LAYERS.get(target[0], FACE) if target else FACE
-        assert there <= here, f"{path}:{node.lineno} reaches up to {'.'.join(target)}"
+        assert there <= here, f"{path}:{line} reaches up to {'.'.join(target)}"
 
 
 def test_heavy_packages_have_one_owner_each():
     owners = {}
     for path in FILES:
-        for _, target, _ in imported(path):
+        for _, target, _ in said_by(path).imports:
             name = target[0][1:].split(".")[0] if target and target[0].startswith("@") else ""
             if name in HEAVY:
                 owners.setdefault(name, set()).add(str(path.relative_to(ROOT)))
@@ -107,7 +131,7 @@ def test_files_stay_readable(path):
     lines = text.count("\n")
     assert lines <= LONGEST_FILE, f"{path} has {lines} lines; is there a wall to draw?"
     assert path.name not in ("utils.py", "helpers.py", "misc.py", "common.py"), f"{path}: a drawer, not a room"
-    assert ast.get_docstring(tree_of(path)), f"{path} does not say what it is"
+    assert said_by(path).is_explained, f"{path} does not say what it is"
     assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text), f"{path} leaves work behind in a comment"
 
 
@@ -124,9 +148,8 @@ def test_passes_never_name_an_operator():
         parts = path.relative_to(ROOT).parts
         if parts[0] != "passes" or "codegen" in parts:
             continue
-        for node in ast.walk(tree_of(path)):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                assert node.value not in names, f"{path}:{node.lineno} names {node.value!r}; ask the record or a trait"
+        for line, name in said_by(path).names:
+            assert name not in names, f"{path}:{line} names {name!r}; ask the record or a trait"
 
 
 def test_packages_are_all_listed():
@@ -173,12 +196,9 @@ def test_public_paths_exist():
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_what_is_public_says_what_it_is(path):
     scalar = path.parent.name == "scalars"   # there a function with an operator's name needs no more words
-    for node in tree_of(path).body:
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or node.name.startswith("_"):
-            continue
-        if scalar and (node.name in OPS or node.name.rstrip("_") in OPS or node.name in ingot.__all__):
-            continue
-        assert ast.get_docstring(node), f"{path}:{node.lineno} {node.name} has no docstring"
+    for name, line, is_explained in said_by(path).public:
+        if not (scalar and (name in OPS or name.rstrip("_") in OPS or name in ingot.__all__)):
+            assert is_explained, f"{path}:{line} {name} has no docstring"
 
 
 def test_every_pass_has_its_tests():
@@ -188,15 +208,9 @@ def test_every_pass_has_its_tests():
             continue
         own = ROOT / "tests" / f"test_passes_{path.stem}.py"
         used = re.compile(rf"^from ingot\.passes\.{path.stem} import |^from ingot\.passes import .*\b{path.stem}\b", re.M)
-        is_pass = path.stem in functions_of_graphs(path)
+        is_pass = path.stem in said_by(path).functions_of_graphs
         assert own.exists() or (not is_pass and any(used.search(t.read_text()) for t in (ROOT / "tests").glob("test_*.py"))), \
             f"{path.stem} has no tests: write tests/test_passes_{path.stem}.py"
-
-
-def functions_of_graphs(path):
-    """The names of functions in a file whose first argument is a graph."""
-    return {n.name for n in tree_of(path).body if isinstance(n, ast.FunctionDef) and n.args.args
-            and n.args.args[0].annotation is not None and ast.unparse(n.args.args[0].annotation) == "Graph"}
 
 
 def test_every_switch_is_documented():
