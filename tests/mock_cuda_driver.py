@@ -4,6 +4,7 @@ kernels run as `mock_cuda_kernels` says. `mock_cuda.installed()` puts it in plac
 
 import bisect
 import ctypes
+import functools
 import itertools
 import json
 import random
@@ -66,25 +67,6 @@ class MockDriver(Queues):
         self.uploaded = 0
         self.failing: dict[str, int] = {}          # calls that are to fail, with the code that they give
         self.failing_once: dict[str, int] = {}     # the same, once
-
-    def __getattribute__(self, name):
-        found = object.__getattribute__(self, name)
-        if not (name.startswith("cu") and name[2:3].isupper()):
-            return found
-
-        def call(*args):
-            self.asked[name] = self.asked.get(name, 0) + 1
-            if name in self.failing or name in self.failing_once:
-                return self.failing.get(name) or self.failing_once.pop(name)
-            if threading.get_ident() in self.borrowed and name not in BESIDE_A_COPY:
-                raise Violation(f"{name} while a copy that nobody waits for may still be at ordinary memory of the host")
-            if name in IN_A_CONTEXT and self.thread.device is None:
-                return NO_CONTEXT
-            if name in NOT_IN_A_CAPTURE and self.breaks_a_capture():
-                return CAPTURE_UNSUPPORTED
-            return found(*args)
-
-        return call
 
     # What a test looks at: what was asked, when all that waits for kernels has been.
 
@@ -396,4 +378,26 @@ class MockDriver(Queues):
         return self.put(config.stream, lambda: mock_cuda_kernels.run(self, kernel, grid, values, arrays, queue.device))
 
 
+def _asked(name, function):
+    """A function of the driver as the runtime meets it: counted, refused where a device would not answer."""
+
+    @functools.wraps(function)
+    def call(self, *args):
+        self.asked[name] = self.asked.get(name, 0) + 1
+        if name in self.failing or name in self.failing_once:
+            return self.failing.get(name) or self.failing_once.pop(name)
+        if threading.get_ident() in self.borrowed and name not in BESIDE_A_COPY:
+            raise Violation(f"{name} while a copy that nobody waits for may still be at ordinary memory of the host")
+        if name in IN_A_CONTEXT and self.thread.device is None:
+            return NO_CONTEXT
+        if name in NOT_IN_A_CAPTURE and self.breaks_a_capture():
+            return CAPTURE_UNSUPPORTED
+        return function(self, *args)
+
+    return call
+
+
+for _name, _function in (vars(Queues) | vars(MockDriver)).items():
+    if _name.startswith("cu") and _name[2:3].isupper():
+        setattr(MockDriver, _name, _asked(_name, _function))
 mock_cuda_tiles.as_installed(globals())

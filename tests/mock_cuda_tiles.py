@@ -1,6 +1,7 @@
 """Values of the Triton that `mock_cuda_triton` runs: tiles of one dtype, and pointers into buffers."""
 
 
+import functools
 import types
 
 import ml_dtypes
@@ -14,6 +15,7 @@ INSTALLED = "site-packages/"     # traces do not watch code of installed package
 def as_installed(namespace):
     """Makes the functions and classes of a module look like code of an installed package."""
     for found in list(namespace.values()):
+        found = found.__wrapped__ if isinstance(found, functools._lru_cache_wrapper) else found
         if isinstance(found, dict):
             for x in found.values():
                 if isinstance(x, types.FunctionType) and x.__module__ == namespace["__name__"]:
@@ -44,7 +46,8 @@ DTYPES = {"int1": np.bool_, "int8": np.int8, "int16": np.int16, "int32": np.int3
           "float32": np.float32, "float64": np.float64, "float8e4nv": ml_dtypes.float8_e4m3fn,
           "float8e5": ml_dtypes.float8_e5m2}
 FLOAT8 = DTYPES["float8e4nv"], DTYPES["float8e5"]
-_ONLY_STORED = frozenset(map(np.dtype, (np.float16, ml_dtypes.bfloat16, *FLOAT8)))
+BOOL = np.dtype(np.bool_)
+_ONLY_STORED = frozenset(np.dtype(d).num for d in (np.float16, ml_dtypes.bfloat16, *FLOAT8))
 _LIMITS = {np.dtype(d): (int(np.iinfo(d).min), int(np.iinfo(d).max)) for d in DTYPES.values() if np.dtype(d).kind in "iu"}
 
 
@@ -76,7 +79,7 @@ class Pointer:
         self.memory, self.offset = memory, offset
 
     def __add__(self, other):
-        value = np.asarray(other.a if isinstance(other, Tile) else other)
+        value = other.a if isinstance(other, Tile) else np.asarray(other)
         return Pointer(self.memory, np.asarray(self.offset, np.int64) + value.astype(np.int64, copy=False))
 
     __radd__ = __add__
@@ -101,9 +104,24 @@ def _meet(a, b, what):
     raise Fault(f"{what} of {a} and {b}: the generator states every dtype")
 
 
+def _literal(number, its_class, mine, what):
+    """A number of the text as one of a dtype."""
+    if its_class is bool or (its_class is float and mine.kind in "iub"):
+        raise Fault(f"{what} of {mine} and the literal {number!r}")
+    if its_class is int and _integral(mine):
+        low, high = _LIMITS[mine]
+        if not low <= number <= high:
+            raise Fault(f"the literal {number} is out of range of {mine}")
+    return np.asarray(number).astype(mine)
+
+
+_kept = functools.lru_cache(4096)(_literal)         # (but of zeros, of which two are equal and differ)
+
+
 class Tile:
     """Elements of one dtype. Nothing writes into `a`, which other tiles may share. Kernels run where numpy warns of nothing."""
 
+    __slots__ = ("a",)
     __array_ufunc__ = None
 
     def __init__(self, a, dtype=None):
@@ -124,20 +142,15 @@ class Tile:
                 return self.a, other.a
             d = _meet(mine, other.a.dtype, what)
             return self.a.astype(d, copy=False), other.a.astype(d, copy=False)
-        if isinstance(other, bool) or (isinstance(other, float) and mine.kind in "iub"):
-            raise Fault(f"{what} of {mine} and the literal {other!r}")
-        if isinstance(other, int) and _integral(mine):
-            low, high = _LIMITS[mine]
-            if not low <= other <= high:
-                raise Fault(f"the literal {other} is out of range of {mine}")
-        return self.a, np.asarray(other).astype(mine)
+        return self.a, (_kept if other else _literal)(other, other.__class__, mine, what)
 
     def _do(self, other, fn, what, swap=False, low=False):
-        if not low and self.a.dtype in _ONLY_STORED:
-            raise Fault(f"{what} in {self.a.dtype}: arithmetic is done in float32")
-        a, b = self._other(other, what)
+        mine = self.a.dtype
+        if not low and mine.num in _ONLY_STORED:
+            raise Fault(f"{what} in {mine}: arithmetic is done in float32")
+        a, b = (self.a, other.a) if other.__class__ is Tile and other.a.dtype is mine else self._other(other, what)
         out = fn(b, a) if swap else fn(a, b)
-        return Tile(out if out.dtype == np.bool_ else out.astype(a.dtype, copy=False))
+        return Tile(out if out.dtype is a.dtype or out.dtype is BOOL else out.astype(a.dtype, copy=False))
 
     def __getitem__(self, where):
         return Tile(self.a[where if isinstance(where, tuple) else (where,)])
@@ -185,8 +198,11 @@ def _floats_only(fn):
 
 
 def _quotient(a, b):
-    q = np.abs(a.astype(object)) // np.where(b == 0, 1, np.abs(b.astype(object)))
-    return np.where((a < 0) != (b < 0), -q, q).astype(a.dtype)
+    """Towards zero; what no number of the dtype is raises."""
+    b = np.where(b == 0, b.dtype.type(1), b)
+    with np.errstate(over="raise"):
+        q = a // b
+    return q + ((a < 0) != (b < 0)) * (q * b != a) if a.dtype.kind == "i" else q
 
 
 def _remainder(a, b):

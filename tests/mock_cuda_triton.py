@@ -9,13 +9,14 @@ Lanes that a mask leaves out hold garbage, so that code which uses them shows.
 
 import functools
 import re
+import threading
 
 import ml_dtypes
 import numpy as np
 
+import multiply_add
 import special_units
-from ingot.passes.codegen.scalars.numpy_builder import fma32, fma64
-from mock_cuda_tiles import DTYPES, FLOAT8, INSTALLED, Fault, Memory, Pointer, Tile, as_installed, relabelled
+from mock_cuda_tiles import BOOL, DTYPES, FLOAT8, INSTALLED, Fault, Memory, Pointer, Tile, as_installed, relabelled
 
 __all__ = ["DTYPES", "Fault", "as_installed", "relabelled", "run"]
 
@@ -29,15 +30,13 @@ class Language:
     constexpr = object()
 
     def __init__(self):
-        self.program, self.grid = (0, 0, 0), (1, 1, 1)
+        self.program, self.grid, self.number = (0, 0, 0), (1, 1, 1), 1
         for name, d in DTYPES.items():
             setattr(self, name, d)
 
-    @property
-    def number(self):
-        """The program's number in the grid, from 1."""
-        (x, y, z), (nx, ny, _) = self.program, self.grid
-        return 1 + x + nx * (y + ny * z)
+    def begin(self, x, y, z):
+        """Makes the program at a place of the grid the one that runs; its number is from 1."""
+        self.program, self.number = (x, y, z), 1 + x + self.grid[0] * (y + self.grid[1] * z)
 
     def program_id(self, axis):
         return Tile(self.program[axis], np.int32)
@@ -72,6 +71,8 @@ class Language:
 
     @staticmethod
     def where(condition, a, b):
+        if a.__class__ is b.__class__ is condition.__class__ is Tile and a.a.dtype is b.a.dtype and condition.a.dtype is BOOL:
+            return Tile(np.where(condition.a, a.a, b.a))
         if isinstance(a, Pointer) and isinstance(b, Pointer) and condition.shape == ():
             if a.memory.flat.dtype != b.memory.flat.dtype:
                 raise Fault(f"tl.where of pointers to {a.memory.flat.dtype} and {b.memory.flat.dtype}")
@@ -92,7 +93,7 @@ class Language:
         a, b, c = (x.a if isinstance(x, Tile) else np.asarray(x, like) for x in (a, b, c))
         if not a.dtype == b.dtype == c.dtype:
             raise Fault(f"tl.fma of {a.dtype}, {b.dtype} and {c.dtype}")
-        return Tile((fma64 if like == np.float64 else fma32)(a, b, c))
+        return Tile(multiply_add.rounded_once(like, a, b, c))
 
     @staticmethod
     def div_rn(a, b):
@@ -149,7 +150,11 @@ class Language:
         if x.dtype in (np.float16, ml_dtypes.bfloat16, np.bool_):
             raise Fault(f"tl.sum in {x.dtype}")
         wide = np.int32 if x.dtype in (np.int8, np.int16) else np.uint32 if x.dtype in (np.uint8, np.uint16) else x.dtype
-        return _halves((x.a.astype(wide),), axis, lambda a, b: a + b)[0]
+        a, axis = x.a.astype(wide, copy=False), axis or 0
+        while a.shape[axis] > 1:
+            low, high = _parted(a.shape[axis], axis)
+            a = a[low] + a[high]
+        return Tile(a.take(0, axis))
 
     @staticmethod
     def reduce(x, axis, combine):
@@ -249,17 +254,19 @@ class Language:
 
     def load(self, pointer, mask=None, other=None):
         offset, on = self._lanes(pointer, mask)
-        memory = pointer.memory
-        self._check(memory, offset[on], "load")
-        if memory.written:
-            others = memory.writer[offset[on]]
-            if ((others > 0) & (others != self.number)).any():
-                raise Fault(f"program {self.program} reads what another one has written")
+        memory, at = pointer.memory, offset[on]
+        self._check(memory, at, "load")
+        if memory.written and self._is_anothers(memory.writer[at]).any():
+            raise Fault(f"program {self.program} reads what another one has written")
+        if on is ...:
+            return Tile(memory.flat[at])
         dtype = memory.flat.dtype
-        out = np.full(offset.size * dtype.itemsize, 0xA5, np.uint8).view(dtype).reshape(offset.shape)
-        if other is not None:
+        if other is None:
+            out = np.full(offset.size * dtype.itemsize, 0xA5, np.uint8).view(dtype).reshape(offset.shape)
+        else:
+            out = np.empty(offset.shape, dtype)
             out[...] = other.a if isinstance(other, Tile) else other
-        out[on] = memory.flat[offset[on]]
+        out[on] = memory.flat[at]
         return Tile(out)
 
     def store(self, pointer, value, mask=None):
@@ -268,17 +275,15 @@ class Language:
         value = value if isinstance(value, Tile) else Tile(value, memory.flat.dtype)
         if value.dtype != memory.flat.dtype:
             raise Fault(f"store of {value.dtype} into {memory.flat.dtype}")
-        if np.broadcast_shapes(value.shape, offset.shape) != offset.shape:
-            raise Fault(f"store of a tile {value.shape} to addresses {offset.shape}")
-        at, values = offset[on].reshape(-1), np.broadcast_to(value.a, offset.shape)[on].reshape(-1)
+        at, values = offset[on].reshape(-1), _spread(value.a, offset, "store of a tile")[on].reshape(-1)
         self._check(memory, at, "store")
         if not (at[1:] > at[:-1]).all():
             order = np.sort(at)
             if (order[1:] == order[:-1]).any():
                 raise Fault(f"program {self.program} writes an element twice in one store")
         others = memory.writer[at]
-        if ((others > 0) & (others != self.number)).any():
-            raise Fault(f"programs {others[others > 0][0]} and {self.number} write the same element")
+        if others.any() and self._is_anothers(others).any():
+            raise Fault(f"programs {others[self._is_anothers(others)][0]} and {self.number} write the same element")
         memory.writer[at] = self.number
         memory.flat[at] = values
 
@@ -290,14 +295,25 @@ class Language:
             return offset, ...
         if mask.dtype != np.bool_:
             raise Fault("a mask is int1")
-        if np.broadcast_shapes(mask.shape, offset.shape) != offset.shape:
-            raise Fault(f"a mask {mask.shape} for addresses {offset.shape}")
-        return offset, np.broadcast_to(mask.a, offset.shape)
+        return offset, _spread(mask.a, offset, "a mask")
+
+    def _is_anothers(self, writers):
+        return (writers > 0) & (writers != self.number)
 
     def _check(self, memory, at, what):
-        wrong = (at < 0) | (at >= memory.flat.size)
-        if wrong.any():
+        """(As numbers without a sign, those below 0 are the largest.)"""
+        if at.size and at.view(np.uint64).max() >= memory.flat.size:
+            wrong = (at < 0) | (at >= memory.flat.size)
             raise Fault(f"{what} out of bounds in program {self.program}: element {at[wrong][0]} of {memory.flat.size}")
+
+
+def _spread(a, offset, what):
+    """One of `a` for each address."""
+    if a.shape == offset.shape:
+        return a
+    if np.broadcast_shapes(a.shape, offset.shape) != offset.shape:
+        raise Fault(f"{what} {a.shape} for addresses {offset.shape}")
+    return np.broadcast_to(a, offset.shape)
 
 
 class Descriptor:
@@ -341,14 +357,19 @@ for _name, _fn, _only in (("floor", np.floor, None), ("ceil", np.ceil, None), ("
     setattr(Language, _name, _unary(_fn, _only))
 
 
+@functools.cache
+def _parted(length, axis):
+    """What takes the first and the second half along an axis."""
+    half, before = length // 2, (slice(None),) * axis
+    return (*before, slice(half)), (*before, slice(half, 2 * half))
+
+
 def _halves(tiles, axis, combine):
     """A tree of halves along an axis."""
     tiles = tuple(t if isinstance(t, Tile) else Tile(t) for t in tiles)
     axis = axis if axis is not None else 0
     while tiles[0].shape[axis] > 1:
-        half = tiles[0].shape[axis] // 2
-        before = (slice(None),) * axis
-        low, high = (*before, slice(half)), (*before, slice(half, 2 * half))
+        low, high = _parted(tiles[0].shape[axis], axis)
         made = combine(*[Tile(t.a[low]) for t in tiles], *[Tile(t.a[high]) for t in tiles])
         tiles = made if isinstance(made, tuple) else (made,)
         tiles = tuple(t if isinstance(t, Tile) else Tile(t) for t in tiles)
@@ -373,19 +394,27 @@ def _argument(a, kinds):
     return Pointer(Memory(a[0]), a[1]) if isinstance(a[0], np.ndarray) else Tile(a[1], kinds[a[0]])
 
 
+_KINDS = {f"{k}{8 * size}": np.dtype(f"{k}{size}") for k in "iuf" for size in (1, 2, 4, 8) if (k, size) != ("f", 1)}
+
+
+@functools.lru_cache(512)
+def _space(text, thread):
+    """What a text defines, for a thread: its language holds the program that runs."""
+    space = {"triton": _Triton, "tl": Language()}
+    exec(_compiled(text), space)
+    return space
+
+
 def run(text, name, grid, arguments, constants):
     """Runs function `name` for every program of the grid. Arrays are buffers, (array, offset) pairs point into one, ints and
     floats come as ("i32", 5) pairs."""
-    language = Language()
-    space = {"triton": _Triton, "tl": language}
-    exec(_compiled(text), space)
-    kinds = {f"{k}{8 * size}": np.dtype(f"{k}{size}") for k in "iuf" for size in (1, 2, 4, 8) if (k, size) != ("f", 1)}
-    given = [_argument(a, kinds) for a in arguments]
+    space = _space(text, threading.get_ident())
+    language, kernel, given = space["tl"], space[name], [_argument(a, _KINDS) for a in arguments]
     language.grid = tuple(grid)
     with np.errstate(all="ignore"):
         for z, y, x in np.ndindex(*grid[::-1]):
-            language.program = (x, y, z)
-            space[name](*given, **constants)
+            language.begin(x, y, z)
+            kernel(*given, **constants)
 
 
 as_installed(globals())

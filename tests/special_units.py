@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ingot.passes.codegen import scalars
+from multiply_add import Builder
 
 _TINY = np.finfo(np.float32).tiny
 
@@ -29,7 +29,7 @@ def reciprocal(x, off=0.0):
     return _unit(np.reciprocal, x, off)
 
 
-class Units(scalars.NumpyBuilder):
+class Units(Builder):
     """A builder with special units that are `off` by so much of what they may be: 2 units of the last place, reciprocals 1, of
     which rounding to the nearest takes a half."""
 
