@@ -8,6 +8,7 @@ import pytest
 
 import ingot
 import mock_cuda
+from covering import thinned
 from ingot import jit, linalg
 from ingot.ir.errors import ArgumentError, LinAlgError
 from ingot.ir.ops import least_squares
@@ -194,7 +195,10 @@ SHAPES = [*[(n, n) for n in SIZES], (1, 5), (7, 1), (20, 64), (64, 3), (33, 100)
           (2, 2, 9, 7), (2, 66, 36), (2, 0), (0, 2), (0, 3, 3)]
 
 
-@pytest.fixture(params=["held", "long"])
+WAYS = "held", "long"
+
+
+@pytest.fixture(params=WAYS)
 def panels(request, monkeypatch):
     """Whether panels of matrices that are not small go through memory."""
     if request.param == "long":
@@ -204,8 +208,7 @@ def panels(request, monkeypatch):
     return request.param
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape, kind, panels", thinned(SHAPES, KINDS, WAYS), indirect=["panels"])
 def test_lu_factors(shape, kind, panels):
     x = matrices(kind, *shape)
     want = linalg.lu_factor(ingot.tensor(x))
@@ -326,7 +329,7 @@ def test_solving_in_a_captured_graph_and_in_a_trace():
 # QR.
 
 
-@pytest.fixture(params=["held", "long"])
+@pytest.fixture(params=WAYS)
 def reflected(request, monkeypatch):
     """Whether panels go through memory."""
     if request.param == "long":
@@ -335,8 +338,8 @@ def reflected(request, monkeypatch):
         monkeypatch.setattr(householder, "TALL", dict.fromkeys(householder.TALL, 16))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", [s for s in SHAPES if s not in ((65, 65), (130, 130))] + [(3, 0)])
+@pytest.mark.parametrize("shape, kind, reflected", thinned([s for s in SHAPES if s not in ((65, 65), (130, 130))] + [(3, 0)],
+                                                           KINDS, WAYS), indirect=["reflected"])
 def test_qr_factors(shape, kind, reflected):
     x = matrices(kind, *shape)
     m, n = shape[-2:]
@@ -402,8 +405,10 @@ def test_qr_in_a_captured_graph():
     np.testing.assert_allclose((q @ r).cpu().numpy(), x.cpu().numpy(), atol=1e-4)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (3, 5), (2, 3, 20, 9), (2, 9, 20), (70, 40), (40, 70), (100, 1)])
+SYSTEMS = (1, 1), (5, 3), (3, 5), (2, 3, 20, 9), (2, 9, 20), (70, 40), (40, 70), (100, 1)
+
+
+@pytest.mark.parametrize("shape, kind, reflected", thinned(SYSTEMS, KINDS, WAYS), indirect=["reflected"])
 def test_least_squares(shape, kind, reflected):
     a = matrices(kind, *shape) + 2 * np.eye(*shape[-2:], dtype=kind)
     for columns in (1, 4, 20):

@@ -19,11 +19,11 @@ from ingot.passes.codegen.triton.together import ManyStep
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import program
 
-SHAPES = [(3,), (64, 16), (), (7, 11), (0,), (1024,), (1025,), (4, 5, 6), (2, 0), (33,), (2048,), (1,), (127,), (16,), (32, 8)]
+SHAPES = [(3,), (64, 16), (), (7, 11), (0,), (1025,), (2, 0), (2048,), (16,)]
 OPTIMIZERS = [("SGD", {}), ("SGD", {"momentum": 0.9, "weight_decay": 0.1}), ("Adam", {}), ("Adam", {"amsgrad": True}),
               ("AdamW", {"weight_decay": 0.1, "maximize": True}), ("NAdam", {}), ("RMSprop", {"momentum": 0.5}),
               ("Adagrad", {}), ("Adadelta", {}), ("Rprop", {}), ("ASGD", {}), ("RAdam", {})]
-STEPS = 4
+STEPS = 3
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def names(cuda):
 
 
 def trained(cuda, name, options, device, kind=ingot.float32):
-    """(the parameters after some traced steps as arrays, the names of what the third one launched)."""
+    """(the parameters after some traced steps as arrays, the names of what the last one launched)."""
     params = [ingot.tensor(a).to(kind).to(device).requires_grad_() for a in drawn(SHAPES)]
     opt = getattr(ingot.optim, name)(params, lr=0.05, **options)
 
@@ -63,7 +63,7 @@ def trained(cuda, name, options, device, kind=ingot.float32):
         before = len(cuda.launches)
         step(*[ingot.tensor(a).to(kind).to(device) for a in drawn(SHAPES, 1 + i)])
         launched.append(names(cuda)[before:])
-    return [p.detach().cpu().to(ingot.float32).numpy() for p in params], launched[2]
+    return [p.detach().cpu().to(ingot.float32).numpy() for p in params], launched[-1]
 
 
 def second(cuda, f, *args):

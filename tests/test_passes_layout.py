@@ -17,7 +17,7 @@ from ingot.jit.execute import compiled_kernel_of
 from ingot.passes.layout import layout
 from ingot.runtime.cpu import blocked
 from ingot.runtime.cpu.program import CompiledGraph
-from seeds import seeds
+from seeds import several
 
 
 def close(got, want, label, tol=2e-4):
@@ -30,17 +30,17 @@ def graph_ops(traced):
     return [n.op for job in traced._jobs() for n in job.steps[-1].graph.nodes]
 
 
-@pytest.mark.parametrize("dims", [1, 2, 3])
-@pytest.mark.parametrize("seed", seeds(4, 14))
-def test_random_networks_are_as_in_eager_mode(seed, dims):
-    for dtype, tol in ((ingot.float32, 2e-4), (ingot.float64, 1e-10)):
-        net = RandomNet(100 * dims + seed, dims, dtype=dtype).eval()
-        x = images(net, seed, dtype=dtype)
-        traced = jit.trace(net)
-        with ingot.no_grad():
-            want = net(x)
-            for _ in range(3):
-                close(traced(x), want, f"seed {seed}, {dims}d, {dtype}: {net.plan}", tol)
+@pytest.mark.parametrize("seed, dims, kind", several(4, 14, (1, 2, 3), [(ingot.float32, 2e-4), (ingot.float64, 1e-10)]),
+                         ids=str)
+def test_random_networks_are_as_in_eager_mode(seed, dims, kind):
+    dtype, tol = kind
+    net = RandomNet(100 * dims + seed, dims, dtype=dtype).eval()
+    x = images(net, seed, dtype=dtype)
+    traced = jit.trace(net)
+    with ingot.no_grad():
+        want = net(x)
+        for _ in range(3):
+            close(traced(x), want, f"seed {seed}, {dims}d, {dtype}: {net.plan}", tol)
 
 
 @pytest.mark.parametrize("numerics", ["strict", "fast"])

@@ -27,7 +27,7 @@ from ingot.passes.layout_gradients import RULES
 from ingot.runtime.cpu import blocked
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
-from seeds import seeds
+from seeds import several
 
 
 def close(got, want, label, tol):
@@ -80,13 +80,12 @@ def graph_ops(traced):
     return [n.op for job in traced._jobs() if job.steps for n in job.steps[-1].graph.nodes]
 
 
-@pytest.mark.parametrize("dims", [1, 2, 3])
-@pytest.mark.parametrize("seed", seeds(3, 12))
-def test_steps_of_random_networks_are_as_in_eager_mode(seed, dims):
-    for dtype, tol in ((ingot.float32, 2e-3), (ingot.float64, 1e-9)):
-        net = RandomNet(1000 * dims + seed, dims, dtype=dtype).train()
-        x = images(net, seed, batch=3, dtype=dtype).requires_grad_()
-        check(both_ways(net, x)[0], f"seed {seed}, {dims}d, {dtype}: {net.plan}", tol)
+@pytest.mark.parametrize("seed, dims, kind", several(3, 12, (1, 2, 3), [(ingot.float32, 2e-3), (ingot.float64, 1e-9)]), ids=str)
+def test_steps_of_random_networks_are_as_in_eager_mode(seed, dims, kind):
+    dtype, tol = kind
+    net = RandomNet(1000 * dims + seed, dims, dtype=dtype).train()
+    x = images(net, seed, batch=3, dtype=dtype).requires_grad_()
+    check(both_ways(net, x)[0], f"seed {seed}, {dims}d, {dtype}: {net.plan}", tol)
 
 
 def residual_net(channels=20):

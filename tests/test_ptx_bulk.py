@@ -23,7 +23,7 @@ SEED = 8
 
 @pytest.fixture
 def taken(monkeypatch, tmp_path):
-    """Has the tuner take a candidate that is told; what it took is in `found`."""
+    """Has the tuner take candidates that are told; what it took is in `found`."""
     if importlib.util.find_spec("triton") is None:
         pytest.skip("Triton is not installed")
     monkeypatch.setattr(mock_cuda_chip, "compiled_for", 90)
@@ -31,12 +31,12 @@ def taken(monkeypatch, tmp_path):
         monkeypatch.setenv(name, str(value))
     config.process_settings.cache_clear()
 
-    def take(chosen):
-        found = []
+    def take(*chosen):
+        found = set()
 
         def best(key, candidates, *rest):
-            fit = [c for c in candidates if c == chosen]
-            found.extend(fit)
+            fit = [c for c in candidates if c in chosen]
+            found.update(fit)
             return fit[0] if fit else candidates[0]
 
         monkeypatch.setattr(tuning, "best", best)
@@ -84,16 +84,17 @@ def test_what_follows_a_product(taken, road):
     assert found
 
 
-ATTENTION = [(part, tile) for part, tiles in attention.ROADS.items() for tile in tiles]
-FIRST = {next(tile for tile in tiles if tile[-1] == road) for tiles in attention.ROADS.values()
-         for road in (attention.COPIES, attention.SPECIAL) if any(tile[-1] == road for tile in tiles)}
+ATTENTION = list(dict.fromkeys([tile for tiles in attention.ROADS.values() for tile in tiles]))
+# The first tile of each part that is on a road, together; where a part has none, its first one.
+FIRST = [tuple(dict.fromkeys([next((tile for tile in tiles if tile[-1] == road), tiles[0])
+                              for tiles in attention.ROADS.values()])) for road in (attention.COPIES, attention.SPECIAL)]
 
 
-@pytest.mark.parametrize("part, tile", [pytest.param(part, tile, marks=[] if tile in FIRST else pytest.mark.slow)
-                                        for part, tile in ATTENTION], ids=str)
+@pytest.mark.parametrize("tiles", [*FIRST, *[pytest.param((tile,), marks=pytest.mark.slow) for tile in ATTENTION
+                                             if (tile,) not in FIRST]], ids=str)
 @pytest.mark.parametrize("causal", [True, False])
-def test_attention(taken, part, tile, causal):
-    found = taken(tile)
+def test_attention(taken, tiles, causal):
+    found = taken(*tiles)
     *inputs, g = [drawn(1, 2, 200, 64, number=n) for n in range(4)]
 
     def results(*arrays, along):
@@ -106,7 +107,7 @@ def test_attention(taken, part, tile, causal):
     got = results(*[a.cuda() for a in inputs], along=g.cuda())
     for have, w in zip(got, want):
         close(have, w)
-    assert found
+    assert found == set(tiles)
 
 
 # The machine's own rules. Threads 0 to 31 are a warp, 32 to 63 another one.

@@ -4,11 +4,13 @@ limits, whole vectors loaded, the parameter layout that launches rely on, correc
 
 import importlib.util
 import inspect
+import itertools
 import re
 import struct
 
 import pytest
 
+from covering import thinned
 from ingot.ir import config
 from ingot.ir import dtype as dt
 from ingot.ir.kernel_builder import KernelBuilder
@@ -27,6 +29,7 @@ from test_triton_kernels import ARITY, FLOATING, crossing, function_kernel, redu
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
 ARCHS = (80, 90)
 SHARED = {80: 166912, 90: 232448}
+FLOATS = dt.float32, dt.float64, dt.bfloat16, dt.float16
 
 
 @pytest.fixture(autouse=True)
@@ -108,16 +111,18 @@ def test_wide_addresses():
     assert binary.layout == "<QQqQQ"
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("across", [False, True], ids=["rows", "columns"])
-@pytest.mark.parametrize("kind", ["sum", pytest.param("max", marks=pytest.mark.slow), "argmax", "spread", "exp_sum"])
-def test_reductions(kind, across, arch):
-    for cols in (128, 1 << 17):
-        sizes = {"outer": 1, "rows": 256, "cols": cols, "far": 256 * cols}
-        for one in configs.launches(reduction(kind, dt.float32, across), sizes):
-            _, ptx = built(one, sizes, arch)
-            if kind in ("sum", "spread", "exp_sum") and not across and one.source.name == f"{kind}_f32":
-                assert "ld.global.v4.b32" in loads(ptx) or cols == 128
+WAYS = (False, True), (128, 1 << 17), ARCHS       # (whether columns are folded, their length, the chip)
+REDUCTIONS = [*thinned(("sum", "argmax", "spread", "exp_sum"), *WAYS, strength=3),
+              *[pytest.param("max", *row, marks=pytest.mark.slow) for row in itertools.product(*WAYS)]]
+
+
+@pytest.mark.parametrize("kind, across, cols, arch", REDUCTIONS)
+def test_reductions(kind, across, cols, arch):
+    sizes = {"outer": 1, "rows": 256, "cols": cols, "far": 256 * cols}
+    for one in configs.launches(reduction(kind, dt.float32, across), sizes):
+        _, ptx = built(one, sizes, arch)
+        if kind in ("sum", "spread", "exp_sum") and not across and one.source.name == f"{kind}_f32":
+            assert "ld.global.v4.b32" in loads(ptx) or cols == 128
 
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -236,19 +241,18 @@ def test_running_folds_compile():
     built(one, sizes, 90)
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("kind, precision", [(dt.bfloat16, "ieee"), (dt.float32, "tf32"), (dt.float32, "ieee")],
-                         ids=["bf16", "tf32", "f32"])
-def test_products(kind, precision, arch):
+@pytest.mark.parametrize("how, units, arch", thinned([(dt.bfloat16, "ieee"), (dt.float32, "tf32"), (dt.float32, "ieee")],
+                                                     [(False, True), (True, False)], ARCHS), ids=str)
+def test_products(how, units, arch):
+    kind, precision = how
     fast = kind.itemsize == 2 or precision == "tf32"
-    for units in ((False, True), (True, False)):
-        chosen = matmul.tiles(kind, 4096, 4096, 4096, fast, SHARED[arch])
-        source = matmul.source(kind, precision, units, (False, True))
-        sizes = {p.name: 4096 for p in source.parameters if p.kind == SIZE}
-        one = configs.Launch(source, chosen.constants, chosen.warps, (1, 1, 1), stages=chosen.stages)
-        _, ptx = built(one, sizes, arch)
-        if fast:
-            assert ("wgmma" if arch == 90 else "mma.sync") in ptx
+    chosen = matmul.tiles(kind, 4096, 4096, 4096, fast, SHARED[arch])
+    source = matmul.source(kind, precision, units, (False, True))
+    sizes = {p.name: 4096 for p in source.parameters if p.kind == SIZE}
+    one = configs.Launch(source, chosen.constants, chosen.warps, (1, 1, 1), stages=chosen.stages)
+    _, ptx = built(one, sizes, arch)
+    if fast:
+        assert ("wgmma" if arch == 90 else "mma.sync") in ptx
 
 
 @pytest.mark.parametrize("arch", ARCHS)
@@ -349,21 +353,24 @@ def test_kernels_for_many_sets(is_whole, arch):
                 assert set(loads(ptx)) == {"ld.global.v4.b32", "st.global.v4.b32"}
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("kind", [dt.float32, dt.float64, dt.bfloat16, dt.float16], ids=str)
-def test_folds_of_many_arrays(kind, arch):
-    for what in ("square", "size", "wrong"):
-        made = lists._parts(what, kind)
-        for known in ((max(4, 16 // kind.itemsize), 0), (0, 0)):
-            variant = made.variant(arch, any(known), known)
-            compiled = compiler._run_triton(variant)
-            binary = compiler._binary(variant, compiled)
-            assert binary.spills == 0 < binary.registers <= 128
-            if any(known):
-                assert any(".v4." in x or "v2.b64" in x for x in loads(compiled.asm["ptx"]))
-        source = list_texts.combined(what, list_texts.wide(kind), kind)
-        one = configs.Launch(source, (("COLS", 256),), 4, (1, 1, 1))
-        built(one, dict.fromkeys([p.name for p in source.parameters], 1), arch)
+FOLDS = "square", "size", "wrong"
+
+
+@pytest.mark.parametrize("kind, what, arch, is_whole", thinned(FLOATS, FOLDS, ARCHS, (True, False)), ids=str)
+def test_folds_of_many_arrays(kind, what, arch, is_whole):
+    known = (max(4, 16 // kind.itemsize) * is_whole, 0)
+    variant = lists._parts(what, kind).variant(arch, is_whole, known)
+    compiled = compiler._run_triton(variant)
+    binary = compiler._binary(variant, compiled)
+    assert binary.spills == 0 < binary.registers <= 128
+    assert not is_whole or any(".v4." in x or "v2.b64" in x for x in loads(compiled.asm["ptx"]))
+
+
+@pytest.mark.parametrize("kind, what, arch", thinned(FLOATS, FOLDS, ARCHS), ids=str)
+def test_folds_of_the_parts_of_arrays(kind, what, arch):
+    source = list_texts.combined(what, list_texts.wide(kind), kind)
+    one = configs.Launch(source, (("COLS", 256),), 4, (1, 1, 1))
+    built(one, dict.fromkeys([p.name for p in source.parameters], 1), arch)
 
 
 @pytest.mark.parametrize("arch", ARCHS)
