@@ -290,11 +290,14 @@ def test_double_to_low_precision_rounds_once(low):
             np.testing.assert_array_equal(got, x.astype(np.float16).astype(np.float64))
 
 
+@pytest.mark.parametrize("size", [0, -1000, -1022, -1040, -1074, -1150])
 @pytest.mark.parametrize("builder", [S, multiply_add.Builder()], ids=["numpy", "compiled"])
-def test_fma_is_exact(builder):
+def test_fma_is_exact(builder, size):
+    """Products of a size, beside numbers that leave little of them, and beside others, those below the least normal one too."""
     rng = np.random.default_rng(7)
-    a, b = rng.standard_normal(300), rng.standard_normal(300)
-    c = -a * b * (1 + rng.integers(-3, 4, 300) * 2.0**-52)
+    a, b = rng.standard_normal((2, 900)) * [[2.0 ** (size // 2)], [2.0 ** (size - size // 2)]]
+    c = -a * b * (1 + rng.integers(-3, 4, 900) * 2.0**-52)
+    c[300:] = np.ldexp(rng.standard_normal(600), rng.integers(max(size, -1080), size + 100, 600) if size > -1080 else -1040)
     got = builder.fma(*map(builder.value, (a, b, c))).ref
     assert builder.fma(*[builder.value(v[0]) for v in (a, b, c)]).ref.shape == ()
     want = [float(Fraction(x) * Fraction(y) + Fraction(z)) for x, y, z in zip(a.tolist(), b.tolist(), c.tolist())]

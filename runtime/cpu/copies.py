@@ -62,7 +62,8 @@ def is_worth_turning(shape, strides, dtype) -> bool:
     shape, strides = at_hint(tuple(shape)), at_hint(tuple(strides))
     if math.prod(shape) < LEAST or dtype.itemsize < 2 or 0 in strides:
         return False
-    return _side(*joined(shape, strides, [math.prod(shape[d + 1:]) for d in range(len(shape))]), dtype.itemsize) is not None
+    sizes, x, y = joined(shape, strides, [math.prod(shape[d + 1:]) for d in range(len(shape))])
+    return _side(sizes, x, y, dtype.itemsize) is not None
 
 
 def turning(shape, strides, item, onto, threads) -> jobs.JobsPlan | None:

@@ -71,8 +71,11 @@ def _scale_once(high, low, shift):
     tiny = (e < -1020) & (total != 0)
     if not np.any(tiny):
         return direct
-    odd = _add_odd(high, low)
-    return np.where(tiny, np.ldexp(odd, shift), direct)
+    total, rest = _two_sum(high, low)
+    units = np.ldexp(np.where(tiny, total, 0.0), shift + 1074)      # of the least number; `rest` only says which way halves go
+    whole = np.rint(units)
+    beyond = np.where((units - whole == 0.5) & (rest > 0), 1.0, np.where((units - whole == -0.5) & (rest < 0), -1.0, 0.0))
+    return np.where(tiny, np.ldexp(whole + beyond, -1074), direct)
 
 
 def fma32(a, b, c):
