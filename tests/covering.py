@@ -1,4 +1,4 @@
-"""Rows of a product of values that hold every pair of them, where the whole product would take long."""
+"""Rows of a product of values that hold every value, or every pair of them, where the whole product would take long."""
 
 import itertools
 
@@ -6,8 +6,10 @@ import pytest
 
 
 def covering(*values, strength=2) -> list[tuple]:
-    """Few rows in which each `strength` values of different axes meet; the same ones each time."""
+    """Few rows in which each `strength` values of different axes meet; the same ones each time. For 1 they take turns."""
     axes = [list(axis) for axis in values]
+    if strength == 1:
+        return [tuple([axis[row % len(axis)] for axis in axes]) for row in range(max(map(len, axes)))]
     rows = list(itertools.product(*[range(len(axis)) for axis in axes]))
     meetings = {row: {tuple(zip(at, [row[i] for i in at])) for at in itertools.combinations(range(len(axes)), strength)}
                 for row in rows}

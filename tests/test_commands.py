@@ -55,7 +55,7 @@ def test_demo_learns_and_draws(tmp_path):
 
 def test_benchmarks_print_a_table_and_write_json(tmp_path):
     out = tmp_path / "result.json"
-    done = run("-m", "benchmarks", "add", "--json", str(out), cwd=ROOT)
+    done = run("-m", "benchmarks", "add", "--quick", "--json", str(out), cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert "a + b, 8 floats" in done.stdout and out.exists()
 

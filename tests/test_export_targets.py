@@ -92,7 +92,7 @@ assert made[0] >= 4
 """
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=pytest.mark.slow if name == "mlp" else ()) for name in CASES])
 def test_code_for_aarch64_is_complete(name, tmp_path):
     make, inputs, argument = CASES[name]
     fn, x = make(), inputs()

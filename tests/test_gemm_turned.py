@@ -1,12 +1,11 @@
 """Products whose operands change places: a few rows times a weight that lies along the depth."""
 
-import itertools
-
 import numpy as np
 import pytest
 
 import ingot
 import short_epilogues as ep
+from covering import thinned
 from ingot import jit
 from ingot.nn import functional as F
 from ingot.passes.codegen.llvm import gemm as codegen
@@ -53,7 +52,7 @@ def test_which_rows_are_left_to_dot_products(rows, depth, last):
     assert (named["last"], named["columns"]) == (last, rows - last)
 
 
-@pytest.mark.parametrize("threads, count", list(itertools.product((1, 2, 3, 16, 100), (None, 3, 40))))
+@pytest.mark.parametrize("threads, count", thinned((1, 2, 3, 16, 100), (None, 3, 40), strength=1))
 def test_cuts_cover_all_and_depend_on_sizes_alone(threads, count):
     for rows, columns, depth in SIZES:
         made, named = words_of(rows, columns, depth, threads, count=count)

@@ -10,8 +10,6 @@ from importlib.util import resolve_name
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
 import ingot
 from ingot.ir import config
 from ingot.ir.op import NO_GRAD, OPS, Composite, Host, Reduce, Scalar, Template, View
@@ -94,19 +92,19 @@ def targets_of(node, package) -> list:
 FILES = package_files()
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_a_file_imports_its_own_layer_and_those_below(path):
-    here = layer_of(path.relative_to(ROOT).parts)
-    for line, target, hidden in said_by(path).imports:
-        if target[0].startswith("@"):
-            name = target[0][1:].split(".")[0]
-            assert name != "ingot", f"{path}:{line} imports the project by its absolute name"
-            if name in HEAVY:
-                assert hidden, f"{path}:{line} imports {name} at module level; import it where it is needed"
-            continue
-        assert not hidden, f"{path}:{line} hides a project import inside a function"
-        there = LAYERS.get(target[0], FACE) if target else FACE
-        assert there <= here, f"{path}:{line} reaches up to {'.'.join(target)}"
+def test_a_file_imports_its_own_layer_and_those_below():
+    for path in FILES:
+        here = layer_of(path.relative_to(ROOT).parts)
+        for line, target, hidden in said_by(path).imports:
+            if target[0].startswith("@"):
+                name = target[0][1:].split(".")[0]
+                assert name != "ingot", f"{path}:{line} imports the project by its absolute name"
+                if name in HEAVY:
+                    assert hidden, f"{path}:{line} imports {name} at module level; import it where it is needed"
+                continue
+            assert not hidden, f"{path}:{line} hides a project import inside a function"
+            there = LAYERS.get(target[0], FACE) if target else FACE
+            assert there <= here, f"{path}:{line} reaches up to {'.'.join(target)}"
 
 
 def test_heavy_packages_have_one_owner_each():
@@ -125,14 +123,14 @@ def test_torch_is_nowhere_inside():
         assert not re.search(r"^\s*(import|from) torch\b", path.read_text(), re.M), path
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_files_stay_readable(path):
-    text = path.read_text()
-    lines = text.count("\n")
-    assert lines <= LONGEST_FILE, f"{path} has {lines} lines; is there a wall to draw?"
-    assert path.name not in ("utils.py", "helpers.py", "misc.py", "common.py"), f"{path}: a drawer, not a room"
-    assert said_by(path).is_explained, f"{path} does not say what it is"
-    assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text), f"{path} leaves work behind in a comment"
+def test_files_stay_readable():
+    for path in FILES:
+        text = path.read_text()
+        lines = text.count("\n")
+        assert lines <= LONGEST_FILE, f"{path} has {lines} lines; is there a wall to draw?"
+        assert path.name not in ("utils.py", "helpers.py", "misc.py", "common.py"), f"{path}: a drawer, not a room"
+        assert said_by(path).is_explained, f"{path} does not say what it is"
+        assert not re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text), f"{path} leaves work behind in a comment"
 
 
 def test_every_operator_names_its_way_down():
@@ -193,12 +191,12 @@ def test_public_paths_exist():
         assert there, f"ingot.{public} points to {real}, which is not there"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(ROOT)))
-def test_what_is_public_says_what_it_is(path):
-    scalar = path.parent.name == "scalars"   # there a function with an operator's name needs no more words
-    for name, line, is_explained in said_by(path).public:
-        if not (scalar and (name in OPS or name.rstrip("_") in OPS or name in ingot.__all__)):
-            assert is_explained, f"{path}:{line} {name} has no docstring"
+def test_what_is_public_says_what_it_is():
+    for path in FILES:
+        scalar = path.parent.name == "scalars"   # there a function with an operator's name needs no more words
+        for name, line, is_explained in said_by(path).public:
+            if not (scalar and (name in OPS or name.rstrip("_") in OPS or name in ingot.__all__)):
+                assert is_explained, f"{path}:{line} {name} has no docstring"
 
 
 def test_every_pass_has_its_tests():

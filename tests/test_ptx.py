@@ -13,6 +13,7 @@ import pytest
 import ingot
 import mock_cuda
 import mock_cuda_chip
+from covering import thinned
 from ingot.benchmarks import gpu_counts
 from ingot.nn import functional as F
 from ingot.tools import ptx
@@ -222,7 +223,10 @@ def test_counts():
 # Kernels as they are compiled.
 
 
-@pytest.fixture(params=[80, 90])
+ARCHS = (80, 90)
+
+
+@pytest.fixture(params=ARCHS)
 def compiled(request, monkeypatch, tmp_path):
     if importlib.util.find_spec("triton") is None:
         pytest.skip("Triton is not installed")
@@ -263,7 +267,7 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.parametrize("name", PROGRAMS)
+@pytest.mark.parametrize("name, compiled", thinned(PROGRAMS, ARCHS, strength=1), indirect=["compiled"])
 def test_kernels_as_they_are_compiled(name, compiled):
     f, given, tolerance = PROGRAMS[name]
     want, got = f(*given), f(*[t.cuda() for t in given]).cpu()

@@ -20,6 +20,7 @@ from ingot.runtime.cpu import eager_sequence
 from ingot.runtime.cpu import recurrent as kernels
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
+from seeds import several
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12}      # relative to the largest element
 LAYERS = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
@@ -119,8 +120,7 @@ def same_on_all(threads, run, label):
     return results[0]
 
 
-@pytest.mark.parametrize("name", LAYERS)
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed, name", several(5, 12, LAYERS))
 def test_layers_of_any_size(name, seed, threads):
     case = Case(name, seed)
     got = same_on_all(threads, case.run, case.said)
