@@ -40,7 +40,7 @@ def test_where_operands_change_places(rows, columns, depth, turned):
     if turned:
         assert made.road == "tiles" and (named["rows"], named["columns"] + named["last"]) == (columns, rows)
     assert not words_of(rows, columns, depth, left="turned")[1]["turned"], "A is packed along its rows"
-    assert not words_of(rows, columns, depth, dtype="float16")[1]["turned"], "its sums are no elements of C"
+    assert not words_of(rows, columns, depth, dtype="bfloat16")[1]["turned"], "its sums are no elements of C"
 
 
 @pytest.mark.parametrize("rows, depth, last", [
