@@ -40,7 +40,7 @@ test-slow: $(READY)
 
 ARCH ?= 90
 test-ptx: $(READY)
-	$(BIN)/python -m pytest -m "not slow and not gpu" --ptx $(ARCH) tests/test_cuda_*.py tests/test_triton_*.py $(ARGS)
+	$(BIN)/python -m pytest -m "not slow and not gpu" --timeout 600 --ptx $(ARCH) tests/test_cuda_*.py tests/test_triton_*.py $(ARGS)
 
 # A machine with a GPU may have all that is needed, and no network: then nothing is installed. Each test compiles kernels, which
 # takes longer than they run, so several processes share the device.
