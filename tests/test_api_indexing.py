@@ -229,6 +229,20 @@ def test_masks():
         x.masked_scatter(mask, ingot.ones(2))
 
 
+@pytest.mark.parametrize("kind", ["bool", "int8", "int64", "float16", "bfloat16", "float32", "float64", "complex64"])
+@pytest.mark.parametrize("shape", [(7,), (0,), (3, 5), (2, 0), (0, 4), (4, 1, 6), (2, 3, 4, 5)], ids=str)
+def test_positions_of_what_is_not_zero(shape, kind):
+    """Not a number counts, a negative zero does not; however the elements lie."""
+    dtype = getattr(ingot, kind)
+    values = [0.0, -0.0, 1.0] if kind[0] in "bi" and kind != "bfloat16" else [0.0, -0.0, 1.0, np.nan]
+    a = np.random.default_rng(len(shape)).choice(values, shape)
+    x = ingot.tensor(a).to(dtype)
+    for y, want in ((x, a), (x.permute(*range(x.ndim)[::-1]), a.T)):
+        found = y.nonzero(as_tuple=True)
+        assert [i.tolist() for i in found] == [i.tolist() for i in want.nonzero()] and {i.dtype for i in found} == {ingot.int64}
+        assert y.nonzero().tolist() == np.argwhere(want).tolist()
+
+
 def test_scattered_sums_do_not_depend_on_how_they_are_asked():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 5, 1000)

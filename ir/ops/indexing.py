@@ -397,10 +397,16 @@ def _infer_nonzero(x, *, count):
 
 
 def _nonzero(x, *, count):
-    found = np.nonzero(x)
-    if len(found[0]) != count:
-        raise ShapeError(f"nonzero: {len(found[0])} elements are not zero, expected {count}")
-    return found
+    """By flat positions: numpy finds those of a vector of bools far sooner than those of a matrix, or of numbers."""
+    flat, = (x if x.dtype == np.bool_ else x.astype(np.bool_)).reshape(-1).nonzero()
+    if len(flat) != count:
+        raise ShapeError(f"nonzero: {len(flat)} elements are not zero, expected {count}")
+    found = []
+    for size in reversed(x.shape[1:]):
+        before = flat // size
+        found.append(flat - before * size)
+        flat = before
+    return (flat, *reversed(found))
 
 
 nonzero = op("nonzero", infer=_infer_nonzero, ref=_nonzero, vjp=NO_GRAD, lower=Host(), traits=("exact",),
