@@ -4,6 +4,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..batch import LEADING
+from ..blas import suited
 from ..op import Host, op
 from . import elementwise as ew
 from .factor import cholesky_gradient, mirrored, positive_factor, solve, textbook
@@ -46,7 +47,7 @@ def _solve_vjp(g, out, a, b, *, check, needs):
     return (ew.neg(matmul(back, transpose_last(out[0]))) if needs[0] else None), back
 
 
-solve_ex = op("solve_ex", infer=_infer_solve, ref=_solve, vjp=_solve_vjp, saves=(0, 1), lower=Host(), batch=LEADING,
+solve_ex = op("solve_ex", infer=_infer_solve, ref=suited(_solve), vjp=_solve_vjp, saves=(0, 1), lower=Host(), batch=LEADING,
               doc="x with a @ x = b, and the first zero on the diagonal of a's factor U, from 1, or 0.")
 
 
@@ -70,7 +71,7 @@ def _inv_vjp(g, out, x, *, check, needs):
     return (ew.neg(matmul(matmul(back, g), back)),)
 
 
-inv_ex = op("inv_ex", infer=_infer_inv, ref=_inv, vjp=_inv_vjp, saves=(0,), lower=Host(), batch=LEADING,
+inv_ex = op("inv_ex", infer=_infer_inv, ref=suited(_inv), vjp=_inv_vjp, saves=(0,), lower=Host(), batch=LEADING,
             doc="The inverse, and the first zero on the diagonal of the factor U, from 1, or 0.")
 
 
@@ -110,5 +111,6 @@ def _cholesky_vjp(g, out, x, *, check, needs):
     return (cholesky_gradient(g, out[0]),)
 
 
-cholesky_ex = op("cholesky_ex", infer=_infer_inv, ref=_cholesky, vjp=_cholesky_vjp, saves=(0,), lower=Host(), batch=LEADING,
+cholesky_ex = op("cholesky_ex", infer=_infer_inv, ref=suited(_cholesky), vjp=_cholesky_vjp, saves=(0,), lower=Host(),
+                 batch=LEADING,
                  doc="The lower triangular L with L @ L^H = x, and the order of the first minor that is not positive, or 0.")

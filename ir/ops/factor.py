@@ -12,6 +12,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..batch import LEADING
+from ..blas import suited
 from ..errors import LinAlgError, ShapeError
 from ..op import Host, op
 from . import elementwise as ew
@@ -24,7 +25,8 @@ from .triangular import solve_triangular
 
 
 def lapack(name, fn):
-    """Runs a numpy.linalg function; what it cannot do becomes a LinAlgError."""
+    """Runs a numpy.linalg function on threads that suit (`ir/blas.py`); what it cannot do becomes a LinAlgError."""
+    fn = suited(fn)
 
     def ref(*args, **params):
         try:

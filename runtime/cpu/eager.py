@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir import blas
 from ...ir import dtype as dt
 from ...ir.aval import Aval
 from ...ir.dim_order import inverse
@@ -27,6 +28,7 @@ from ...ir.ops import (
     counts,
     ctc,
     distance,
+    eigen,
     embedding,
     factor,
     fourier,
@@ -273,7 +275,7 @@ def matmul(op: Op):
         if x.dtype in _FLOAT_KINDS and x.dtype == y.dtype:
             return gemm.matmul(x, y)
         op.infer(*[Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, y)])
-        return op.ref(x, y)
+        return blas.held(op.ref, max(*x.shape[-2:], *y.shape[-2:]), x, y)
 
     return run
 
@@ -307,7 +309,7 @@ def windows_of_bytes(op: Op):
 
 @TABLE.makes(triangular.lu_factor, triangular.solve_triangular, factor.solve, factor.inv, factor.det, factor.slogdet,
               factor.cholesky, factor.qr, factor.svd, factor.svdvals, factor.eigh, factor.eigvalsh, factor.pinv,
-              checked.solve_ex, checked.inv_ex, checked.cholesky_ex, least_squares.lstsq)
+              checked.solve_ex, checked.inv_ex, checked.cholesky_ex, least_squares.lstsq, eigen.eig, eigen.eigvals)
 def factors(op: Op):
     """The kernels of `eager_factors.py`."""
     return eager_factors.TABLE.make(op)

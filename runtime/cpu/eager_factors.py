@@ -5,16 +5,17 @@ import threading
 
 import numpy as np
 
+from ...ir import blas
 from ...ir.errors import LinAlgError
 from ...ir.op import Op
-from ...ir.ops import checked, factor, least_squares
+from ...ir.ops import checked, eigen, factor, least_squares
 from ...ir.ops import triangular as systems
 from ...ir.ops.triangular import require_info
 from . import alloc, cholesky, gemm, lu, pool, qr, small_matrices, triangular
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
-_SMALL_ROWS = 32            # rows and columns up to which LAPACK keeps to one thread, and
+_SMALL_ROWS = blas.ALONE if blas.is_held() else 32      # rows and columns up to which LAPACK keeps to one thread, and
 _LEAST_EACH = 1 << 18       # rows x columns x smaller of both that make another one pay
 _INFO = np.dtype(np.int32)
 _SINGULAR, _NOT_POSITIVE = "Singular matrix", "Matrix is not positive definite"
@@ -286,6 +287,12 @@ def _by_lapack(op: Op):
         return tuple([_joined(part, lead) for part in zip(*parts)])
 
     return run
+
+
+@TABLE.makes(eigen.eig, eigen.eigvals)
+def eigenvalues(op: Op):
+    """LAPACK's."""
+    return _by_lapack(op)
 
 
 def _joined(parts, lead):

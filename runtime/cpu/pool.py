@@ -16,7 +16,7 @@ import threading
 import time
 from typing import Any
 
-from ...ir import config
+from ...ir import blas, config
 from ...ir.errors import ArgumentError
 from ...ir.target import host, usable_cpus
 from ...passes.codegen.llvm import fork_join
@@ -84,6 +84,9 @@ def get_num_threads() -> int:
     if not _State.threads:
         _State.threads = _default_threads()
     return _State.threads
+
+
+blas.most = get_num_threads
 
 
 def changes() -> int:

@@ -1,0 +1,108 @@
+"""How many threads numpy's BLAS takes while it works for ingot.
+
+numpy's wheels bring OpenBLAS, whose threads are as many as processors, whatever anybody else does: they wait for each other in
+loops, which takes a hundred times as long where other programs run, and go on looping for a tenth of a second after a call,
+beside kernels of ingot's. So small matrices have one thread, larger ones as many as ingot has; what numpy does for its user is
+as before. Where numpy brings another library, that does as it likes.
+"""
+
+import ctypes
+import functools
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+ALONE = 256             # rows and columns up to which several threads gain nothing
+_FOLDERS = ("../numpy.libs", ".libs", ".dylibs")
+_NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
+_lock = threading.Lock()
+_calls = 0              # that run now
+_before = 0             # threads that the library had before the first of them
+most: Callable[[], int] = lambda: 1     # threads that ingot has; the thread pool says how many
+
+
+class _Library(NamedTuple):
+    get: Callable
+    put: Callable
+
+
+def held(fn: Callable, size: int, *args, **params):
+    """What `fn(*args, **params)` gives, for matrices of up to so many rows and columns, with a number of threads that suits."""
+    library = _library()
+    if library is None:
+        return fn(*args, **params)
+    _enter(library, size)
+    try:
+        return fn(*args, **params)
+    finally:
+        _leave(library)
+
+
+def suited(fn: Callable) -> Callable:
+    """`fn(matrices, ...)` on a number of threads that suits them."""
+
+    @functools.wraps(fn)
+    def run(x, *args, **params):
+        return held(fn, max(x.shape[-2:], default=0), x, *args, **params)
+
+    return run
+
+
+def is_held() -> bool:
+    """Whether the number of threads is ingot's to choose."""
+    return _library() is not None
+
+
+def _enter(library, size):
+    global _calls, _before
+    with _lock:
+        if not _calls:
+            _before = library.get()
+        _calls += 1
+        library.put(1 if size <= ALONE or _calls > 1 else max(1, min(_before, most())))
+
+
+def _leave(library):
+    global _calls
+    with _lock:
+        _calls -= 1
+        if not _calls:
+            library.put(_before)
+
+
+@functools.cache
+def _library() -> _Library | None:
+    """The OpenBLAS that numpy has loaded."""
+    for path in _candidates():
+        try:
+            library = ctypes.CDLL(str(path))
+        except OSError:
+            continue
+        for name in _NAMES:
+            get, put = (getattr(library, name.format(what), None) for what in ("get_num_threads", "set_num_threads"))
+            if get is not None and put is not None:
+                get.argtypes, get.restype = (), ctypes.c_int
+                put.argtypes, put.restype = (ctypes.c_int,), None
+                return _Library(get, put)
+    return None
+
+
+def _candidates() -> Iterator[Path]:
+    for folder in _FOLDERS:
+        yield from sorted((Path(np.__file__).parent / folder).glob("*openblas*"))
+
+
+def _in_child():
+    """In a forked process no call runs."""
+    global _lock, _calls
+    _lock, calls, _calls = threading.Lock(), _calls, 0
+    if calls and (library := _library()):
+        library.put(_before)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_in_child)

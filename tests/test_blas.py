@@ -1,0 +1,112 @@
+"""Threads of numpy's BLAS at work for ingot: one for small matrices, never more than ingot has, then its own again."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.ir import blas
+
+
+class Library:
+    """What says how many threads there are."""
+
+    def __init__(self, count):
+        self.count, self.asked = count, []
+
+    def put(self, count):
+        self.count = count
+        self.asked.append(count)
+
+
+@pytest.fixture
+def library(monkeypatch):
+    made = Library(8)
+    monkeypatch.setattr(blas, "_library", lambda: blas._Library(lambda: made.count, made.put))
+    return made
+
+
+def matrices(n, *lead, kind=np.float64):
+    x = np.random.default_rng(n).standard_normal((*lead, n, n)).astype(kind)
+    return ingot.tensor(x @ x.swapaxes(-1, -2) + n * np.eye(n, dtype=kind))
+
+
+@pytest.mark.parametrize("size, most, found", [(blas.ALONE, 4, 1), (blas.ALONE + 1, 4, 4), (1000, 1, 1), (1000, 16, 8),
+                                               (0, 4, 1)])
+def test_the_number_follows_size_and_ingot(library, threads, size, most, found):
+    threads(most)
+    assert blas.held(lambda: library.count, size) == found and library.count == 8
+
+
+def test_the_number_is_put_back_after_an_error(library):
+    with pytest.raises(ZeroDivisionError):
+        blas.held(lambda: 1 // 0, 3)
+    assert library.count == 8 and library.asked == [1, 8]
+
+
+def test_calls_beside_each_other_have_one_thread_each(library, threads):
+    """Whichever ends first."""
+    threads(4)
+    for first in (0, 1):
+        inside, ends, counts = [threading.Event() for _ in range(2)], [threading.Event() for _ in range(2)], []
+
+        def work(number, inside=inside, ends=ends):
+            inside[number].set()
+            ends[number].wait()
+
+        running = []
+        for number in range(2):
+            running.append(threading.Thread(target=blas.held, args=(work, 1000, number)))
+            running[-1].start()
+            inside[number].wait()
+            counts.append(library.count)
+        for number in (first, 1 - first):
+            ends[number].set()
+            running[number].join()
+            counts.append(library.count)
+        assert counts == [4, 1, 1, 8]
+
+
+CALLS = {
+    "svd": ingot.linalg.svd, "svdvals": ingot.linalg.svdvals, "eigh": ingot.linalg.eigh, "eigvalsh": ingot.linalg.eigvalsh,
+    "eig": ingot.linalg.eig, "eigvals": ingot.linalg.eigvals, "pinv": ingot.linalg.pinv,
+    "complex product": lambda x: x.to(ingot.complex64) @ x.to(ingot.complex64),
+    "complex solution": lambda x: ingot.linalg.solve(x.to(ingot.complex64), x.to(ingot.complex64)),
+    "complex solution with info": lambda x: ingot.linalg.solve_ex(x.to(ingot.complex64), x.to(ingot.complex64)),
+    "complex inverse": lambda x: ingot.linalg.inv(x.to(ingot.complex64)),
+    "complex factor": lambda x: ingot.linalg.cholesky(x.to(ingot.complex64)),
+    "complex factors": lambda x: ingot.linalg.qr(x.to(ingot.complex64)),
+    "complex determinant": lambda x: ingot.linalg.det(x.to(ingot.complex64))}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_comes_to_lapack_has_one_thread_for_small_matrices(name, library, threads):
+    threads(2)
+    CALLS[name](matrices(40))
+    assert set(library.asked) == {1, 8} and library.count == 8
+
+
+def test_numpys_own_library_does_as_it_is_told(threads):
+    if not blas.is_held():
+        pytest.skip("numpy has no OpenBLAS of its own")
+    threads(3)
+    get, put = blas._library()
+    before = get()
+    try:
+        for count in (1, 2, 5):
+            put(count)
+            assert blas.held(get, 8) == 1 and blas.held(get, 1000) == min(count, 3) and get() == count
+    finally:
+        put(before)
+
+
+@pytest.mark.parametrize("name", ["eig", "eigvals", "eigh", "svdvals"])
+def test_batches_are_shared_out_between_threads(name, threads):
+    """With the bits of one after the other."""
+    x, found = matrices(48, 24), []
+    for count in (1, 3):
+        threads(count)
+        made = CALLS[name](x)
+        found.append([t.numpy().tobytes() for t in (made if isinstance(made, tuple) else (made,))])
+    assert found[0] == found[1]
