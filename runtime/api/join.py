@@ -369,7 +369,7 @@ def vander(x, N=None, increasing=False):
     """The powers of a vector's elements as columns, falling unless `increasing`."""
     if x.ndim != 1:
         raise ShapeError(f"vander takes a vector, got {x.aval}")
-    n = x._a.size if N is None else N
+    n = numel_of(x) if N is None else N
     if n < 0:
         raise ArgumentError(f"vander: the number of columns must not be negative, got {n}")
     x = x if x.dtype.is_inexact else to_dtype(x, dt.int64)
