@@ -955,7 +955,7 @@ def get_num_threads() -> builtins.int:
     """How many threads a kernel may use, the calling one among them."""
 def get_rng_state() -> Tensor:
     """The default generator's state."""
-def gradient(input, *, spacing=1, dim=None, edge_order=1, axis=None) -> Tensor:
+def gradient(input, *, spacing=1, dim=None, edge_order=1, axis=None) -> builtins.tuple[Tensor, ...]:
     """Derivatives along dims by central differences, one-sided at the ends; `spacing` is a number, one for each dim, or
     the"""
 def greater(input, other, *, out=None) -> Tensor:
@@ -1001,7 +1001,7 @@ def hinge_embedding_loss(input, target, margin=1.0, reduction=1) -> Tensor:
     """The input where the target is 1, max(0, margin - input) where it is -1."""
 def histc(input, bins=100, min=0, max=0, *, out=None) -> Tensor:
     """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
-def histogram(input, bins, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
+def histogram(input, bins=100, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
     """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
 def histogramdd(input, bins, *, range=None, weight=None, density: builtins.bool = False,
                 out=None) -> _returns_module.histogramdd:

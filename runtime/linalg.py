@@ -195,7 +195,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     else:
         values = full(A, shape=(0,), value=0.0, dtype=fa.real_part(A.aval).dtype)
     if m <= n or (driver in _WITH_VALUES and _is_short(rank, n)):
-        residuals = full(A, shape=(0,), value=0.0, dtype=A.dtype)
+        residuals = full(A, shape=(0,), value=0.0, dtype=values.dtype)
     if vector:
         solution = reshape(solution, shape=tuple(solution.shape[:-1]))
     return returns.lstsq(solution, residuals, rank, values)

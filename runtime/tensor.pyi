@@ -668,7 +668,7 @@ class Tensor:
         """In-place version of heaviside()."""
     def histc(self, bins=100, min=0, max=0, *, out=None) -> Tensor:
         """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
-    def histogram(self, bins, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
+    def histogram(self, bins=100, *, range=None, weight=None, density: builtins.bool = False, out=None) -> Tensor:
         """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
     def hsplit(self, indices_or_sections) -> builtins.tuple[Tensor, ...]:
         """Equal pieces, or pieces cut at the indices listed, as views."""

@@ -215,3 +215,12 @@ def test_covariance_and_correlation():
     same(ingot.cov(t(x), correction=0, fweights=t([1, 2, 3, 1, 1])), np.cov(x, ddof=0, fweights=[1, 2, 3, 1, 1]))
     same(ingot.cov(t(x), aweights=t([.1, .2, .3, .2, .2])), np.cov(x, aweights=[.1, .2, .3, .2, .2]))
     same(ingot.corrcoef(t(x)), np.corrcoef(x))
+
+
+def test_covariance_of_complex_numbers():
+    z = X[0] + 1j * X[1]
+    same(ingot.cov(t(z)), np.cov(z))
+    assert ingot.cov(t(z[0])).item() == pytest.approx(np.cov(z[0]).item())
+    weights = {"fweights": [1, 2, 3, 1, 1], "aweights": [.1, .2, .3, .2, .2]}
+    same(ingot.cov(t(z), **{k: t(w) for k, w in weights.items()}), np.cov(z, **weights))
+    same(ingot.corrcoef(t(z)), np.corrcoef(z))

@@ -29,6 +29,12 @@ def test_gradient_at_given_places(order):
         np.testing.assert_allclose(g.numpy(), w, rtol=1e-10, atol=1e-10)
 
 
+def test_gradient_gives_a_tuple_and_takes_a_dim_once():
+    assert type(ingot.gradient(ingot.ones(3, 3))) is tuple
+    with pytest.raises(ingot.IngotError, match="twice"):
+        ingot.gradient(ingot.ones(3, 3), dim=(1, -1))
+
+
 def test_gradient_refuses_too_few_elements():
     with pytest.raises(ingot.IngotError, match="needs at least"):
         ingot.gradient(ingot.ones(1))
@@ -81,6 +87,10 @@ def test_histograms_are_numpys(name):
         want = np.histogramdd(both, (bins, 2), density=options.get("density", False),
                               range=[named["range"]] * 2 if "range" in named else None)
         np.testing.assert_allclose(got.hist.numpy(), want[0], rtol=1e-9, atol=3 if x.dtype is ingot.float32 else 0)
+
+
+def test_histograms_have_100_bins_unless_said():
+    assert ingot.histogram(ingot.rand(50)).hist.shape == (100,)
 
 
 @pytest.mark.parametrize("bins, options, words", [

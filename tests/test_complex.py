@@ -5,7 +5,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn
-from ingot.ir.errors import DTypeError, IngotError, ShapeError
+from ingot.ir.errors import ArgumentError, DTypeError, IngotError, ShapeError
 from outcomes import plain
 
 NORMS = (None, "ortho", "forward")
@@ -27,6 +27,11 @@ GRADIENTS = {
     "mul": lambda z, w: z * w,
     "div": lambda z, w: z / w,
     "power": lambda z, w: z**3 + w ** (1 + 0.5j),
+    "power of both": lambda z, w: z ** w,
+    "inverse functions": lambda z, w: z.acosh() + w.acos() * z.asinh() + w.atanh() * z.asin() + z.atan(),
+    "covariance": lambda z, w: ingot.cov(z) + ingot.corrcoef(w),
+    "renorm": lambda z, w: ingot.renorm(z, 2, 0, 0.5) * w,
+    "l1_loss": lambda z, w: nn.functional.l1_loss(z, w, reduction="none"),
     "matmul": lambda z, w: z @ w.T,
     "einsum": lambda z, w: ingot.einsum("ij,kj->ik", z, w),
     "outer": lambda z, w: ingot.outer(z[0], w[1]),
@@ -221,6 +226,23 @@ def test_short_time_transforms(said):
     back = {k: v for k, v in said.items() if k != "pad_mode"}
     found = ingot.istft(spectra, 8, window=window, **back)
     np.testing.assert_allclose(found.numpy(), x.numpy()[:, : found.shape[1]], atol=1e-10)
+
+
+def test_short_time_transforms_of_complex_numbers():
+    z, window = ingot.view_as_complex(ingot.tensor(pairs(40))), ingot.hann_window(8, dtype=ingot.float64) + 0.1
+    spectra = ingot.stft(z, 8, window=window, return_complex=True)
+    assert spectra.shape[0] == 8
+    np.testing.assert_allclose(ingot.istft(spectra, 8, window=window, return_complex=True).numpy(), z.numpy(), atol=1e-10)
+    whole, half = (ingot.stft(z.real, 8, window=window, onesided=s, return_complex=True) for s in (False, True))
+    np.testing.assert_allclose(*[ingot.istft(s, 8, window=window).numpy() for s in (whole, half)], atol=1e-12)
+    with pytest.raises(ArgumentError, match="8 frequencies, not 5"):
+        ingot.istft(half, 8, window=window, return_complex=True)
+
+
+def test_equal_complex_numbers_have_a_spread_with_the_gradient_zero():
+    z = ingot.full((3,), 1 + 2j, requires_grad=True)
+    z.std().backward()
+    assert (z.grad == 0).all()
 
 
 REFUSED = {

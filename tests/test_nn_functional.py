@@ -148,6 +148,18 @@ def test_differing_shapes_are_warned_of(name):
         getattr(F, name)(ingot.ones(3), ingot.ones(2, 3))
 
 
+@pytest.mark.filterwarnings("ignore:size_average")
+def test_the_old_flags_of_losses_may_be_numbers():
+    x, y = ingot.ones(4), ingot.zeros(4)
+    assert F.mse_loss(x, y, 0).item() == F.l1_loss(x, y, False, 1).item() == 4 and F.mse_loss(x, y, 1, True).item() == 1
+    assert F.mse_loss(x, y, reduce=0).shape == (4,)
+
+
+def test_the_parameter_of_an_activation_may_be_a_tensor():
+    x = tensor(np.array([-1.0, 2.0]))
+    assert ingot.equal(F.celu(x, ingot.tensor(2)), F.celu(x, 2.0))
+
+
 def brute_force_ctc(logs, target, blank):
     """-log of the probability of all paths that collapse to the target."""
     steps, classes = logs.shape

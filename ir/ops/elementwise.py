@@ -64,7 +64,8 @@ def _pow_x(g, out, x, y):
 
 
 def _pow_y(g, out, x, y):
-    flat = logical_and(eq(x, 0.0), ge(y, 0.0))
+    bounded = isfinite(out) if dt.of(y).is_complex else ge(y, 0.0)      # complex numbers have no order
+    flat = logical_and(eq(x, 0.0), bounded)
     return mul(g, where(flat, 0.0, mul(out, log(x))))
 
 
@@ -151,8 +152,14 @@ sinh = elementwise("sinh", np.sinh, (lambda g, out, x: mul(g, cosh(x)),), takes=
 cosh = elementwise("cosh", np.cosh, (lambda g, out, x: mul(g, sinh(x)),), takes="float", traits=("autocast_wide",))
 tanh = elementwise("tanh", np.tanh, (lambda g, out, x: mul(g, _one_minus_square(out)),), takes="float")
 asinh = elementwise("asinh", np.arcsinh, (lambda g, out, x: mul(g, rsqrt(add(mul(x, x), 1.0))),), takes="float")
-acosh = elementwise("acosh", np.arccosh, (lambda g, out, x: mul(g, rsqrt(sub(mul(x, x), 1.0))),), takes="float")
+acosh = elementwise("acosh", np.arccosh, (lambda g, out, x: mul(g, _acosh_slope(x)),), takes="float")
 atanh = elementwise("atanh", np.arctanh, (lambda g, out, x: div(g, _one_minus_square(x)),), takes="float")
+
+
+def _acosh_slope(x):
+    if dt.of(x).is_complex:         # the root of a product may be the negative of the product of the roots
+        return mul(rsqrt(sub(x, 1.0)), rsqrt(add(x, 1.0)))
+    return rsqrt(sub(mul(x, x), 1.0))
 
 
 def _one_minus_square(x):

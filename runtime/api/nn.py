@@ -76,9 +76,10 @@ def celu(input, alpha=1.0):
 
 def celu_shape(alpha) -> dict:
     """What celu is as elu."""
+    alpha = as_float(alpha)
     if not alpha:
         raise ArgumentError("celu needs an alpha other than 0")
-    return {"alpha": as_float(alpha), "scale": 1.0, "input_scale": 1.0 / alpha}
+    return {"alpha": alpha, "scale": 1.0, "input_scale": 1.0 / alpha}
 
 
 SELU_ALPHA = 1.6732632423543772848170429916717

@@ -8,7 +8,7 @@ from ...ir.errors import ArgumentError, DimError, DTypeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import moments as mo
 from ...ir.ops import reduce as rd
-from ...ir.ops.complexes import imag, modulus, real
+from ...ir.ops.complexes import complex_, imag, modulus, real
 from ...ir.ops.indexing import gather
 from ...ir.ops.shape import reshape
 from ...ir.substitute import as_float
@@ -259,7 +259,9 @@ def _var(x, keepdim, **said):
 
 
 def _std(x, keepdim, **said):
-    return ew.sqrt(_var(x, keepdim, **said)) if x.dtype.is_complex else mo.std(x, **said, keepdim=keepdim)
+    if not x.dtype.is_complex:
+        return mo.std(x, **said, keepdim=keepdim)
+    return modulus(complex_(*[mo.std(part(x), **said, keepdim=keepdim) for part in (real, imag)]))
 
 
 @api()

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim, canonical_dims, integers
-from ...ir.errors import ArgumentError, ShapeError
+from ...ir.errors import ArgumentError, DimError, ShapeError
 from ...ir.ops import complexes as co
 from ...ir.ops import elementwise as ew
 from ...ir.ops import reduce as rd
@@ -38,9 +38,9 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         raise ShapeError(f"renorm takes a tensor of at least two dimensions, got {input.aval}")
     d = canonical_dim(dim, input.ndim)
     others = tuple(i for i in range(input.ndim) if i != d)
-    size = vector_norm(input, ord=as_float(p), dim=others, keepdim=True)
+    size = vector_norm(co.magnitude(input), ord=as_float(p), dim=others, keepdim=True)
     scale = ew.where(ew.gt(size, maxnorm), ew.div(as_float(maxnorm), ew.add(size, 1e-7)), 1.0)
-    return deliver(ew.mul(input, expand(scale, shape=input.shape)), out, "renorm")
+    return deliver(ew.mul(input, expand(to_dtype(scale, input.dtype), shape=input.shape)), out, "renorm")
 
 
 # Numerical derivatives.
@@ -104,26 +104,28 @@ def _derivative(x, spacing, d, edge_order):
 
 
 @api(method=False)
-def gradient(input, *, spacing=1, dim=None, edge_order=1):
+def gradient(input, *, spacing=1, dim=None, edge_order=1) -> tuple[Tensor, ...]:
     """Derivatives along dims by central differences, one-sided at the ends; `spacing` is a number, one for each dim, or the
     places themselves."""
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
     x = promote(ew.sin, input)[0]
     dims = canonical_dims(None, x.ndim) if dim is None else [canonical_dim(d, x.ndim) for d in integers(dim, "dim")]
+    if len(set(dims)) < len(dims):
+        raise DimError(f"gradient: a dim stands twice in {dim}")
     spacing = 1 if spacing is None else spacing
     spaces = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
     spaces = [s.item() if isinstance(s, Tensor) and not s.ndim else s for s in spaces]
     if len(spaces) != len(dims):
         raise ArgumentError(f"gradient: {len(spaces)} spacings were given for {len(dims)} dimensions")
-    return [_derivative(x, s, d, edge_order) for s, d in zip(spaces, dims)]
+    return tuple(_derivative(x, s, d, edge_order) for s, d in zip(spaces, dims))
 
 
 # Histograms.
 
 
 @api()
-def histogram(input, bins, *, range=None, weight=None, density=False, out=None):
+def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
     x = reshape(input, shape=(input.numel(),))
     edges, even = (bins, None) if isinstance(bins, Tensor) else _equal_edges(x, bins, range)

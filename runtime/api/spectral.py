@@ -72,15 +72,19 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     """The numbers of which `stft` gives these spectra, as near as can be."""
     if not input.dtype.is_complex or input.ndim not in (2, 3):
         raise ShapeError(f"istft takes complex (frequencies, windows), or a batch of these, got {input.aval}")
-    if return_complex:
-        raise ArgumentError("istft gives real numbers; return_complex=True is not supported")
     hop = n_fft // 4 if hop_length is None else hop_length
     spectra = (input if input.ndim == 3 else input.unsqueeze(0)).transpose(1, 2)
     count, have = spectra.shape[1:]
     norm = "ortho" if normalized else "backward"
-    if have != (n_fft if onesided is False else n_fft // 2 + 1):
+    onesided = have != n_fft if onesided is None else onesided
+    if have != (n_fft // 2 + 1 if onesided else n_fft):
         raise ShapeError(f"istft with n_fft={n_fft} does not take {have} frequencies")
-    frames = fo.irfft(spectra[:, :, :n_fft // 2 + 1], dim=2, n=n_fft, norm=norm)
+    if return_complex:
+        if onesided:
+            raise ArgumentError(f"istft: complex numbers have {n_fft} frequencies, not {have}; pass return_complex=False")
+        frames = fo.fft(spectra, dim=(2,), inverse=True, norm=norm)
+    else:
+        frames = fo.irfft(spectra[:, :, :n_fft // 2 + 1], dim=2, n=n_fft, norm=norm)
     shape = _window(window, win_length, n_fft, frames.dtype, frames.device)
     total = n_fft + hop * (count - 1)
     starts, inside = (arange(n, device=frames.device) for n in (count, n_fft))

@@ -12,7 +12,9 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
 from ...ir.ops import ranks
 from ...ir.ops import reduce as rd
+from ...ir.ops.complexes import complex_, imag, real
 from ...ir.ops.indexing import scatter
+from ...ir.ops.matrices import adjoint
 from ...ir.ops.moments import mean
 from ...ir.ops.shape import diagonal, expand, full, reshape
 from ...ir.substitute import as_float
@@ -206,7 +208,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         gap = ew.sub(x, expand(centre, shape=tuple(x.shape)))
         weighted = ew.mul(gap, row)
         norm = _freedom(total, w, correction, fweights, aweights, x.dtype)
-    product = la.matmul(gap, la.transpose_last(weighted))
+    product = la.matmul(gap, adjoint(weighted))
     result = ew.div(product, norm if isinstance(norm, float) else expand(norm, shape=tuple(product.shape)))
     return to_dtype(reshape(result, shape=()) if x.shape[0] == 1 else result, d)
 
@@ -219,7 +221,8 @@ def _freedom(total, w, correction, fweights, aweights, d):
         a = to_dtype(aweights, d)
         squares = rd.sum_(ew.mul(w, expand(a, shape=tuple(w.shape))), dim=(0,), keepdim=True)
         left = ew.sub(total, ew.mul(ew.div(squares, total), float(correction)))
-    return reshape(ew.where(ew.lt(left, 0.0), 0.0, left), shape=(1, 1))
+    left = real(left) if left.dtype.is_complex else left
+    return to_dtype(reshape(ew.where(ew.lt(left, 0.0), 0.0, left), shape=(1, 1)), d)
 
 
 @api()
@@ -229,12 +232,13 @@ def corrcoef(input):
     c = cov(input)
     if c.ndim == 0:
         return ew.div(c, c)
-    spread = ew.sqrt(diagonal(c, offset=0, dim1=0, dim2=1))
+    parts = (real(c), imag(c)) if c.dtype.is_complex else (c,)
+    spread = ew.sqrt(diagonal(parts[0], offset=0, dim1=0, dim2=1))
     n = c.shape[0]
     column, row = (expand(reshape(spread, shape=s), shape=(n, n)) for s in ((n, 1), (1, n)))
-    ratio = ew.div(ew.div(c, column), row)
-    over, under = ew.gt(ratio, 1.0), ew.lt(ratio, -1.0)
-    return ew.where(over, 1.0, ew.where(under, -1.0, ratio))
+    ratios = [ew.div(ew.div(part, column), row) for part in parts]
+    within = [ew.where(ew.gt(r, 1.0), 1.0, ew.where(ew.lt(r, -1.0), -1.0, r)) for r in ratios]
+    return complex_(*within) if len(within) > 1 else within[0]
 
 
 

@@ -12,6 +12,7 @@ from ....ir.ops import moments as mo
 from ....ir.ops import nn as ops_nn
 from ....ir.ops import reduce as rd
 from ....ir.ops.binary_loss import cross_entropy_of_logit, cross_entropy_of_probability
+from ....ir.ops.complexes import magnitude
 from ....ir.ops.piecewise import huber, squared_gap
 from ....ir.ops.shape import reshape
 from ....ir.substitute import as_float
@@ -26,9 +27,9 @@ def reduction_of(reduction, size_average=None, reduce=None):
     """The reduction's name; the two old flags say it too."""
     if size_average is not None or reduce is not None:
         warnings.warn("size_average and reduce are deprecated; use reduction=", stacklevel=3)
-        if reduce is False:
+        if reduce is not None and not reduce:
             return "none"
-        return "sum" if size_average is False else "mean"
+        return "mean" if size_average is None or size_average else "sum"
     if reduction not in ops.REDUCTIONS:
         raise ArgumentError(f"reduction must be 'none', 'mean' or 'sum', got {reduction!r}")
     return reduction
@@ -83,7 +84,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     """|input - target|"""
     reduction = reduction_of(reduction, size_average, reduce)
     x, y = _together(input, target, "l1_loss")
-    loss = ew.abs_(ew.sub(x, y))
+    loss = magnitude(ew.sub(x, y))
     return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
 
 
