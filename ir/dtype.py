@@ -207,9 +207,12 @@ _CATEGORY = {BOOL: 0, UNSIGNED: 1, SIGNED: 1, FLOAT: 2, COMPLEX: 3}
 
 def promote_ranks(higher, lower):
     """The dtype in which operands of two ranks meet (tensors with dimensions, 0-d ones, numbers; None where there are none):
-    that of the higher rank, unless the lower one is of a higher category."""
+    that of the higher rank, unless the lower one is of a higher category. Floats beside complex numbers of a lower rank keep
+    their width."""
     if higher is None or lower is None:
         return higher or lower
+    if higher.kind == FLOAT and lower.kind == COMPLEX:
+        return promote_types(higher, complex64)
     return promote_types(higher, lower) if _CATEGORY[lower.kind] > _CATEGORY[higher.kind] else higher
 
 
@@ -252,6 +255,8 @@ def fitted(value, d: DType, who: str):
         value = value.real
     if d is float8_e4m3fn and abs(value) > LARGEST_E4M3FN:
         return math.copysign(LARGEST_E4M3FN, value)
+    if d is bool_:
+        return bool(value)
     if not d.is_integer:
         return value
     low, high = int_range(d)

@@ -61,6 +61,8 @@ def test_named_products():
     same(ingot.dot(t(v), t(w)), v @ w)
     same(ingot.outer(t(v), t(w)), np.outer(v, w))
     same(ingot.inner(t(m), t(v)), np.inner(m, v))
+    half = ingot.inner(ingot.ones(()), ingot.ones(2, dtype=ingot.float16))
+    assert half.dtype is ingot.float16 and half.tolist() == [1, 1]
     same(ingot.kron(t(m), t(v)), np.kron(m, v))
     same(ingot.trace(t(m)), np.trace(m))
     batch, other, bias = r(2, 3, 4), r(2, 4, 5), r(5)
@@ -170,6 +172,17 @@ def test_determinant_of_a_singular_matrix_has_a_gradient():
     x = t(np.array([[1.0, 2.0], [2.0, 4.0]]), requires_grad=True)
     ingot.linalg.det(x).backward()
     same(x.grad, [[4.0, -2.0], [-2.0, 1.0]])
+
+
+def test_the_gradient_of_a_determinant_passes_nan_on():
+    x = t(np.array([[[1.0, np.nan], [2.0, 4.0]], [[1.0, 2.0], [2.0, 4.0]]]), requires_grad=True)
+    ingot.linalg.det(x).sum().backward()
+    same(x.grad, [np.full((2, 2), np.nan), [[4.0, -2.0], [-2.0, 1.0]]])
+
+
+def test_what_least_squares_leave_is_real():
+    a = t(r(3, 3) + 1j)
+    assert ingot.linalg.lstsq(a, a).residuals.dtype is ingot.linalg.lstsq(a[:, :2], a).residuals.dtype is ingot.float64
 
 
 def test_errors_say_what_is_wrong():

@@ -168,6 +168,7 @@ def test_cumprod_gradient_with_zeros():
 def test_differences_and_integrals():
     same(ingot.diff(t(X), 2, 1), np.diff(X, 2, 1))
     same(ingot.diff(t(X), dim=1, prepend=t(X[:, :1])), np.diff(X, axis=1, prepend=X[:, :1]))
+    same(ingot.diff(t(X), 0, append=t(X)), np.diff(X, 0, append=X))
     same(ingot.trapezoid(t(X), dx=0.5), np.trapezoid(X, dx=0.5))
     places = np.sort(RNG.standard_normal(5))
     same(ingot.trapezoid(t(X), t(places)), np.trapezoid(X, places))

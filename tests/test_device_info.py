@@ -179,6 +179,9 @@ def test_promotion_questions():
     assert ingot.promote_types(ingot.int32, ingot.float16) is ingot.float16
     assert ingot.result_type(ingot.ones(2, dtype=ingot.int32), 1.5) is ingot.float32
     assert ingot.result_type(ingot.ones(2, dtype=ingot.float16), ingot.tensor(1.0)) is ingot.float16
+    one = ingot.ones((), dtype=ingot.complex128)
+    assert (ingot.ones(2) + one).dtype is ingot.complex64 and (ingot.ones(2).double() * 1j).dtype is ingot.complex128
+    assert (ingot.arange(2) + one).dtype is (ingot.ones(()) + one).dtype is ingot.complex128
     assert ingot.can_cast(ingot.float32, ingot.float16) and not ingot.can_cast(ingot.float32, ingot.int64)
 
 

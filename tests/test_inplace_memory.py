@@ -84,6 +84,13 @@ def test_integers(name, dtype):
             assert same(getattr(x, name + "_")(*rest), want), f"{name}_ of {size}"
 
 
+@pytest.mark.parametrize("name", ["add", "mul", "multiply", "subtract", "bitwise_or", "bitwise_xor", "bitwise_and"])
+@pytest.mark.parametrize("number", [-3, 300])
+def test_numbers_beyond_the_dtype_are_cut(name, number):
+    x = ingot.tensor([1, 2, 250], dtype=ingot.uint8)
+    assert same(getattr(x.clone(), name + "_")(number), getattr(x, name)(number))
+
+
 SHARED = {
     "itself": lambda x: (x, x), "a later part": lambda x: (x[:-1], x[1:]), "an earlier part": lambda x: (x[1:], x[:-1]),
     "turned round": lambda x: (x, x.flip(0)), "one of its elements": lambda x: (x, x[3]), "its transpose": lambda x: (x, x.T),

@@ -80,6 +80,10 @@ def test_shuffles_undo_each_other():
     np.testing.assert_array_equal(F.pixel_unshuffle(F.pixel_shuffle(x, 2), 2).numpy(), x.numpy())
     np.testing.assert_array_equal(F.channel_shuffle(F.channel_shuffle(x, 2), 4).numpy(), x.numpy())
     assert F.channel_shuffle(ingot.arange(4.0).reshape(1, 4, 1, 1), 2).flatten().tolist() == [0, 2, 1, 3]
+    x = ingot.arange(8.0).reshape(1, 4, 2)
+    for groups in (1, 2, 4):
+        F.channel_shuffle(x, groups).zero_()
+    assert x.flatten().tolist() == list(range(8))
     assert F.pixel_shuffle(ingot.arange(4.0).reshape(1, 4, 1, 1), 2).tolist() == [[[[0, 1], [2, 3]]]]
 
 

@@ -196,6 +196,16 @@ def test_orthogonal_parametrization_stays_orthogonal(shape):
     np.testing.assert_allclose(small, np.eye(min(shape)), atol=1e-5)
 
 
+def test_weight_norm_of_a_vector_has_a_norm_for_each_element():
+    old, new = nn.Linear(2, 3), nn.Linear(2, 3)
+    new.load_state_dict(old.state_dict())
+    want = old.bias.tolist()
+    nn.utils.weight_norm(old, "bias")
+    nn.utils.parametrizations.weight_norm(new, "bias")
+    assert old.bias_g.tolist() == new.parametrizations.bias.original0.tolist() == [abs(b) for b in want]
+    assert old.bias.tolist() == new.bias.tolist() == pytest.approx(want)
+
+
 def test_weight_norm_and_its_removal():
     m = nn.Linear(3, 2)
     w = m.weight.detach().numpy().copy()

@@ -58,6 +58,21 @@ def test_small_negative_numbers_wrap_in_unsigned_tensors(how):
     assert STORES[how](ingot.uint8, -1)[0].item() == 255
 
 
+@pytest.mark.parametrize("value", [10, 0.5, 0, float("nan")])
+def test_a_bool_holds_whether_a_number_is_not_zero(value):
+    x, mask = ingot.tensor([True, False, False]), ingot.tensor([False, True, True])
+    want = [True, bool(value), bool(value)]
+    assert x.masked_fill(mask, value).tolist() == x.masked_fill_(mask, value).tolist() == want
+
+
+@pytest.mark.parametrize("kind", [ingot.int32, ingot.float32])
+def test_a_scaled_operand_has_the_room_of_the_sum(kind):
+    x, bytes_ = ingot.tensor([3, 3], dtype=kind), ingot.tensor([1, 200], dtype=ingot.uint8)
+    assert x.add(bytes_, alpha=2).tolist() == x.clone().add_(bytes_, alpha=2).tolist() == [5, 403]
+    assert x.sub(bytes_, alpha=-1).tolist() == x.clone().sub_(bytes_, alpha=-1).tolist() == [4, 203]
+    assert jit.trace(lambda x, y: ingot.rsub(y, x, alpha=3))(x, bytes_).tolist() == [0, -597]
+
+
 def test_what_no_dtype_holds():
     with pytest.raises(ingot.IngotError, match="int64"):
         ingot.tensor(2 ** 63)

@@ -197,6 +197,7 @@ def test_normalisations_with_their_statistics():
     out, kept = ingot.native_dropout(ingot.ones(1000), 0.25, True)
     assert kept.dtype is ingot.bool and (out == kept / 0.75).all() and 650 < int(kept.sum()) < 850
     np.testing.assert_allclose(ingot.norm_except_dim(x, 2, 1).numpy(), np.sqrt((x.numpy() ** 2).sum((0, 2), keepdims=True)))
+    assert ingot.norm_except_dim(ingot.tensor([1.0, -2.0])).tolist() == [1, 2]
     assert ingot.native_norm(x).item() == pytest.approx(np.linalg.norm(x.numpy()))
 
 

@@ -172,7 +172,8 @@ def _weigh(g, m):
 
 def _cofactor(x):
     """Through the singular values, so that singular matrices have their cofactors too."""
-    u, s, vh = np.linalg.svd(x)
+    finite = np.isfinite(x).all((-2, -1), keepdims=True)
+    u, s, vh = np.linalg.svd(np.where(finite, x, 0))
     n = s.shape[-1]
     padded = np.ones(s.shape[:-1] + (n + 1,), s.dtype)
     before, after = padded.copy(), padded.copy()
@@ -180,7 +181,8 @@ def _cofactor(x):
     after[..., :-1] = np.cumprod(s[..., ::-1], -1)[..., ::-1]
     others = before[..., :-1] * after[..., 1:]
     sign = np.linalg.det(u) * np.linalg.det(vh)
-    return ((u * others[..., None, :]).conj() @ vh.conj() * sign[..., None, None]).astype(x.dtype, copy=False)
+    found = (u * others[..., None, :]).conj() @ vh.conj() * sign[..., None, None]
+    return np.where(finite, found, np.nan).astype(x.dtype, copy=False)
 
 
 def _cofactor_vjp(g, out, x):

@@ -161,12 +161,13 @@ __builtins_abs = __builtins__["abs"] if isinstance(__builtins__, dict) else __bu
 
 
 def scaled(other, alpha, like):
-    """alpha * other, which is added to `like`."""
+    """alpha * other, which is added to `like`, in the dtype of the sum: a narrow one has no room for the product."""
     if alpha == 1:
         return other
-    if isinstance(alpha, float) and not result_type(other, like).is_inexact:
+    d = result_type(other, like)
+    if isinstance(alpha, float) and not d.is_inexact:
         raise DTypeError("alpha must be an integer for integer tensors")
-    return operate(ew.mul, other, alpha) if isinstance(other, Tensor) else other * alpha
+    return operate(ew.mul, to_dtype(other, d), alpha) if isinstance(other, Tensor) else other * alpha
 
 
 def as_one(xs, factor) -> bool:

@@ -1,6 +1,7 @@
 """Moving elements between channels and space."""
 
 from ...ir.errors import ArgumentError, ShapeError
+from ...ir.ops import elementwise as ew
 from ...ir.ops.resample import grid_sample
 from ...ir.ops.shape import permute, reshape
 from .register import api
@@ -45,7 +46,8 @@ def channel_shuffle(input, groups):
     if groups < 1 or c % groups:
         raise ArgumentError(f"channel_shuffle of {input.aval}: the channels must be divisible by groups={groups}")
     parts = reshape(input, shape=(n, groups, c // groups, *sizes))
-    return reshape(permute(parts, dims=(0, 2, 1, *range(3, parts.ndim))), shape=(n, c, *sizes))
+    shuffled = reshape(permute(parts, dims=(0, 2, 1, *range(3, parts.ndim))), shape=(n, c, *sizes))
+    return ew.copy(shuffled) if groups in (1, c) else shuffled      # where nothing moves it would be a view
 
 
 native_channel_shuffle = channel_shuffle

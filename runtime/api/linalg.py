@@ -17,6 +17,7 @@ from ..dispatch import reshaped
 from ..state import tls
 from ..tensor import Tensor, shape_of
 from .asking import ask_operand, asks
+from .elementwise import operate
 from .promote import result_type, rounds_once, to_dtype, widened
 from .reduce import summable, vector_norm
 from .register import api, deliver
@@ -129,7 +130,7 @@ def vdot(input, other, *, out=None):
 def inner(input, other, *, out=None):
     """Sums of products over the last dimension of both."""
     if not input.ndim or not other.ndim:
-        return deliver(ew.mul(input, other), out, "inner")
+        return operate(ew.mul, input, other, out=out)
     last = other.ndim - 1
     return tensordot(input, other, dims=((input.ndim - 1,), (last,)), out=out)
 

@@ -74,6 +74,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     if n < 0:
         raise ArgumentError(f"diff takes n >= 0, got {n}")
     d = canonical_dim(dim, input.ndim)
+    if not n:
+        return deliver(ew.copy(input), out, "diff")
     parts = [_as_slab(p, input, d) for p in (prepend, input, append) if p is not None]
     kind = result_type(*parts)
     x = cat(*(to_dtype(p, kind) for p in parts), dim=d) if len(parts) > 1 else input

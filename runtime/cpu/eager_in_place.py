@@ -92,7 +92,10 @@ def _scalar(op: Op):
         if kind in FLOAT_KINDS and (out.size >= _FEW or quick is None):
             return compiled.exists and (compiled.sweep(args, out) or compiled.write(args, out))
         if by_numpy(kind, args):
-            quick(*args, out)
+            try:
+                quick(*args, out)
+            except OverflowError:       # a number that the dtype does not hold: the operator's kernel cuts it
+                return False
             return True
         return kind in FLOAT_KINDS and compiled.exists and compiled.write(args, out)
 

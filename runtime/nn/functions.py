@@ -159,7 +159,8 @@ def norm_except_dim(v, pow=2, dim=0):
     """The norms of order `pow` of what lies along one dimension, its other dims kept with size 1; of all for dim=-1."""
     if dim == -1:
         return v.norm(pow)
-    return FUNCTIONS["norm"](v, pow, tuple(d for d in range(v.ndim) if d != dim), True)
+    others = tuple(d for d in range(v.ndim) if d != dim)
+    return FUNCTIONS["norm"](v, pow, others, True) if others else v.abs()       # no dims would mean all of them
 
 
 MODES = ("sum", "mean", "max")

@@ -17,7 +17,7 @@ def norm_except(v, dim):
     if dim is None or dim == -1:
         return FUNCTIONS["norm"](v)
     others = [d for d in range(v.ndim) if d != dim % v.ndim]
-    return FUNCTIONS["sqrt"]((v * v).sum(others, keepdim=True))
+    return FUNCTIONS["sqrt"]((v * v).sum(others, keepdim=True)) if others else v.abs()
 
 
 def weight_of(v, g, dim):
