@@ -73,6 +73,12 @@ def test_a_scaled_operand_has_the_room_of_the_sum(kind):
     assert jit.trace(lambda x, y: ingot.rsub(y, x, alpha=3))(x, bytes_).tolist() == [0, -597]
 
 
+def test_factors_and_quotients_have_the_room_of_the_sum():
+    x, bytes_ = ingot.tensor([3.0, 3.0]), ingot.tensor([1, 200], dtype=ingot.uint8)
+    assert x.addcmul(bytes_, bytes_).tolist() == x.clone().addcmul_(bytes_, bytes_).tolist() == [4, 40003]
+    assert x.addcdiv(ingot.tensor(2.0, dtype=ingot.float64), bytes_).dtype is ingot.float32
+
+
 def test_what_no_dtype_holds():
     with pytest.raises(ingot.IngotError, match="int64"):
         ingot.tensor(2 ** 63)

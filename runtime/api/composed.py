@@ -99,11 +99,12 @@ def lerp(input, end, weight, *, out=None):
 @rounds_once
 def addcmul(input, tensor1, tensor2, *, value=1, out=None):
     """input + value * tensor1 * tensor2"""
-    if isinstance(value, float) and not result_type(input, tensor1, tensor2).is_inexact:
+    d = result_type(input, tensor1, tensor2)
+    if isinstance(value, float) and not d.is_inexact:
         raise DTypeError(f"addcmul: value must be an integer for integer tensors, got {value}")
     if as_one((input, tensor1, tensor2), value):
         return deliver(ew.add_product(input, tensor1, tensor2, value), out, "addcmul")
-    product = operate(ew.mul, tensor1, tensor2)
+    product = operate(ew.mul, to_dtype(tensor1, d), to_dtype(tensor2, d))
     return add(input, product if value == 1 else operate(ew.mul, product, value), out=out)
 
 
@@ -113,7 +114,8 @@ def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
     """input + value * tensor1 / tensor2"""
     if as_one((input, tensor1, tensor2), value):
         return deliver(ew.add_quotient(input, tensor1, tensor2, value), out, "addcdiv")
-    quotient = operate(ew.div, tensor1, tensor2)
+    d = result_type(input, tensor1, tensor2)
+    quotient = operate(ew.div, to_dtype(tensor1, d), to_dtype(tensor2, d))
     return add(input, quotient if value == 1 else operate(ew.mul, quotient, value), out=out)
 
 
