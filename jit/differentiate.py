@@ -7,7 +7,6 @@ import numpy as np
 from ..ir.errors import AutogradError
 from ..ir.graph import Value
 from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of
-from ..runtime.state import tls
 from .execute import Job, Piece, Result
 from .symbolic_job import job_of
 
@@ -136,10 +135,8 @@ def used_up(a) -> Output:
 
 
 def attach(differential, replay, results, updated=()):
-    """Puts a replay on the tape, if gradients are recorded and anything it used requires one. `updated` are the positions of
-    inputs that the replay itself has overwritten."""
-    if not tls.m.grad:
-        return
+    """Puts a replay on the tape, if anything it used requires a gradient. `updated` are the positions of inputs that the replay
+    itself has overwritten."""
     inputs = [replay.tensors[i] for i in differential.wanted]
     edges = tuple([t._kept_leaf if t._node is None else t._node for t in inputs])
     if edges and not any(e is not None for e in edges):     # none at all: it all ends at leaves that the function has made

@@ -66,7 +66,8 @@ class _Writer:
     """Writes the function for one entry and one kind of arguments."""
 
     def __init__(self, entry, call):
-        self.entry, self.args, self.grad, key = entry, call.args, call.key[2], call.key
+        self.entry, self.args, key = entry, call.args, call.key
+        self.grad, self.inference = key[2], key[4][2]
         self.names: dict[str, Any] = {
             "tls": tls, "Defaults": Defaults, "dtype": key[4][0], "device": key[4][1],
             "current": config.current, "settings": config.current(),
@@ -98,7 +99,8 @@ class _Writer:
         return name
 
     def _mode(self):
-        return [f"m.recorder is None and m.grad is {self.grad} and m.autocast is None and not m.asked",
+        return [f"m.recorder is None and m.grad is {self.grad} and m.inference is {self.inference}",
+                "m.autocast is None and not m.asked",
                 "current() is settings",
                 "not profiles and Defaults.dtype is dtype and Defaults.device == device"]
 

@@ -229,6 +229,35 @@ def test_hooks_and_modes_that_come_later_are_noticed(program):
     assert life(program, jit.trace)[0] == want
 
 
+MODES = {"plain": contextlib.nullcontext, "no_grad": ingot.no_grad, "inference": ingot.inference_mode,
+         "off": lambda: ingot.set_grad_enabled(False)}
+
+
+@pytest.mark.parametrize("inner", [ingot.enable_grad, ingot.no_grad, ingot.inference_mode, contextlib.nullcontext])
+def test_modes_around_and_inside(inner):
+    """What has a gradient, and which mode the function reads, are eager's in each mode of the caller, in any order."""
+    w = ingot.ones(3, requires_grad=True)
+
+    def fn(x):
+        with inner():
+            y = x * w
+            inside = ingot.is_grad_enabled(), ingot.is_inference_mode_enabled()
+        return y, y * w, inside, ingot.is_grad_enabled(), ingot.is_inference_mode_enabled()
+
+    def called(f, mode):
+        with MODES[mode]():
+            y, z, *read = f(ingot.ones(3))
+        w.grad = None
+        lasting = [t.sum() for t in (y, z) if t.requires_grad]
+        if lasting:
+            sum(lasting).backward()
+        return y.requires_grad, z.requires_grad, read, None if w.grad is None else w.grad.tolist()
+
+    traced = jit.trace(fn)
+    for mode in (*MODES, *MODES, "inference", "no_grad"):
+        assert called(traced, mode) == called(fn, mode), mode
+
+
 def test_hooks_of_arguments_belong_to_the_kind_of_call():
     def wrap(call):
         call.traced = jit.trace(call.traced)
