@@ -268,6 +268,20 @@ def test_writes_to_arguments():
 # What is said up front.
 
 
+@pytest.mark.parametrize("fn", [
+    lambda x: F.conv2d(x, ingot.ones(4, 3, 3, 3), stride=2, padding=1),
+    lambda x: F.conv_transpose2d(x, ingot.ones(3, 4, 2, 2), stride=2),
+    lambda x: F.max_pool2d(x, 3, 2, 1), lambda x: F.avg_pool2d(x, 2), lambda x: F.avg_pool2d(x, x.shape[2:]),
+    lambda x: F.adaptive_avg_pool2d(x, 1), lambda x: F.adaptive_max_pool2d(x, 1), lambda x: F.lp_pool2d(x, 2, 2),
+    lambda x: F.unfold(x, 3), lambda x: F.pad(x, (1, 2, 1, 0)), lambda x: F.pad(x, (1, 2, 1, 0), mode="replicate"),
+    lambda x: ingot.ones(1, 1).repeat(*x.shape[2:])])
+def test_no_size_is_compared_with_another_one(fn):
+    traced = jit.trace(fn, dynamic={"x": {0: "b", 2: "h", 3: "w"}})
+    compare(lambda x: [fn(x)], lambda x: [traced(x)], [(12, 16), (16, 12), (9, 9), (30, 7)],
+            lambda i, h, w: [ingot.rand(2 + 3 * (i % 2), 3, h, w)], exact=False)
+    assert traced.stats()["compiles"] == 1, traced.stats()["misses"]
+
+
 def test_dynamic_true_records_once():
     traced = jit.trace(lambda x: x.softmax(-1) + x.size(0), dynamic=True)
     compare(traced.fn, traced, [(4, 5), (3, 7), (8, 2), (6, 6)], lambda i, b, s: [ingot.rand(b, s)])

@@ -96,7 +96,7 @@ def _check_finish(name, x, start, factor, beside, out, channels, dtype, low, hig
 def window_counts_of(name, x, kernel, stride, dilation):
     """How many windows fit into images, by the name of who asks."""
     counts = window_counts(x.shape[1:3], kernel, stride, ((0, 0), (0, 0)), dilation) if x.ndim == 4 else (0,)
-    if min(kernel) < 1 or min(stride) < 1 or min(dilation) < 1 or min(counts) < 1:
+    if min(kernel) < 1 or min(stride) < 1 or min(dilation) < 1 or any(n < 1 for n in counts):
         raise ShapeError(f"{name} of {x}: no window of {kernel} with stride={stride}, dilation={dilation} fits")
     return counts
 

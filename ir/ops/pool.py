@@ -222,7 +222,7 @@ def _maximum_at(x, places):
 
 
 def _check_size(name, x, size):
-    if x.ndim != len(size) + 2 or min(size) < 0:
+    if x.ndim != len(size) + 2 or any(n < 0 for n in size):
         raise ShapeError(f"{name} of {x}: an output size is needed for each spatial dimension, got {tuple(size)}")
     if 0 in x.shape[2:]:
         raise ShapeError(f"{name} of {x}: the spatial sizes must not be 0")

@@ -32,7 +32,7 @@ def _infer_resample(x, *, size, mode, align_corners, scales):
         raise ArgumentError(f"resample takes one of the modes {', '.join(MODES)}, got {mode!r}")
     if x.ndim != len(size) + 2 or len(scales) != len(size):
         raise ShapeError(f"resample of {x}: a size and a scale are needed for each spatial dimension, got {size} and {scales}")
-    if min(size) < 1 or 0 in x.shape[2:]:
+    if any(n < 1 for n in size) or 0 in x.shape[2:]:
         raise ShapeError(f"resample of {x} to {size}: spatial sizes must be positive")
     return x.with_shape((*x.shape[:2], *size))
 
@@ -82,7 +82,7 @@ def _infer_border_pad(x, *, low, high, mode):
     if not len(low) == len(high) == x.ndim:
         raise ShapeError(f"border_pad of {x}: low {low} and high {high} need a number for each dimension")
     sizes = tuple(n + lo + hi for n, lo, hi in zip(x.shape, low, high))
-    if min(sizes, default=0) < 0:
+    if any(n < 0 for n in sizes):
         raise ShapeError(f"border_pad of {x} by {low} and {high} leaves a negative size: {sizes}")
     if any(n == 0 and m > 0 for n, m in zip(x.shape, sizes)):
         raise ShapeError(f"border_pad of {x}: an empty dimension has nothing to repeat")

@@ -29,10 +29,11 @@ def check_windows(name, x, kernel, stride, padding, dilation) -> tuple:
         raise ShapeError(f"{name} of {x}: an input of shape (N, C, *spatial) needs kernel, stride, padding and dilation for "
                          f"each spatial dimension, got kernel={kernel}, stride={stride}, padding={padding}, "
                          f"dilation={dilation}")
-    if min(kernel) < 1 or min(stride) < 1 or min(dilation) < 1:
+    # each number by itself, here and below: `min` of sizes that are symbolic would ask which of them is the least
+    if any(n < 1 for n in (*kernel, *stride, *dilation)):
         raise ShapeError(f"{name} of {x}: kernel {kernel}, stride {stride} and dilation {dilation} must be positive")
     counts = window_counts(x.shape[2:], kernel, stride, padding, dilation)
-    if min(counts) < 1:
+    if any(n < 1 for n in counts):
         padded = tuple(n + lo + hi for n, (lo, hi) in zip(x.shape[2:], padding))
         spans = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation))
         raise ShapeError(f"{name} of {x}: the padded input {padded} is smaller than the window {spans}; "

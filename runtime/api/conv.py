@@ -108,7 +108,7 @@ def _transposed_sizes(x, kernel, stride, padding, output_padding, dilation, name
                                 f"stride {stride} and dilation {dilation}")
     sizes = tuple((n - 1) * s - 2 * p + d * (k - 1) + extra + 1
                   for n, s, p, d, k, extra in zip(shape_of(x)[2:], stride, padding, dilation, kernel, output_padding))
-    if min(sizes) < 1:
+    if any(n < 1 for n in sizes):
         raise ShapeError(f"{name} of {x.aval} with kernel {kernel}, stride {stride} and padding {padding} would have the "
                          f"spatial size {sizes}")
     return sizes
@@ -172,7 +172,7 @@ def pad_constant(input, amounts, value, name):
     """Puts `amounts` of a value around a tensor (the last dim first); negative amounts cut."""
     low, high = edges(input, amounts, name)
     sizes = [n + lo + hi for n, lo, hi in zip(input.shape, low, high)]
-    if min(sizes, default=0) < 0:
+    if any(n < 0 for n in sizes):
         raise ShapeError(f"{name} of {input.aval} by {tuple(amounts)} leaves a negative size: {tuple(sizes)}")
     return pad(input, low=low, high=high, interior=(0,) * input.ndim,
                value=fitted(value, input.dtype, name))

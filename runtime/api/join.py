@@ -299,7 +299,7 @@ def repeat(self, *sizes, repeats=None):
     lead = len(times) - len(shape)
     if lead < 0:
         raise ShapeError(f"repeat: {len(times)} counts are fewer than the {len(shape)} dimensions of shape {shape}")
-    if times and min(times) < 0:
+    if any(n < 0 for n in times):
         raise ShapeError(f"repeat: counts must not be negative, got {times}")
     shape = (1,) * lead + shape
     apart = tuple(itertools.chain.from_iterable((1, n) for n in shape))

@@ -74,7 +74,7 @@ def adaptive_size(rank, x, output_size, name):
     elif output_size is None:
         output_size = sizes
     wanted = per_dim(output_size, rank, name, "output_size")
-    if min(wanted) < 0:
+    if any(n < 0 for n in wanted):
         raise ArgumentError(f"{name}: output_size must not be negative, got {wanted}")
     if 0 in sizes:
         raise ShapeError(f"{name} of {x.aval}: the spatial sizes must not be 0")

@@ -9,14 +9,14 @@ from ..tensor import Tensor, shape_of
 
 def per_dim(value, rank: int, name: str, what: str) -> tuple:
     """`value` (a number or one for each dim) as a tuple of `rank` ints."""
-    if type(value) is int:
+    if value.__class__ is int:          # (so is the class of symbolic sizes)
         return (value,) * rank
-    if type(value) is tuple and len(value) == rank:
+    if isinstance(value, tuple) and len(value) == rank:
         for v in value:
-            if type(v) is not int:
+            if v.__class__ is not int:
                 break
         else:
-            return value
+            return tuple(value)
     try:
         if not hasattr(value, "__len__") or isinstance(value, Tensor):
             return (operator.index(value),) * rank
@@ -32,7 +32,7 @@ def per_dim(value, rank: int, name: str, what: str) -> tuple:
 
 def positive(values: tuple, name: str, what: str) -> tuple:
     """The numbers, if they are all at least 1."""
-    if values and min(values) < 1:
+    if any(v < 1 for v in values):
         raise ArgumentError(f"{name}: {what} must be positive, got {values}")
     return values
 
