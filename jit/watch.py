@@ -336,13 +336,15 @@ class Watch(Outside, HiddenReads, Stores, World):
         if at is not None:
             self._note_computed(follow(base, chain.steps[:at]), *chain.steps[at])
             chain = replace(chain, steps=chain.steps[:at])
-        chain, root, base = self._past_modules(chain, root, base)
-        if base is not None:
-            found = follow(base, chain.steps)
-            self._note_cache(found)
-            self._note_use(chain, base, found, how, calls)
+        past = self._past_modules(chain, root, base)
+        if past is None or (base is None and chain.root == ARGUMENT):
+            return
+        chain, root, base = past
+        found = follow(base, chain.steps)
+        self._note_cache(found)
+        self._note_use(chain, base, found, how, calls)
         key = (id(root), chain)
-        if base is None or key in self.guards or self._through_tensor(base, chain.steps):
+        if key in self.guards or self._through_tensor(base, chain.steps):
             return
         value = read(base, chain.steps)
         if value is sys.modules:        # any import adds to it, those within ingot, too
@@ -400,7 +402,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         return [(i, t) for i, t in enumerate(tensors) if id(t) in self.tensors]
 
     def _past_modules(self, chain, root, base):
-        """A chain from the first object on it that is no module; modules on the way are watched as a whole."""
+        """(chain, root, base) from the first object on a chain that is no module; modules on the way are watched as a whole. None
+        where there is no more to it."""
         steps, value, owner, first = chain.steps, base, base, ()
         while isinstance(value, Module) and steps:
             self._see_module(value)
@@ -417,7 +420,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         if value is base:
             return chain, root, base
         if value is None or value is MISSING or not (steps or is_changeable(value)):
-            return chain, root, None
+            return None
         text = str(Chain(chain.root, chain.name, chain.steps[: len(chain.steps) - len(steps) - 1]))
         return Chain(ARGUMENT, text, (*first, *steps)), owner, owner
 

@@ -184,6 +184,71 @@ def test_state_of_python_is_followed_or_refused(make):
         assert got[0][0][0] == "trace"
 
 
+bound = None        # a variable of the module that the programs below read and set
+
+
+def global_that_is_read():
+    def fn(x):
+        return x if bound is None else x + bound
+
+    def change(value):
+        global bound
+        bound = value
+    return fn, change
+
+
+def variable_that_is_read():
+    kept = None
+
+    def fn(x):
+        return x if kept is None else x + kept
+
+    def change(value):
+        nonlocal kept
+        kept = value
+    return fn, change
+
+
+def global_that_is_written():
+    def fn(x):
+        global bound
+        bound = x * 1 if bound is None else x + bound
+        return bound * 1
+
+    def change(value):
+        global bound
+        bound = value
+    return fn, change
+
+
+def variable_that_is_written():
+    kept = None
+
+    def fn(x):
+        nonlocal kept
+        kept = x * 1 if kept is None else x + kept
+        return kept * 1
+
+    def change(value):
+        nonlocal kept
+        kept = value
+    return fn, change
+
+
+@pytest.mark.parametrize("make", [global_that_is_read, variable_that_is_read, global_that_is_written, variable_that_is_written])
+def test_variables_that_are_none_at_first(make):
+    def life(wrap):
+        fn, change = make()
+        fn, seen = wrap(fn), []
+        for value in (None, 1.0, ingot.ones(2), None, 2.5):
+            change(value)
+            seen += [plain(fn(ingot.ones(2))) for _ in range(3)]
+        change(None)
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
 @pytest.mark.parametrize("change, argument", [
     (lambda a: a.append(a[0]), lambda: [ingot.ones(2)]), (lambda a: a.update(c=a["a"]), lambda: {"a": ingot.ones(2)}),
     (lambda a: a.__setitem__(0, a[0] * 2), lambda: [ingot.ones(2)]), (lambda a: a.sort(), lambda: [3, 1, 2]),
