@@ -20,6 +20,7 @@ class Differential:
     residuals  (slot in the forward's environment, slot in the backward's)
     seeds      slots of the incoming gradients
     grads      position of each wanted gradient among the job's results, None where there is no path
+    reach      for each wanted gradient the numbers of the incoming ones that lead to it; none if it is there in any case
     """
 
     wanted: list
@@ -27,6 +28,7 @@ class Differential:
     residuals: list
     seeds: list
     grads: list
+    reach: list
     job: Job
     error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
 
@@ -56,7 +58,24 @@ class Differential:
         backend = next(iter(recording.devices.values()), None)
         piece = Piece(name, nodes, numbers, scope=recording.scope, backend=backend)
         job = job_of(piece, [Result(numbers[g], owned=True) for g in there])
-        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, job, back.error)
+        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads,
+                            _reach(nodes, back.seeds, found), job, back.error)
+
+    def given(self, slots) -> list:
+        """Positions as in `grads`, None for those to which none of the incoming gradients (a gap is None) leads."""
+        there = {i for i, g in enumerate(slots) if g is not None}
+        return [at if not reach or not reach.isdisjoint(there) else None for at, reach in zip(self.grads, self.reach)]
+
+
+def _reach(nodes, seeds, found) -> list:
+    """For each of the gradients that were found the numbers of the seeds on which it depends."""
+    known: dict = {}
+    for i, seed in enumerate(seeds):
+        known[seed] = known.get(seed, frozenset()) | {i}
+    for n in nodes:
+        reach = frozenset().union(*[known.get(x, ()) for x in n.inputs if type(x) is Value])
+        known.update(dict.fromkeys(n.outputs, reach))
+    return [frozenset() if g is None else known.get(g, frozenset()) for g in found]
 
 
 def _needed(nodes, found):
@@ -119,14 +138,14 @@ class TraceNode:
             env[number] = value
         for number, g, aval in zip(d.seeds, slots, self.outs):
             env[number] = np.zeros(aval.shape, aval.dtype.np) if g is None else g
-        made = d.job.run(env, self.symbols)
+        made, grads = d.job.run(env, self.symbols), d.given(slots)
         if d.error is not None:
-            for at, edge in zip(d.grads, self.edges):
+            for at, edge in zip(grads, self.edges):
                 if at is not None and type(edge) is Leaf:
                     engine.deliver(edge, made[at])
                     engine.finish_leaf(edge)
             raise d.error
-        return [None if at is None or edge is None else made[at] for at, edge in zip(d.grads, self.edges)]
+        return [None if at is None or edge is None else made[at] for at, edge in zip(grads, self.edges)]
 
 
 def used_up(a) -> Output:

@@ -42,7 +42,7 @@ from .read_numbers import known
 from .rebinding import Rebinding
 from .recorded_gradients import Gradients
 from .recorder_watch import WATCHES, tell
-from .recording import Cell, LeafState, Link, Output, PartsGuard, Recording, Source
+from .recording import Cell, LeafState, Link, Output, PartsGuard, Recording, Source, base_of
 from .shared_results import share_memory
 
 
@@ -420,7 +420,8 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
     def memory_of(self, t, link, value):
         root = link.cell.root
         if root is not None and self.sources[link.cell.source].kind in ("argument", "captured", "grad"):
-            return Output(value, link.cell.source, link.chain, t is root, t.requires_grad)
+            return Output(value, link.cell.source, link.chain, t is root, t.requires_grad,
+                          detached=base_of(t) is not base_of(root), is_data=base_of(t)._is_data)
         device = t.device if t._a.__class__ is DeviceArray else None
         return Output(value, None, (), False, t.requires_grad, t.requires_grad and is_freed(t._node), device,
                       order=order_of(t._a))

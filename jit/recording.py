@@ -99,14 +99,20 @@ class Recording:
         return bool(does) or any(s.kind == "key" for s in self.sources)
 
 
+def base_of(t: Tensor) -> Tensor:
+    """The tensor of which it is a view, or itself."""
+    return t if t._base is None else t._base
+
+
 @dataclass(frozen=True)
 class Output:
-    """A result tensor: a fresh value, or a view (`chain`) of an input's memory; `same` if it is that very tensor. `freed`
-    says that a backward inside of the function has used up its history; `device` is a fresh value's, None on the host;
-    `gradient_of` is the position of the input whose new gradient this very tensor is. What an input lies over from now on
-    (`Recording.rebinds`) may be the memory of a result, which has the number `memory_of`. `leaf` says what else a leaf is that
-    the function has made, `part` how it lies in the memory of another result (`shared_results.Part`), `order` how the dims of a
-    fresh value lie in memory (`ir/dim_order.py`)."""
+    """A result tensor: a fresh value, or a view (`chain`) of an input's memory; `same` if it is that very tensor, `detached`
+    if it is no view of that, but of what `detach()` gives, or `.data`, if it `is_data`. `freed` says that a backward inside of
+    the function has used up its history; `device` is a fresh value's, None on the host; `gradient_of` is the position of the
+    input whose new gradient this very tensor is. What an input lies over from now on (`Recording.rebinds`) may be the memory of
+    a result, which has the number `memory_of`. `leaf` says what else a leaf is that the function has made, `part` how it lies in
+    the memory of another result (`shared_results.Part`), `order` how the dims of a fresh value lie in memory
+    (`ir/dim_order.py`)."""
 
     value: Value
     source: int | None
@@ -120,6 +126,8 @@ class Output:
     leaf: MadeLeaf | None = None
     part: Any = None
     order: tuple | None = None
+    detached: bool = False
+    is_data: bool = False
 
     @property
     def back(self) -> tuple | None:

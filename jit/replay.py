@@ -10,6 +10,7 @@ import numpy as np
 
 from ..ir.ops.assign import run_chain
 from ..ir.substitute import bound_values, has_symbols
+from ..runtime.autograd.grad_mode import set_grad_enabled
 from ..runtime.autograd.node import Leaf
 from ..runtime.device import CPU
 from ..runtime.device_array import DeviceArray
@@ -189,6 +190,13 @@ class Replay:
     def _result(self, slot, output, at, found) -> Tensor:
         return self._as_recorded(output, self._tensor(slot, output, at, found))
 
+    def _over_input(self, t, output) -> Tensor:
+        """A view of an input, with a history or without one, as it was made."""
+        if output.detached:
+            t = t.data if output.is_data else t.detach()
+        with set_grad_enabled(output.requires_grad):
+            return run_chain(t, self.plain(output.chain))
+
     @staticmethod
     def _as_recorded(output, t) -> Tensor:
         if output.freed:
@@ -198,7 +206,7 @@ class Replay:
     def _tensor(self, slot, output, at, found) -> Tensor:
         if output.source is not None:
             t = self.tensors[output.source]
-            return t if output.same else run_chain(t, self.plain(output.chain))
+            return t if output.same else self._over_input(t, output)
         a = self._value(slot, at, found)
         t = wrap(a if output.order is None else a.transpose(output.back))
         if (output.device is None) == (t._a.__class__ is DeviceArray):

@@ -8,7 +8,7 @@ import numpy as np
 from ..ir.ops.assign import run_chain
 from ..runtime.device_array import DeviceArray
 from ..runtime.tensor import Tensor, wrap
-from .recording import Output
+from .recording import Output, base_of
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,6 @@ def _overlap(tensors) -> bool:
     return False
 
 
-def _root(t):
-    return t if t._base is None else t._base
-
-
 class _Joining:
     """Puts the results of one memory in relation to each other."""
 
@@ -70,7 +66,7 @@ class _Joining:
     def join(self, group):
         """One of the roots of the group is, or stands for, the whole; each view is one of its root."""
         link = self.recorder.link
-        roots = {id(t): t for t in map(_root, group)}
+        roots = {id(t): t for t in map(base_of, group)}
         whole = next((t for t in roots.values() if not link(t).chain), None)
         of = self._number(whole) if whole is not None else self._whole_of(group[0])
         for t in roots.values():

@@ -402,8 +402,8 @@ class Watch(Outside, HiddenReads, Stores, World):
         return [(i, t) for i, t in enumerate(tensors) if id(t) in self.tensors]
 
     def _past_modules(self, chain, root, base):
-        """(chain, root, base) from the first object on a chain that is no module; modules on the way are watched as a whole. None
-        where there is no more to it."""
+        """(chain, root, base) from the first object on a chain that is no module; modules on the way are watched as a whole.
+        None where there is no more to it."""
         steps, value, owner, first = chain.steps, base, base, ()
         while isinstance(value, Module) and steps:
             self._see_module(value)

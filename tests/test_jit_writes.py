@@ -17,6 +17,7 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.jit import TraceError
+from side_by_side import plain
 
 
 class Meter:
@@ -233,3 +234,33 @@ def test_an_attribute_that_the_class_has_may_be_written_or_not(does):
         assert step(ingot.ones(2) * i).tolist() == [2.0 * i] * 2
     assert (counter.count, Counter.count, vars(counter)) == ((5, 0, {"count": 5}) if does else (0, 0, {}))
     assert step.stats()["compiles"] <= 2
+
+
+def in_no_grad(fn):
+    """`fn` with gradients switched off."""
+    return ingot.no_grad()(fn)
+
+
+@pytest.mark.parametrize("over", [
+    lambda w: w.detach(), lambda w: w.data, lambda w: w.detach().view(2, 2), lambda w: w.detach()[1:], lambda w: w.data[:2],
+    in_no_grad(lambda w: w.view(2, 2)), in_no_grad(lambda w: w[1:].detach()), lambda w: w.view(2, 2), lambda w: w[1:].view(3, 1),
+    in_no_grad(ingot.enable_grad()(lambda w: w.view(2, 2))), lambda w: w], ids=range(11))
+@pytest.mark.parametrize("requires_grad", [False, True])
+@pytest.mark.parametrize("captured", [False, True])
+def test_results_over_memory_from_outside(over, requires_grad, captured):
+    """Whether they have a history, whether they are that very tensor, and whom a write to them reaches."""
+    def life(wrap):
+        kept = ingot.arange(4.0).requires_grad_(requires_grad)
+        fn, seen = wrap((lambda x: (over(kept), x * 2)) if captured else lambda w, x: (over(w), x * 2)), []
+        for mode in [contextlib.nullcontext] * 3 + [ingot.no_grad] * 3:
+            w = kept if captured else ingot.arange(4.0).requires_grad_(requires_grad)
+            with mode():
+                t = fn(ingot.ones(2))[0] if captured else fn(w, ingot.ones(2))[0]
+            seen += [t.requires_grad, t.is_leaf, t is w, t._base is w, t.stride()]
+            with ingot.no_grad():
+                t.add_(1)
+            seen.append(plain(w))
+            seen.append(w.requires_grad)
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
