@@ -118,6 +118,7 @@ class Entry:
         self.written = joined(self.written, [(id(s.what), s.what) for s in written if s.kind == "captured"])
         self._note_storages()
         self.arrays = [(t, t._a, needs) for t, _, _, needs, _ in self.captured.values()]
+        self.together = self._together()
         self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
         self.is_simple = not (self.same or self.shared or self.must_not_share or self.leaves or self.lays)
         self.check = quick_check(list(self.guards.values()))
@@ -166,7 +167,14 @@ class Entry:
                 return "a captured tensor lies in memory in another order"
         if any(place_of(t._a) != place for t, place in self.places):
             return "a captured tensor moved to another device"
+        if self.writes and self._together() != self.together:
+            return "captured tensors share memory that did not, or the other way round"
         return None
+
+    def _together(self) -> list:
+        """For each captured tensor the number of the first one in its storage."""
+        first: dict = {}
+        return [first.setdefault(id(t._storage), i) for i, (t, *_) in enumerate(self.captured.values())]
 
     def unfit(self, arguments, changing: set):
         """Why this entry does not apply now, or None; options and places that differ are added to `changing`."""

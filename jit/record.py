@@ -42,7 +42,7 @@ from .read_numbers import known
 from .rebinding import Rebinding
 from .recorded_gradients import Gradients
 from .recorder_watch import WATCHES, tell
-from .recording import Cell, LeafState, Link, Output, PartsGuard, Recording, Source, base_of
+from .recording import Cell, LeafState, Link, MemoryGuard, Output, PartsGuard, Recording, Source, base_of
 from .shared_results import share_memory
 
 
@@ -139,7 +139,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
 
     def _capture(self, t: Tensor) -> Link:
         """A tensor that the function got from elsewhere: an input by reference, through the root of its memory."""
-        root = t if t._base is None else t._base
+        root = base_of(t) if base_of(t)._storage is t._storage else t     # (`base.data = new` moves the base)
         if self.is_state(root):
             self.refuse("it uses the state of a random generator as a tensor", "take it outside of the function")
         known = self.cell_of(t)
@@ -165,6 +165,8 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
             chain = () if t is root or t._a is known.root._a else t._chain
             self.give(t, Link(self, known, chain, None))
             t.__dict__["_traced"].version = -1
+            if t is not known.root and self.sources[known.source].kind == "captured":
+                self.guards.append(MemoryGuard(t, known.root))
         return t.__dict__["_traced"]
 
     @staticmethod

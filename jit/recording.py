@@ -110,8 +110,8 @@ class Output:
     if it is no view of that, but of what `detach()` gives, or `.data`, if it `is_data`. `freed` says that a backward inside of
     the function has used up its history; `device` is a fresh value's, None on the host; `gradient_of` is the position of the
     input whose new gradient this very tensor is. What an input lies over from now on (`Recording.rebinds`) may be the memory of
-    a result, which has the number `memory_of`. `leaf` says what else a leaf is that the function has made, `part` how it lies in
-    the memory of another result (`shared_results.Part`), `order` how the dims of a fresh value lie in memory
+    a result, which has the number `memory_of`. `leaf` says what else a leaf is that the function has made, `part` how it lies
+    in the memory of another result (`shared_results.Part`), `order` how the dims of a fresh value lie in memory
     (`ir/dim_order.py`)."""
 
     value: Value
@@ -299,6 +299,26 @@ class PartsGuard(StructureCondition):
 
     def __str__(self):
         return "a sparse tensor has other entries, which were written in place"
+
+
+@dataclass(frozen=True)
+class MemoryGuard(Condition):
+    """A tensor from outside that is read through another one, in whose memory it lies."""
+
+    tensor: Tensor
+    through: Tensor
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "memory", id(self.tensor), id(self.through)
+
+    def holds(self) -> bool:
+        """Whether it still lies there."""
+        return self.tensor._storage is self.through._storage
+
+    def __str__(self):
+        return "a captured tensor no longer lies in the memory of another one"
 
 
 class OptionNumber:
