@@ -30,7 +30,7 @@ class MadeLeaf:
         if any(type(v) not in _SIMPLE for _, v in attributes):
             raise TraceError(f"this function cannot be traced: it makes a {type(t).__name__} with attributes that a "
                              "trace could not make again; numbers and text it can")
-        return MadeLeaf(type(t) if is_owned else Tensor, t.requires_grad, attributes, _number_of(t.grad, results))
+        return MadeLeaf(type(t) if is_owned else Tensor, t.requires_grad, attributes, number_of(t.grad, results))
 
     def over(self, t: Tensor) -> Tensor:
         """Such a leaf over the memory of a tensor."""
@@ -39,7 +39,7 @@ class MadeLeaf:
         return Tensor.requires_grad_(made) if self.requires_grad else made
 
 
-def _number_of(gradient, results) -> int | None:
+def number_of(gradient, results) -> int | None:
     """The number of a gradient among the results."""
     if gradient is None:
         return None
@@ -51,7 +51,9 @@ def _number_of(gradient, results) -> int | None:
 
 
 def hand_over(outputs, made):
-    """Gives leaves that were made anew their gradients."""
+    """Gives tensors that were made anew their gradients."""
     for o, t in zip(outputs, made):
+        if o.kept is not None:
+            t._kept_grad = made[o.kept]
         if o.leaf is not None and o.leaf.gradient is not None:
             t.grad = made[o.leaf.gradient]

@@ -34,7 +34,7 @@ from .differentiate import is_freed
 from .errors import TraceError, at
 from .exchange import Exchange
 from .frames import unwatched
-from .made_leaves import MadeLeaf
+from .made_leaves import MadeLeaf, number_of
 from .memory_order import lay_of, overlapping
 from .optimizer_steps import OptimizerSteps
 from .random_streams import RandomStreams
@@ -417,7 +417,10 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         if id(t) in self.rebound_to:
             return Output(value, self.rebound_to[id(t)][1], (), True, t.requires_grad)
         output = self.memory_of(t, link, value)
-        return output if output.same else replace(output, leaf=MadeLeaf.of(t, results))
+        if output.same:
+            return output
+        kept = None if output.source is not None or t.is_leaf else number_of(t._kept_grad, results)
+        return replace(output, leaf=MadeLeaf.of(t, results), kept=kept)
 
     def memory_of(self, t, link, value):
         root = link.cell.root

@@ -112,7 +112,7 @@ class Output:
     input whose new gradient this very tensor is. What an input lies over from now on (`Recording.rebinds`) may be the memory of
     a result, which has the number `memory_of`. `leaf` says what else a leaf is that the function has made, `part` how it lies
     in the memory of another result (`shared_results.Part`), `order` how the dims of a fresh value lie in memory
-    (`ir/dim_order.py`)."""
+    (`ir/dim_order.py`). The gradient that it has kept (`retain_grad()`) is the result with the number `kept`."""
 
     value: Value
     source: int | None
@@ -128,6 +128,7 @@ class Output:
     order: tuple | None = None
     detached: bool = False
     is_data: bool = False
+    kept: int | None = None
 
     @property
     def back(self) -> tuple | None:
@@ -137,7 +138,7 @@ class Output:
     @property
     def does_more(self) -> bool:
         """Whether it is anything else than new memory of the host."""
-        return any(x is not None for x in (self.source, self.device, self.leaf, self.part)) or self.freed
+        return any(x is not None for x in (self.source, self.device, self.leaf, self.part, self.kept)) or self.freed
 
     @property
     def has_history(self) -> bool:

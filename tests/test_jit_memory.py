@@ -235,6 +235,30 @@ def test_backward_of_some_results(asked):
     assert life(jit.trace) == life(lambda fn: fn)
 
 
+def test_gradients_that_results_have_kept():
+    def make():
+        w = vec().requires_grad_()
+
+        def fn(x):
+            y, z = x * w, (x * w).exp()
+            y.retain_grad()
+            z.retain_grad()
+            (y * z).sum().backward()
+            return y, z * 2, z, y.grad
+
+        def call(x):
+            y, _, z, g = call.fn(x)
+            return y.grad, z.grad, g, y.grad is g
+
+        call.fn = fn
+        return call
+
+    eager, traced = make(), make()
+    traced.fn = jit.trace(traced.fn)
+    for i in range(3):
+        assert plain(traced(vec(float(i), 1.0, 2.0))) == plain(eager(vec(float(i), 1.0, 2.0)))
+
+
 def test_backward_inside_of_the_trace():
     def step(w, x):
         w.grad = None
