@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..ir.errors import ArgumentError, DTypeError
+from .device import as_device
 from .device_array import DeviceArray
 from .placement import beside, key_on, put
 from .state import tls
@@ -26,7 +27,7 @@ class Generator:
     """A stream of random keys; threads may share it."""
 
     def __init__(self, device="cpu"):
-        self.device = device
+        self.device = as_device(device)
         self._lock = threading.Lock()
         self._seed = secrets.randbits(63)
         self._call = 0

@@ -1503,7 +1503,7 @@ class Tensor:
     def unfold(self, dimension, size, step) -> Tensor:
         """Windows of `size` every `step` along a dimension, as a new last dimension."""
     def uniform_(self, *args, **kwargs) -> Tensor:
-        """Fills with numbers uniform in [from, to)."""
+        """Fills with numbers uniform in [from, to); of complex numbers both parts."""
     def unique(self, sorted: builtins.bool = True, return_inverse: builtins.bool = False,
                return_counts: builtins.bool = False, dim=None, *, axis=None) -> Any:
         """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""

@@ -61,6 +61,7 @@ def test_generators_are_apart_and_can_go_back():
     y = ingot.randn(4, generator=a)
     for g in (copy.deepcopy(b), pickle.loads(pickle.dumps(b)), a.set_state(state)):
         assert np.array_equal(y.numpy(), ingot.randn(4, generator=g).numpy())
+    assert a.device == ingot.device("cpu") and a.device.type == "cpu"
     assert a.initial_seed() == 5 and ingot.manual_seed(-1).initial_seed() == 2 ** 64 - 1
 
 
@@ -102,6 +103,7 @@ CASES = [  # name, make, mean, variance
     ("bernoulli of tensor", lambda: ingot.bernoulli(ingot.full((N,), 0.3)), 0.3, 0.21),
     ("uniform", lambda: ingot.empty(N).uniform_(2, 4), 3.0, 4 / 12),
     ("normal", lambda: ingot.empty(N).normal_(1, 3), 1.0, 9.0),
+    ("uniform complex", lambda: ingot.empty(N, dtype=ingot.complex64).uniform_(2, 4).imag, 3.0, 4 / 12),
     ("exponential", lambda: ingot.empty(N).exponential_(2), 0.5, 0.25),
     ("geometric", lambda: ingot.empty(N).geometric_(0.25), 4.0, 12.0),
     ("log normal", lambda: ingot.empty(N).log_normal_(0, 0.5), np.exp(0.125), (np.exp(0.25) - 1) * np.exp(0.25)),

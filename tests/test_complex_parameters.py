@@ -102,7 +102,16 @@ def test_what_needs_an_order_refuses(fn, size):
         fn(ingot.view_as_complex(pairs(0, size)))
 
 
+def test_layers_start_with_complex_weights():
+    linear, conv = nn.Linear(3, 2, dtype=ingot.complex64), nn.Conv1d(3, 2, 1, dtype=ingot.complex64)
+    for layer, x in ((linear, pairs(0, 4, 3)), (conv, pairs(0, 3, 4))):
+        assert layer.weight.detach().imag.abs().min() > 0
+        assert layer(ingot.view_as_complex(x).to(ingot.complex64)).dtype == ingot.complex64
+
+
 def test_some_functions_take_both_parts():
+    x, y = ingot.view_as_complex(pairs(0, 4)), ingot.view_as_complex(pairs(1, 4))
+    assert F.l1_loss(x, y).item() == pytest.approx((x - y).abs().mean().item())
     z = ingot.view_as_complex(pairs(0, 4))
     assert ingot.float_power(z, 2).dtype == ingot.complex128 and ingot.allclose(ingot.float_power(z, 2), z * z)
     assert ingot.allclose(F.softsign(z), z / (1 + z.abs()))

@@ -327,6 +327,13 @@ def test_grouped_queries_share_keys():
     np.testing.assert_allclose(got.detach().numpy(), F.scaled_dot_product_attention(q, *wide).detach().numpy(), rtol=1e-10)
 
 
+@pytest.mark.parametrize("queries,keys,batch", [(0, 3, 2), (3, 3, 0), (0, 0, 0)])
+def test_multi_head_attention_of_nothing_is_nothing(queries, keys, batch):
+    m, k = nn.MultiheadAttention(4, 2), ingot.ones(keys, batch, 4)
+    out, shares = m(ingot.ones(queries, batch, 4), k, k, key_padding_mask=ingot.zeros(batch, keys).bool())
+    assert out.shape == (queries, batch, 4) and shares.shape == (batch, queries, keys)
+
+
 def test_attention_dropout_averages_to_attention():
     ingot.manual_seed(0)
     q, k, v = (tensor(rng.standard_normal((200, 3, 4))) for _ in range(3))

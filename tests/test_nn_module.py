@@ -281,6 +281,20 @@ def test_sequential_is_a_list():
     assert isinstance(m.pop(3), nn.Sigmoid) and len(m) == 3
     with pytest.raises(IndexError, match="out of range"):
         _ = m[7]
+    for layers in (m, nn.ModuleList(m), nn.ParameterList([ingot.ones(1)])):
+        with pytest.raises(TypeError, match="'str' object cannot be interpreted as an integer"):
+            _ = layers["0"]
+
+
+def test_inserting_and_removing_numbers_modules_anew():
+    m = nn.Sequential(OrderedDict(a=nn.Linear(1, 2), b=nn.ReLU()))
+    m.insert(1, nn.Tanh())
+    assert [(name, type(x).__name__) for name, x in m.named_children()] == [("0", "Linear"), ("1", "Tanh"), ("2", "ReLU")]
+    with pytest.raises(IndexError, match="index 4 is out of range for 3 entries"):
+        m.insert(4, nn.Tanh())
+    m = nn.Sequential(OrderedDict(a=nn.Linear(1, 2), b=nn.ReLU(), c=nn.Tanh()))
+    del m[1]
+    assert names(m.named_parameters()) == ["0.weight", "0.bias"] and [type(x) for x in m] == [nn.Linear, nn.Tanh]
 
 
 def test_module_list_and_dict():

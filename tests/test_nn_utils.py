@@ -183,17 +183,114 @@ def test_spectral_norm_bounds_the_largest_singular_value():
     assert np.linalg.svd(old.weight.detach().numpy(), compute_uv=False)[0] == pytest.approx(1, rel=1e-3)
 
 
-@pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)])
-def test_orthogonal_parametrization_stays_orthogonal(shape):
-    m = nn.utils.parametrizations.orthogonal(nn.Linear(*shape[::-1]))
-    opt = ingot.optim.SGD(m.parameters(), lr=0.5)
-    for _ in range(3):
+MAPS = ["matrix_exp", "cayley", "householder"]
+MATRICES = [(4, 4), (5, 3), (3, 5), (2, 4, 3)]
+
+
+def exponential(a):
+    values, vectors = np.linalg.eigh(1j * a)
+    return ((vectors * np.exp(-1j * values)[..., None, :]) @ vectors.conj().swapaxes(-1, -2)).real
+
+
+def reflections(x):
+    q = np.eye(len(x))
+    for v in np.tril(x, -1).T + np.eye(*x.shape).T:
+        q = q @ (np.eye(len(x)) - 2 * np.outer(v, v) / (v @ v))
+    return q[:, :x.shape[1]] * np.sign(np.diag(x))
+
+
+def skew(x):
+    n, k = x.shape
+    lower = np.pad(np.tril(x), ((0, 0), (0, n - k)))
+    return lower - lower.T
+
+
+def cayley(a):
+    return np.linalg.solve(np.eye(len(a)) - a / 2, np.eye(len(a)) + a / 2)
+
+
+MAPS_IN_NUMPY = {"matrix_exp": lambda x: exponential(skew(x))[:, :x.shape[1]], "householder": reflections,
+                 "cayley": lambda x: cayley(skew(x))[:, :x.shape[1]]}
+
+
+def a_matrix(shape, dtype=ingot.float64):
+    m = nn.Module()
+    m.weight = nn.Parameter(ingot.randn(shape, dtype=dtype))
+    return m
+
+
+def assert_orthogonal(w):
+    w = w.detach() if w.shape[-2] >= w.shape[-1] else w.detach().mT
+    assert ingot.allclose(w.mH @ w, ingot.eye(w.shape[-1], dtype=w.dtype), atol=1e-9)
+
+
+@pytest.mark.parametrize("trace", [False, True])
+@pytest.mark.parametrize("orthogonal_map", MAPS)
+@pytest.mark.parametrize("shape", MATRICES)
+def test_orthogonal_parametrization_stays_orthogonal(shape, orthogonal_map, trace):
+    ingot.manual_seed(0)
+    m = a_matrix(shape)
+    plain = m.weight.detach().clone()
+    nn.utils.parametrizations.orthogonal(m, "weight", orthogonal_map)
+    signs = (m.weight * plain).sum()                    # starts from the orthogonal part of what was there
+    assert_orthogonal(m.weight)
+    assert signs > 0 and sorted(m.state_dict()) == ["parametrizations.weight.0.base", "parametrizations.weight.original"]
+    opt = ingot.optim.SGD(m.parameters(), lr=0.1)
+
+    def step():
         opt.zero_grad()
-        (m(ingot.ones(1, shape[1])) ** 3).sum().backward()
+        ((m.weight - 1) ** 3).sum().backward()
         opt.step()
-    w = m.weight.detach().numpy()
-    small = w @ w.T if shape[0] <= shape[1] else w.T @ w
-    np.testing.assert_allclose(small, np.eye(min(shape)), atol=1e-5)
+
+    step, before = (ingot.jit.trace(step) if trace else step), m.weight.detach().clone()
+    for _ in range(3):
+        step()
+    assert_orthogonal(m.weight)
+    assert not ingot.allclose(m.weight, before, atol=1e-3)
+
+
+@pytest.mark.parametrize("orthogonal_map", MAPS)
+@pytest.mark.parametrize("shape", [(4, 4), (5, 3)])
+def test_orthogonal_maps_are_what_they_say(shape, orthogonal_map):
+    ingot.manual_seed(0)
+    m = nn.utils.parametrizations.orthogonal(a_matrix(shape), "weight", orthogonal_map)
+    chain, rng = m.parametrizations.weight, np.random.default_rng(0)
+    x = rng.standard_normal(shape)
+    x[np.arange(shape[1]), np.arange(shape[1])] = np.sign(rng.standard_normal(shape[1]))
+    chain.original.data.copy_(ingot.from_numpy(x))
+    np.testing.assert_allclose(m.weight.detach().numpy(), chain[0].base.numpy() @ MAPS_IN_NUMPY[orthogonal_map](x), atol=1e-12)
+
+
+def test_orthogonal_without_a_base_is_assigned_through_reflections_alone():
+    ingot.manual_seed(0)
+    m = nn.utils.parametrizations.orthogonal(a_matrix((5, 3)), use_trivialization=False)
+    goal = ingot.linalg.qr(ingot.randn(5, 3, dtype=ingot.float64))[0]
+    m.weight = goal
+    assert ingot.allclose(m.weight, goal) and list(m.state_dict()) == ["parametrizations.weight.original"]
+    free = nn.utils.parametrizations.orthogonal(a_matrix((4, 4)), orthogonal_map="cayley", use_trivialization=False)
+    assert_orthogonal(free.weight)
+    with pytest.raises(NotImplementedError, match="cayley and use_trivialization=False"):
+        free.weight = ingot.eye(4, dtype=ingot.float64)
+
+
+@pytest.mark.parametrize("orthogonal_map", [None, "matrix_exp", "cayley"])
+@pytest.mark.parametrize("shape", MATRICES)
+def test_unitary_matrices(shape, orthogonal_map):
+    ingot.manual_seed(0)
+    m = nn.utils.parametrizations.orthogonal(a_matrix(shape, ingot.complex128), "weight", orthogonal_map)
+    assert_orthogonal(m.weight)
+    m.parametrizations.weight.original.data.add_(ingot.randn(shape, dtype=ingot.complex128))
+    assert_orthogonal(m.weight)
+
+
+def test_orthogonal_says_what_it_takes():
+    orthogonal = nn.utils.parametrizations.orthogonal
+    linear = nn.Linear(2, 2)
+    for match, m, args in [("one of 'matrix_exp', 'cayley', 'householder', got 'qr'", linear, ("weight", "qr")),
+                           ("matrix or a batch", linear, ("bias",)), ("Linear has no parameter", linear, ("w",)),
+                           ("complex matrices", a_matrix((2, 2), ingot.complex64), ("weight", "householder"))]:
+        with pytest.raises(ValueError, match=match):
+            orthogonal(m, *args)
 
 
 def test_weight_norm_of_a_vector_has_a_norm_for_each_element():

@@ -337,13 +337,15 @@ def normal_(self, mean=0, std=1, *, generator=None):
 
 @filling
 def uniform_(self, from_=0, to=1, *, generator=None, **named):
-    """Fills with numbers uniform in [from, to)."""
+    """Fills with numbers uniform in [from, to); of complex numbers both parts."""
     low = named.pop("from", from_)
     no_more("uniform_", named)
     if low > to:
         raise ArgumentError(f"uniform_ takes from <= to, got {low} and {to}")
-    _floating(self, "uniform_")
-    return rn.uniform, draw_key_beside(self, generator), as_float(to - low), as_float(low)
+    _floating(self, "uniform_", takes_complex=True)
+    start = as_float(low)
+    return (rn.uniform, draw_key_beside(self, generator), as_float(to - low),
+            complex(start, start) if self.dtype.is_complex else start)
 
 
 @in_place

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict, abc
 from itertools import groupby
+from operator import index as as_index
 from operator import itemgetter
 from typing import Any
 
@@ -12,7 +13,7 @@ from .parameter import Parameter
 
 
 def _position(index, size):
-    i = index.__index__()
+    i = as_index(index)
     if not -size <= i < size:
         raise DimError(f"index {i} is out of range for {size} entries")
     return i % size
@@ -44,13 +45,13 @@ class Sequential(Module):
         names = list(self._modules)
         for name in names[index] if isinstance(index, slice) else [names[_position(index, len(self))]]:
             delattr(self, name)
-        self._renumber()
+        self._number(list(self._modules.values()))
 
-    def _renumber(self):
-        if all(n.isdigit() for n in self._modules):
-            kept = list(self._modules.values())
-            self._modules.clear()
-            self._modules.update((str(i), m) for i, m in enumerate(kept))
+    def _number(self, modules):
+        """Holds these modules, named by their positions."""
+        self._modules.clear()
+        for i, module in enumerate(modules):
+            self.add_module(str(i), module)
 
     def __len__(self):
         return len(self._modules)
@@ -81,12 +82,12 @@ class Sequential(Module):
         return self
 
     def insert(self, index, module):
-        """Adds a module before position `index`."""
+        """Adds a module before position `index`; all are then named by their positions."""
+        if not -len(self) <= index <= len(self):
+            raise DimError(f"index {index} is out of range for {len(self)} entries")
         kept = list(self._modules.values())
         kept.insert(index, module)
-        for i, m in enumerate(kept):
-            self._modules.pop(str(i), None)
-            self.add_module(str(i), m)
+        self._number(kept)
         return self
 
     def pop(self, key):
@@ -112,7 +113,7 @@ class ModuleList(Module):
     pop = Sequential.pop
     __delitem__ = Sequential.__delitem__
     __iadd__ = Sequential.__iadd__
-    _renumber = Sequential._renumber
+    _number = Sequential._number
 
     def _get_abs_string_index(self, idx) -> str:
         """The name of the module at a position, for classes that derive from this one."""

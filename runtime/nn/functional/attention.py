@@ -94,7 +94,7 @@ def _merged_mask(attn_mask, key_padding_mask, batch, heads, extra):
         attn_mask = attn_mask.unsqueeze(0) if attn_mask.ndim == 2 else attn_mask
         attn_mask = attn_mask.reshape(batch, heads, *attn_mask.shape[1:]) if attn_mask.shape[0] != 1 else attn_mask.unsqueeze(0)
     if key_padding_mask is not None:
-        key_padding_mask = key_padding_mask.reshape(batch, 1, 1, -1)
+        key_padding_mask = key_padding_mask[:, None, None]
     masks = [m for m in (attn_mask, key_padding_mask) if m is not None]
     if not masks:
         return None
@@ -137,7 +137,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
     extra = 0
     if bias_k is not None:
         k, v, extra = _appended(k, bias_k, batch), _appended(v, bias_v, batch), 1
-    q, k, v = (x.reshape(x.shape[0], batch, num_heads, -1).permute(1, 2, 0, 3) for x in (q, k, v))
+    q, k, v = (x.reshape(x.shape[0], batch, num_heads, x.shape[2] // num_heads).permute(1, 2, 0, 3) for x in (q, k, v))
     k, v = (given.reshape(batch, num_heads, *given.shape[1:]) if given is not None else own
             for given, own in ((static_k, k), (static_v, v)))
     if add_zero_attn:

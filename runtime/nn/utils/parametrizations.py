@@ -5,9 +5,10 @@ import numpy as np
 from ....ir.errors import ArgumentError, ShapeError
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
-from ...linalg import solve
+from ...linalg import matrix_exp, solve
+from ...matrix_factors import geqrf, householder_product
 from ...placement import beside
-from ...tensor import wrap
+from ...tensor import Tensor, wrap
 from ..module import Module
 from .parametrize import register_parametrization
 
@@ -122,46 +123,99 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     return register_parametrization(module, name, _SpectralNorm(getattr(module, name), n_power_iterations, dim, eps))
 
 
-class _Orthogonal(Module):
-    """An orthogonal matrix as the Cayley map of a free one, times a fixed orthogonal base."""
+def _skew(x):
+    """The lower triangle less its adjoint, with columns of zeros until it is square."""
+    lower = FUNCTIONS["constant_pad_nd"](x.tril(), (0, x.shape[-2] - x.shape[-1]))
+    return lower - lower.mH
 
-    def __init__(self, weight):
+
+def _by_exponential(x):
+    return matrix_exp(_skew(x))[..., :x.shape[-1]]
+
+
+def _by_cayley(x):
+    """(I - A/2)^-1 (I + A/2)"""
+    half = _skew(x) * 0.5
+    eye = FUNCTIONS["eye"](half.shape[-1], dtype=x.dtype, device=x.device)
+    return solve(eye - half, eye + half)[..., :x.shape[-1]]
+
+
+def _by_reflections(x):
+    """A product of reflections, one for each column below its diagonal. Of the diagonal the signs alone count."""
+    below = x.tril(-1)
+    q = householder_product(below, 2.0 / (1.0 + (below * below).sum(-2)))
+    return q * x.detach().diagonal(dim1=-2, dim2=-1).sign().unsqueeze(-2)
+
+
+def _reflections_of(matrix):
+    """What `_by_reflections` makes the orthogonal part of a tall matrix from."""
+    x, tau = geqrf(matrix)
+    signs = x.diagonal(dim1=-2, dim2=-1).sign()
+    x = x.tril(-1)
+    x.diagonal(dim1=-2, dim2=-1).copy_(FUNCTIONS["where"](tau == 0, -signs, signs))      # no reflection: one of the axis alone
+    return x
+
+
+_MAPS = {"matrix_exp": _by_exponential, "cayley": _by_cayley, "householder": _by_reflections}
+
+
+def _completed(matrix):
+    """The square orthogonal matrix whose first columns are the orthogonal part of a tall matrix."""
+    q, r = np.linalg.qr(matrix.detach().numpy(force=True), mode="complete")
+    diagonal = np.diagonal(r, axis1=-2, axis2=-1)
+    size = np.abs(diagonal)
+    q[..., :diagonal.shape[-1]] *= np.where(size == 0, 1, diagonal / np.where(size == 0, 1, size))[..., None, :]
+    return beside(wrap(np.ascontiguousarray(q)), matrix)
+
+
+class _Orthogonal(Module):
+    """An orthogonal (or unitary) matrix as a map of a free one, times an orthogonal base unless told otherwise."""
+
+    def __init__(self, shape, orthogonal_map, has_base):
         super().__init__()
-        n = max(weight.shape[-2:])
-        self.register_buffer("base", FUNCTIONS["eye"](n, dtype=weight.dtype, device=weight.device))
-        self.shape = tuple(weight.shape)
+        self.shape, self.orthogonal_map = shape, orthogonal_map
+        if has_base:
+            self.register_buffer("base", None)
 
     def forward(self, x):
-        """(I + A/2)^-1 (I - A/2) of the skew-symmetric A made from x."""
-        rows, cols = self.shape[-2:]
-        tall = rows >= cols
-        x = (x if tall else x.t()).tril(-1)
-        n = max(rows, cols)
-        if x.shape[1] < n:
-            x = FUNCTIONS["cat"]([x, FUNCTIONS["zeros"]((n, n - x.shape[1]), dtype=x.dtype, device=x.device)], 1)
-        a = (x - x.t()) * 0.5
-        eye = FUNCTIONS["eye"](n, dtype=x.dtype, device=x.device)
-        q = self.base @ solve(eye + a, eye - a)
-        q = q[:, :min(rows, cols)]
-        return q if tall else q.t()
+        """The orthogonal matrix: its columns, or its rows if it is wide."""
+        wide = x.shape[-2] < x.shape[-1]
+        q = _MAPS[self.orthogonal_map](x.mT if wide else x)
+        if "base" in self._buffers:
+            q = self.base @ q
+        return q.mT if wide else q
 
     @no_grad()
     def right_inverse(self, value):
-        """Takes the nearest orthogonal matrix as base and starts from zero."""
-        tall = value.shape[0] >= value.shape[1]
-        matrix = (value if tall else value.t()).detach().numpy(force=True)
-        q, r = np.linalg.qr(matrix, mode="complete")
-        signs = np.ones(len(q), q.dtype)
-        signs[:r.shape[1]] = np.where(np.diagonal(r) < 0, -1, 1)
-        self.base = beside(wrap(np.ascontiguousarray(q * signs).astype(matrix.dtype)), value)
-        return FUNCTIONS["zeros_like"](value)
+        """Starts from the orthogonal part of a matrix: as the base, if there is one."""
+        if tuple(value.shape) != self.shape:
+            raise ShapeError(f"orthogonal takes a matrix of shape {self.shape}, got {tuple(value.shape)}")
+        wide = value.shape[-2] < value.shape[-1]
+        tall = value.mT if wide else value
+        if "base" in self._buffers:
+            self.base = _completed(tall)
+            start = FUNCTIONS["zeros_like"](tall)
+            start.diagonal(dim1=-2, dim2=-1).fill_(-1)            # which each of the maps takes to the first columns of I
+        elif self.orthogonal_map == "householder":
+            start = _reflections_of(tall)
+        else:
+            raise NotImplementedError(f"orthogonal with {self.orthogonal_map} and use_trivialization=False cannot be assigned "
+                                      "a matrix")
+        return start.mT if wide else start
 
 
 def orthogonal(module, name="weight", orthogonal_map=None, *, use_trivialization=True):
-    """Keeps a matrix orthogonal (its columns, or its rows if it is wide)."""
-    weight = getattr(module, name)
-    if weight.ndim != 2:
-        raise ShapeError(f"orthogonal takes a matrix, got {weight.aval}")
-    if orthogonal_map not in (None, "cayley"):
-        raise ArgumentError(f"orthogonal_map must be 'cayley', got {orthogonal_map!r}")
-    return register_parametrization(module, name, _Orthogonal(weight), unsafe=True)
+    """Keeps a matrix (or each of a batch) orthogonal: its columns, or its rows if it is wide."""
+    weight = getattr(module, name, None)
+    if not isinstance(weight, Tensor):
+        raise ArgumentError(f"{type(module).__name__} has no parameter or buffer '{name}'")
+    if weight.ndim < 2:
+        raise ShapeError(f"orthogonal takes a matrix or a batch of them, got {weight.aval}")
+    if orthogonal_map is None:
+        orthogonal_map = "matrix_exp" if weight.shape[-2] == weight.shape[-1] or weight.dtype.is_complex else "householder"
+    if orthogonal_map not in _MAPS:
+        raise ArgumentError(f"orthogonal_map must be one of {', '.join(map(repr, _MAPS))}, got {orthogonal_map!r}")
+    if orthogonal_map == "householder" and weight.dtype.is_complex:
+        raise ArgumentError("orthogonal_map='householder' does not take complex matrices; use 'matrix_exp' or 'cayley'")
+    made = _Orthogonal(tuple(weight.shape), orthogonal_map, use_trivialization)
+    return register_parametrization(module, name, made, unsafe=True)

@@ -1,7 +1,7 @@
 """Parameters that are computed from others at every access."""
 
 import copy
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from ....ir.errors import ArgumentError, ShapeError
 from ...autograd.grad_mode import no_grad
@@ -42,7 +42,7 @@ class ParametrizationList(ModuleList):
         super().__init__(modules)
         self.unsafe = unsafe
         start = original
-        with no_grad():
+        with no_grad(), suppress(NotImplementedError):            # who cannot say starts from the tensor as it is
             for module in reversed(list(self)):
                 if hasattr(module, "right_inverse"):
                     start = module.right_inverse(start)
@@ -149,7 +149,7 @@ def register_parametrization(module, tensor_name, parametrization, *, unsafe=Fal
     if is_parametrized(module, tensor_name):
         chain = module.parametrizations[tensor_name]
         if hasattr(parametrization, "right_inverse"):
-            with no_grad():
+            with no_grad(), suppress(NotImplementedError):
                 chain.right_inverse(parametrization.right_inverse(getattr(module, tensor_name)))
         chain.append(parametrization)
         return module
