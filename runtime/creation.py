@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..ir import dtype as dt
-from ..ir.errors import ArgumentError, DTypeError
+from ..ir.errors import ArgumentError, DTypeError, IngotError, ShapeError
 from ..ir.lazy import lazy
 from ..ir.numeric import as_kind
 from .state import Defaults
@@ -77,6 +77,28 @@ def _large(a: np.ndarray, dtype) -> np.ndarray:
         raise ArgumentError("tensor: a number among the data is beyond what float64 holds") from None
 
 
+def _uneven(data) -> IngotError | None:
+    """What to say of nested sequences of different lengths; None where all are of one shape."""
+    level, dim = [data], 0
+    while level:
+        first, *others = map(_length, level)
+        for other in others:
+            if other != first:
+                if first is None or other is None:
+                    return DTypeError(f"cannot make a tensor of this data: sequences stand beside numbers at dim {dim}")
+                return ShapeError(f"cannot make a tensor of this data: expected sequence of length {first} at dim {dim} "
+                                  f"(got {other})")
+        level, dim = [] if first is None else [y for x in level for y in x], dim + 1
+    return None
+
+
+def _length(x) -> int | None:
+    """Of a sequence; None for what has no length."""
+    if isinstance(x, (list, tuple)):
+        return len(x)
+    return x.shape[0] if isinstance(x, (np.ndarray, Tensor)) and x.ndim else None
+
+
 def _beyond_int64(a: np.ndarray) -> bool:
     return a.size > 0 and bool((np.abs(a) >= 2.0 ** 63).any())
 
@@ -108,7 +130,7 @@ def array_of(data, dtype=None) -> np.ndarray:
         try:
             a, python = _nested(data)
         except (ValueError, OverflowError) as e:
-            raise DTypeError(f"cannot make a tensor of this data: {e}") from None
+            raise _uneven(data) or DTypeError(f"cannot make a tensor of this data: {e}") from None
         if python and (a.dtype == object or (a.dtype.kind == "f" and dtype is None and _beyond_int64(a))):
             a = _large(np.array(data, object), dtype)
         if a.dtype == object or a.dtype.kind in "USMm":

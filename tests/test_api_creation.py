@@ -110,7 +110,10 @@ def test_where_results_go():
 
 @pytest.mark.parametrize("call, error, words", [
     (lambda: ingot.tensor("text"), TypeError, "elements must be numbers"),
-    (lambda: ingot.tensor([[1], [1, 2]]), TypeError, "cannot make a tensor"),
+    (lambda: ingot.tensor([[1], [1, 2]]), ValueError, r"expected sequence of length 1 at dim 1 \(got 2\)"),
+    (lambda: ingot.tensor([[[1.0], [2.0]], [[3.0], [4.0, 5.0]]]), ValueError, r"length 1 at dim 2 \(got 2\)"),
+    (lambda: ingot.tensor([np.ones(2), np.ones(3)]), ValueError, r"expected sequence of length 2 at dim 1 \(got 3\)"),
+    (lambda: ingot.tensor([[1, 2], 3]), TypeError, "sequences stand beside numbers at dim 1"),
     (lambda: ingot.zeros(-1), RuntimeError, "negative"),
     (lambda: ingot.zeros(2.5), TypeError, "integers"),
     (lambda: ingot.arange(0, 5, 0), ValueError, "step must not be 0"),

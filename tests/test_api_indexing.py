@@ -243,6 +243,31 @@ def test_positions_of_what_is_not_zero(shape, kind):
         assert y.nonzero().tolist() == np.argwhere(want).tolist()
 
 
+SCATTERED = {  # what is written where an index names nothing
+    "scatter": lambda x, i, e: x.scatter(0, i, e), "scatter_": lambda x, i, e: x.clone().scatter_(0, i, e),
+    "scatter_add": lambda x, i, e: x.scatter_add(0, i, e), "multiply": lambda x, i, e: x.scatter(0, i, e, reduce="multiply"),
+    "index_reduce": lambda x, i, e: x.index_reduce(0, i[:, 0], e, "amax"),
+    "index_add": lambda x, i, e: x.index_add(0, i[:, 0], e),
+    **{f"scatter_reduce {kind}": lambda x, i, e, kind=kind: x.scatter_reduce(0, i, e, kind)
+       for kind in ("sum", "prod", "mean", "amax", "amin")},
+}
+
+
+@pytest.mark.parametrize("trace", [False, True])
+@pytest.mark.parametrize("fn", SCATTERED.values(), ids=SCATTERED)
+def test_what_scatters_nothing_has_a_gradient_of_zeros(fn, trace):
+    x, source = ingot.ones(2, 3, requires_grad=True), ingot.ones(0, 3, requires_grad=True)
+    index = ingot.zeros(0, 3, dtype=ingot.int64)
+
+    def step():
+        for plain in (x, x.detach()):
+            (fn(plain, index, source) * 2).sum().backward()
+        return fn(x, index, source).detach()
+
+    assert (ingot.jit.trace(step) if trace else step)().equal(ingot.ones(2, 3))
+    assert x.grad.equal(ingot.full((2, 3), 2.0)) and source.grad.shape == (0, 3)
+
+
 def test_scattered_sums_do_not_depend_on_how_they_are_asked():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 5, 1000)

@@ -186,7 +186,26 @@ def test_backward_with_inputs_accumulates_only_there():
     (h * h).sum().backward(inputs=[x, h])
     assert x.grad.tolist() == [36.0]
     assert h.grad.tolist() == [12.0]
-    assert z.grad is None
+    assert z.grad is None and h.retains_grad
+
+
+@pytest.mark.parametrize("trace", [False, True])
+@pytest.mark.parametrize("retains", [False, True])
+@pytest.mark.parametrize("create_graph", [False, True])
+def test_backward_with_a_computed_input_adds_its_gradient_once(retains, create_graph, trace):
+    def twice(x):
+        h, seen = x * 3, []
+        if retains:
+            h.retain_grad()
+        for _ in range(2):
+            (h * h).sum().backward(inputs=[h], create_graph=create_graph, retain_graph=True)
+            seen.append(h.grad.detach().clone())
+        return seen
+
+    x = leaf(2.0)
+    for _ in range(3):
+        assert [g.tolist() for g in (ingot.jit.trace(twice) if trace else twice)(x)] == [[12.0], [24.0]]
+    assert x.grad is None
 
 
 def test_third_derivative():

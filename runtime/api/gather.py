@@ -45,13 +45,17 @@ def _no_negatives(name, at, size, dim):
 # One index for each element along a dimension.
 
 
+def _nothing_of(x):
+    """A vector without elements that has a tensor's dtype and history."""
+    return sh.slice_(ravel(x), dim=0, start=0, step=1, stop=0)
+
+
 @api()
 def gather(input, dim, index, *, sparse_grad=False, out=None):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
     d = canonical_dim(dim, input.ndim)
     if numel_of(index) == 0:
-        nothing = sh.slice_(ravel(input), dim=0, start=0, step=1, stop=0)
-        return deliver(sh.reshape(nothing, shape=shape_of(index)), out, "gather")
+        return deliver(sh.reshape(_nothing_of(input), shape=shape_of(index)), out, "gather")
     x = sh.reshape(input, shape=(1,) * index.ndim) if not input.ndim else input
     i = sh.reshape(index, shape=(1,) * x.ndim) if not index.ndim else index
     result = ix.gather.call(x, i, dim=d)
@@ -60,11 +64,13 @@ def gather(input, dim, index, *, sparse_grad=False, out=None):
 
 def _along(op, input, dim, index, src, mode, who):
     d = canonical_dim(dim, input.ndim)
-    if numel_of(index) == 0:
-        return ew.copy(input)
     if isinstance(src, Tensor):
         if src.dtype is not input.dtype:
             raise DTypeError(f"{who}: the source is {src.dtype} and the tensor {input.dtype}; cast one with .to()")
+        if numel_of(index) == 0:                # of both, so that the source has a gradient, if one of zeros
+            return sh.reshape(sh.cat(ravel(input), _nothing_of(src), dim=0), shape=shape_of(input))
+    elif numel_of(index) == 0:
+        return ew.copy(input)
     else:
         src = filled(input, shape_of(index), src, input.dtype)
     result = op(_vector(input), _vector(index), _vector(src), dim=d, mode=mode)

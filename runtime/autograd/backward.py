@@ -2,7 +2,7 @@
 
 
 from ...ir.errors import AutogradError, DTypeError
-from ...ir.ops.elementwise import add, cast, copy
+from ...ir.ops.elementwise import cast, copy
 from ...ir.ops.shape import cat, full, reshape
 from ..device_array import ones_beside, place_of, zeros_beside
 from ..dispatch import call
@@ -78,7 +78,7 @@ def _key(t):
 
 
 def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, inputs=None) -> None:
-    """Adds the gradients of `tensors` to the `.grad` of the leaves they came from (or of `inputs` alone)."""
+    """Adds the gradients of `tensors` to the `.grad` of the leaves they came from, or of `inputs` alone, which retain it."""
     tensors, grad_tensors = _of_values(_listed(tensors), grad_tensors)
     seeds = _seeds(tensors, grad_tensors)
     retain = create_graph if retain_graph is None else retain_graph
@@ -88,19 +88,14 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     inputs = _listed(inputs, "input")
     if not inputs:
         raise AutogradError("inputs must name at least one tensor; leave it out to reach every leaf")
+    for t in inputs:
+        if t._node is not None:
+            t.retain_grad()             # of a leaf, nothing
     found = grad(tensors, inputs, seeds, retain_graph=retain, create_graph=create_graph, allow_unused=True)
     for t, g in zip(inputs, found):
-        if g is not None:
-            _add_to_grad(t, copy(g) if create_graph or tls.m.recorder is not None else own(g), create_graph)
-
-
-def _add_to_grad(t, g, create_graph):
-    """Accumulates into one named input: a leaf as backward does, another tensor into its own `.grad`."""
-    if type(t._node) is Leaf:
-        accumulate(t._node, g, create_graph)
-        run_post_accumulate(t._node)
-    else:
-        t.grad = g if t.grad is None else add(t.grad, g)
+        if g is not None and type(t._node) is Leaf:
+            accumulate(t._node, copy(g) if create_graph or tls.m.recorder is not None else own(g), create_graph)
+            run_post_accumulate(t._node)
 
 
 def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, only_inputs=True, allow_unused=None,
