@@ -42,6 +42,7 @@ from .runtime import nn as nn
 from .runtime import optim as optim
 from .runtime import overrides as overrides
 from .runtime import printed_parts as _printed_parts
+from .runtime import processor as _processor
 from .runtime import profiler as profiler
 from .runtime import quantization as quantization
 from .runtime import quasirandom as quasirandom
@@ -92,6 +93,7 @@ _higher_order_ops = _higher_order
 _tensor_str = _printed_parts
 _utils = _convert_parameters
 autograd = _namespace
+cpu = _processor
 export = _programs
 library = _operators
 return_types = _returns

@@ -43,6 +43,8 @@ PUBLIC = {
     "autograd.profiler": "runtime.profiler.legacy",
     "backends": "runtime.backends",
     "compiler": "jit.compiler",
+    "cpu": "runtime.processor",
+    "cpu.amp": "runtime.amp.on_cpu",
     "cuda": "runtime.cuda",
     "cuda.amp": "runtime.amp.on_cuda",
     "distributed": "runtime.distributed",

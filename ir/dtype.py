@@ -44,6 +44,16 @@ class DType:
     def __repr__(self):
         return f"ingot.{self.name}"
 
+    def to_complex(self) -> "DType":
+        """The dtype of complex numbers with parts of this one; those of narrow floats are float32."""
+        if not self.is_inexact:
+            raise DTypeError(f"{self} has no complex dtype; take that of a floating point dtype")
+        return self if self.is_complex else complex128 if self is float64 else complex64
+
+    def to_real(self) -> "DType":
+        """The dtype of the parts of complex numbers; any other as it is."""
+        return PARTS.get(self, self)
+
     def __reduce__(self):
         return (by_name, (self.name,))
 

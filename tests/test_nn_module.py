@@ -46,6 +46,28 @@ def test_attributes_go_to_their_tables():
         m.scale = ingot.ones(2)
 
 
+class Named:
+    def __init__(self, name="none", **others):
+        super().__init__(**others)
+        self.name = name
+
+
+@pytest.mark.parametrize("calls", [False, True])
+def test_classes_behind_module_are_initialised_if_asked(calls):
+    class Both(nn.Module, Named):
+        call_super_init = calls
+
+        def __init__(self):
+            super().__init__(**({"name": "both"} if calls else {}))
+            self.layer = nn.Linear(1, 1)
+
+    made = Both()
+    assert getattr(made, "name", None) == ("both" if calls else None) and names(made.named_parameters())[0] == "layer.weight"
+    if not calls:
+        with pytest.raises(TypeError, match="does not take"):
+            nn.Module.__init__(made, name="both")
+
+
 def test_a_module_must_be_initialised_first():
     class Early(nn.Module):
         def __init__(self):

@@ -240,3 +240,24 @@ def test_modules_of_a_package_are_its_attributes(package, path):
     assert found.__name__ == path.rpartition(".")[2]
     with pytest.raises(AttributeError, match=r"ingot\.\S+' has no attribute 'no_such_name'"):
         package.no_such_name  # noqa: B018
+
+
+@pytest.mark.parametrize(("real", "whole"), [("float16", "complex64"), ("bfloat16", "complex64"), ("float32", "complex64"),
+                                             ("float64", "complex128"), ("complex128", "complex128")])
+def test_complex_dtype_of_a_dtype_and_back(real, whole):
+    real, whole = getattr(ingot, real), getattr(ingot, whole)
+    assert real.to_complex() is whole and real.to_complex().to_real().to_complex() is whole
+    assert ingot.int64.to_real() is ingot.int64 and ingot.complex64.to_real() is ingot.float32
+    with pytest.raises(RuntimeError, match="int64 has no complex dtype"):
+        ingot.int64.to_complex()
+
+
+def test_the_processor_answers_what_programs_ask_of_devices():
+    cpu = ingot.cpu
+    assert cpu.is_available() and cpu.device_count() == 1 and ingot.device(cpu.current_device()) == ingot.device("cpu")
+    with cpu.stream(cpu.Stream()):
+        cpu.current_stream().synchronize()
+    cpu.synchronize()
+    with cpu.amp.autocast():
+        assert (ingot.ones(2, 2) @ ingot.ones(2, 2)).dtype is ingot.bfloat16
+    assert cpu.amp.GradScaler(init_scale=4.0).scale(ingot.ones(1)).item() == 4

@@ -51,6 +51,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
     """Base class of neural network modules: assign parameters, buffers and modules as attributes, define forward()."""
 
     _version = 1
+    call_super_init = False         # whether __init__ hands on what it is given, to a class behind Module
     training: bool
 
     def __init_subclass__(cls, **options):
@@ -61,10 +62,12 @@ class Module(HookMethods, StateMethods, ConversionMethods):
                 setattr(cls, name, staticmethod(value))
 
     def __init__(self, *args, **kwargs):
-        if args or kwargs:
+        if (args or kwargs) and not self.call_super_init:
             raise DTypeError(f"{type(self).__name__}.__init__ passed arguments on that Module does not take: "
                              f"{[*map(repr, args), *kwargs]}")
         self.__dict__.update(_tables())
+        if self.call_super_init:
+            super().__init__(*args, **kwargs)
 
     def forward(self, *args, **kwargs):
         """What a call computes; every module defines it."""
