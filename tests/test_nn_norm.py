@@ -203,3 +203,19 @@ def test_modules_match_torch(text, shape, training):
     agree(torch, ours, theirs, x, RNG)
     for k, t in theirs.state_dict().items():
         np.testing.assert_allclose(ours.state_dict()[k].numpy(), t.numpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("trace", [False, True])
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 2, 2), (2, 3, 0)])
+def test_batch_norm_of_nothing_has_gradients_of_zeros(shape, training, trace):
+    m, x = nn.BatchNorm1d(3).train(training), ingot.ones(shape, requires_grad=True)
+
+    def step():
+        y = F.batch_norm(x, m.running_mean, m.running_var, m.weight, m.bias, training)
+        y.sum().backward()
+        return y.detach()
+
+    assert (ingot.jit.trace(step) if trace else step)().shape == shape
+    assert m.weight.grad.equal(ingot.zeros(3)) and m.bias.grad.equal(ingot.zeros(3)) and x.grad.shape == shape
+    assert m.running_mean.equal(ingot.zeros(3)) and m.running_var.equal(ingot.ones(3))

@@ -50,16 +50,25 @@ def _is_plain(x, *others):
     return all([v is None or (v._a.dtype is kind and v._a.shape == channels) for v in others])  # noqa: C419  (quicker)
 
 
+def _of_nothing(x, weight, bias):
+    """Nothing, with the history of all that it would be made of, so that they have gradients of zeros."""
+    out, *others = in_one_dtype(x, weight, bias)
+    for v in others:
+        if v is not None:
+            out = out + reshape(v, shape=(v.shape[0], *(1,) * (x.ndim - 2)))
+    return ew.copy(out) if out is x else to_dtype(out, x.dtype)
+
+
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
     """Each channel to mean 0 and variance 1: by the batch's statistics in training (which then move the running ones, in
     place), by the running ones otherwise."""
     if not training and _is_plain(input, running_mean, running_var, weight, bias):
         return batch_ops.batch_norm(input, weight, bias, running_mean, running_var, eps=as_float(eps))
     x = floating(input, "batch_norm")
-    if numel_of(x) == 0:
-        return ew.copy(x)
     if x.ndim < 2:
         raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
+    if numel_of(x) == 0:
+        return _of_nothing(x, weight, bias)
     channels = shape_of(x)[1]
     _check_statistics("batch_norm", channels, running_mean=running_mean, running_var=running_var)
     if not training:
