@@ -287,8 +287,9 @@ def matrix_exp(A):
 
 
 def cholesky(A, *, upper=False, out=None):
-    """The lower triangular factor of symmetric positive matrices (or its transpose)."""
-    factor = fa.cholesky(A)
+    """The lower triangular factor of Hermitian positive matrices, of which the lower triangle is read; if `upper`, the upper
+    one of both."""
+    factor = fa.cholesky(fa.adjoint(A) if upper else A)
     return deliver(fa.adjoint(factor) if upper else factor, out, "cholesky")
 
 
@@ -313,20 +314,20 @@ def svdvals(A, *, driver=None, out=None):
 
 
 def eigh(A, UPLO="L", *, out=None):
-    """Eigenvalues (rising) and eigenvectors of symmetric matrices; of others the symmetric part counts, whatever UPLO."""
-    _require_triangle(UPLO)
-    return returns.deliver_all(returns.eigh, fa.eigh(A), out)
+    """Eigenvalues (rising) and eigenvectors of Hermitian matrices, of which the triangle UPLO is read."""
+    return returns.deliver_all(returns.eigh, fa.eigh(_of_triangle(A, UPLO)), out)
 
 
 def eigvalsh(A, UPLO="L", *, out=None):
-    """Eigenvalues (rising) of symmetric matrices; of others the symmetric part counts, whatever UPLO."""
-    _require_triangle(UPLO)
-    return deliver(fa.eigvalsh(A), out, "eigvalsh")
+    """Eigenvalues (rising) of Hermitian matrices, of which the triangle UPLO is read."""
+    return deliver(fa.eigvalsh(_of_triangle(A, UPLO)), out, "eigvalsh")
 
 
-def _require_triangle(uplo):
+def _of_triangle(A, uplo):
+    """A matrix whose lower triangle says what A's triangle does."""
     if uplo not in ("L", "U"):
         raise ArgumentError(f"UPLO must be 'L' or 'U', got {uplo!r}")
+    return fa.adjoint(A) if uplo == "U" else A
 
 
 # Products.

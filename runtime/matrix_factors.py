@@ -133,8 +133,8 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
 
 
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None) -> returns.cholesky_ex:
-    """The lower triangular factor (or its adjoint), and the order of the first minor that is not positive, or 0."""
-    factor, info = checked.cholesky_ex(A, check=bool(check_errors))
+    """The factor that `cholesky` gives, and the order of the first minor that is not positive, or 0."""
+    factor, info = checked.cholesky_ex(fa.adjoint(A) if upper else A, check=bool(check_errors))
     return returns.deliver_all(returns.cholesky_ex, (fa.adjoint(factor) if upper else factor, info), out)
 
 

@@ -17,6 +17,7 @@ from ingot.ir.op import OPS
 from ingot.runtime.tensor import wrap
 from samples import (
     SAMPLES,
+    direction,
     rows,
     table,  # noqa: F401  (fills SAMPLES)
 )
@@ -162,7 +163,7 @@ def test_forward_over_reverse_is_the_slope_of_the_gradient(name):
     for s, at in cases(name, order=2)[:2]:
         f, values = function_of(OPS[name], s, at), values_of(s, at)
         gradient = grad(loss_of(lambda *v, f=f: tuple([o.sin() for o in f(*v)])), argnums=tuple(range(len(at))))
-        directions = like(values, rng)
+        directions = tuple([wrap(direction(name, v.shape, rng)) for v in values])
         _, found = jvp(gradient, values, directions)
         eps = 1e-5
         up, down = (gradient(*[v + sign * eps * d for v, d in zip(values, directions)]) for sign in (1, -1))

@@ -172,3 +172,30 @@ def test_results_go_where_out_asks():
         out = tuple(ingot.empty(0, dtype=t.dtype) for t in wanted)
         got = getattr(linalg, name)(x, out=out)
         assert all((g == w).all() and g is o for g, w, o in zip(got, wanted, out)) and type(got) is type(wanted)
+
+
+OF_TRIANGLES = {
+    "cholesky": lambda x, up: linalg.cholesky(x, upper=up), "cholesky_ex": lambda x, up: linalg.cholesky_ex(x, upper=up)[0],
+    "eigh": lambda x, up: linalg.eigh(x, "U" if up else "L")[0],
+    "eigvalsh": lambda x, up: linalg.eigvalsh(x, UPLO="U" if up else "L")}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("name", OF_TRIANGLES)
+def test_one_triangle_is_read_and_its_gradient_is_that_of_both(name, upper, kind):
+    """Eager and traced, matrices of a few rows, of a block, and of several."""
+    f = OF_TRIANGLES[name]
+    for shape in ((3, 3), (200, 4, 4), (2, 20, 20), (300, 300)):
+        x = matrices(kind, *shape)
+        x = x @ x.mH + shape[-1] * ingot.eye(shape[-1], dtype=x.dtype)
+        half = ingot.where(ingot.ones(shape[-2:]).triu() == 1, x, np.nan)
+        half = half if upper else half.mH.contiguous()
+        found = []
+        for given in (x, half):
+            leaf = given.clone().requires_grad_()
+            out = f(leaf, upper)
+            (out.abs() * ingot.arange(1.0, out.shape[-1] + 1)).sum().backward()
+            found.append((out.detach(), leaf.grad, ingot.jit.trace(f)(given, upper)))
+        for whole, triangle in zip(*found):
+            near(triangle, whole, shape[-1])

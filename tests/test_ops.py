@@ -18,6 +18,7 @@ from ingot.ir.ops import linalg as ops_linalg
 from ingot.runtime.tensor import Tensor, wrap
 from samples import (
     SAMPLES,
+    direction,
     rows,
     table,  # noqa: F401  (fills SAMPLES)
 )
@@ -143,7 +144,7 @@ def check(op, s, at, order, rng, label):
     outs = [r for r in run_ref(op, s.args, s.params) if r.dtype == np.float64]
     weights = [rng.standard_normal(r.shape) for r in outs]
     inner = [rng.standard_normal(v.shape) for v in values]
-    direction = [rng.standard_normal(v.shape) for v in values]
+    directions = [direction(op.name, v.shape, rng) for v in values]
 
     def value(arrays, want_graph=False):
         tensors = [wrap(np.array(a)).requires_grad_() for a in arrays]
@@ -158,12 +159,12 @@ def check(op, s, at, order, rng, label):
     slope = 0.0
     if total is not None and total.requires_grad:
         grads = ingot.autograd.grad(total, tensors, allow_unused=True)
-        for g, v, d in zip(grads, values, direction):
+        for g, v, d in zip(grads, values, directions):
             if g is not None:
                 assert g.shape == v.shape, label
                 slope += float((g._a * d).sum())
     eps = 1e-6 if order == 1 else 1e-5
-    up, down = (value([v + sign * eps * d for v, d in zip(values, direction)])[1] for sign in (1, -1))
+    up, down = (value([v + sign * eps * d for v, d in zip(values, directions)])[1] for sign in (1, -1))
     numeric = 0.0 if up is None else (up.item() - down.item()) / (2 * eps)
     scale = max(1.0, abs(numeric))
     assert abs(slope - numeric) <= (1e-5 if order == 1 else 1e-4) * scale, f"{label}: rule {slope}, difference {numeric}"

@@ -7,7 +7,7 @@ from ..batch import LEADING
 from ..blas import suited
 from ..op import Host, op
 from . import elementwise as ew
-from .factor import cholesky_gradient, mirrored, positive_factor, solve, textbook
+from .factor import cholesky_gradient, positive_factor, solve, textbook
 from .linalg import matmul, transpose_last
 from .matrices import check_matrix
 from .triangular import check_system, lu_of, order_of, require_info, substituted
@@ -91,7 +91,6 @@ def _first_bad_minor(x):
 
 
 def _cholesky(x, *, check):
-    x = mirrored(x)
     try:
         return positive_factor(x), np.zeros(x.shape[:-2], np.int32)
     except np.linalg.LinAlgError:

@@ -246,7 +246,7 @@ def diagonal_of(x):
 
 
 def mirrored(x):
-    """The Hermitian part, which is what functions of symmetric matrices read."""
+    """The Hermitian part."""
     return (x + np.swapaxes(x, -1, -2).conj()) * x.real.dtype.type(0.5)
 
 
@@ -258,9 +258,9 @@ def positive_factor(x):
     return found
 
 
-cholesky = op("cholesky", infer=_square("cholesky"), ref=lapack("cholesky", lambda x: positive_factor(mirrored(x))),
+cholesky = op("cholesky", infer=_square("cholesky"), ref=lapack("cholesky", positive_factor),
               vjp=_cholesky_vjp, saves=(0,), lower=Host(), batch=LEADING,
-              doc="The lower triangular L with L @ L^H = x, for Hermitian positive x.")
+              doc="The lower triangular L with L @ L^H = x, for Hermitian positive x, of which the lower triangle is read.")
 
 
 def _infer_qr(x, *, complete):
@@ -372,9 +372,9 @@ def _eigh_vjp(g, out, x, *, needs):
 
 
 eigh = op("eigh", infer=_square("eigh", lambda x: (real_part(x.with_shape(x.shape[:-1])), x)),
-          ref=lapack("eigh", lambda x: tuple(np.linalg.eigh(mirrored(x)))), vjp=_eigh_vjp, saves=(0,), lower=Host(),
+          ref=lapack("eigh", lambda x: tuple(np.linalg.eigh(x))), vjp=_eigh_vjp, saves=(0,), lower=Host(),
           batch=LEADING,
-          doc="Eigenvalues, rising, and eigenvectors of a symmetric matrix (of its symmetric part).")
+          doc="Eigenvalues, rising, and eigenvectors of a Hermitian matrix, of which the lower triangle is read.")
 
 
 def _eigvalsh_vjp(g, out, x):
@@ -383,6 +383,6 @@ def _eigvalsh_vjp(g, out, x):
 
 
 eigvalsh = op("eigvalsh", infer=_square("eigvalsh", lambda x: real_part(x.with_shape(x.shape[:-1]))),
-              ref=lapack("eigvalsh", lambda x: np.linalg.eigvalsh(mirrored(x))), vjp=(_eigvalsh_vjp,), lower=Host(),
+              ref=lapack("eigvalsh", np.linalg.eigvalsh), vjp=(_eigvalsh_vjp,), lower=Host(),
               batch=LEADING,
-              doc="Eigenvalues, rising, of a symmetric matrix.")
+              doc="Eigenvalues, rising, of a Hermitian matrix, of which the lower triangle is read.")

@@ -19,10 +19,10 @@ _DIGITS, _BIAS = 52, 1023    # of its bits
 
 
 def eigh(s: Builder, x: list) -> tuple:
-    """(eigenvalues, rising; eigenvectors in columns; as i32, 1 where an eigenvalue is not finite, else 0) of the symmetric part
-    of a matrix."""
+    """(eigenvalues, rising; eigenvectors in columns; as i32, 1 where an eigenvalue is not finite, else 0) of a symmetric
+    matrix, of which the lower triangle is read."""
     n, kind = len(x), x[0][0].dtype
-    upper = {(i, j): x[i][j] if i == j else x[i][j] * 0.5 + x[j][i] * 0.5 for i in range(n) for j in range(i, n)}
+    upper = {(i, j): x[j][i] for i in range(n) for j in range(i, n)}
     places, vectors = list(upper), _identity(s, kind, n)
 
     def sweep(*state):
@@ -195,20 +195,19 @@ def inv(s: Builder, x: list) -> tuple:
 
 
 def cholesky(s: Builder, x: list) -> tuple:
-    """(L with L @ L^T the symmetric part of x; the place from 1 of what is not positive as i32, or 0). From that row on L is
-    what the symmetric part is."""
+    """(L with L @ L^T = x, of which the lower triangle is read; the place from 1 of what is not positive as i32, or 0). From
+    that row on L is what x is."""
     kind, n = x[0][0].dtype, len(x)
-    half = [[x[i][j] if i == j else x[i][j] * 0.5 + x[j][i] * 0.5 for j in range(i + 1)] for i in range(n)]
     rows, info = [[s.const(kind, 0.0)] * n for _ in range(n)], s.const(dt.int32, 0)
     for j in range(n):
-        rest = half[j][j] - _dot(s, rows[j][:j], rows[j][:j]) if j else half[j][j]
+        rest = x[j][j] - _dot(s, rows[j][:j], rows[j][:j]) if j else x[j][j]
         info = s.select(info.eq(0) & ~(rest > 0.0), s.const(dt.int32, j + 1), info)
         rows[j][j] = s.sqrt(rest)
         for i in range(j + 1, n):
-            rows[i][j] = (half[i][j] - _dot(s, rows[i][:j], rows[j][:j]) if j else half[i][j]) / rows[j][j]
+            rows[i][j] = (x[i][j] - _dot(s, rows[i][:j], rows[j][:j]) if j else x[i][j]) / rows[j][j]
     for i in range(n):
         good = info.eq(0) | (info > i + 1)
-        rows[i][:i + 1] = [s.select(good, a, b) for a, b in zip(rows[i], half[i])]
+        rows[i][:i + 1] = [s.select(good, a, b) for a, b in zip(rows[i], x[i][:i + 1])]
     return rows, [[info]]
 
 

@@ -1,4 +1,5 @@
-"""Cholesky factors on generated kernels: `factor(x)` gives L with L @ L^T = (x + x^T) / 2 for each matrix of a batch.
+"""Cholesky factors on generated kernels: `factor(x)` gives L with L @ L^T = x for each matrix of a batch, of which
+the lower triangle is read.
 
 The work is done on upper triangles, whose rows lie along vectors. A large matrix goes block by block: the block on the
 diagonal, the triangular system to its right, and the products of that taken off the rest, strip by strip of its triangle.
@@ -33,7 +34,7 @@ def factor(x: np.ndarray):
     if n <= _MOST_WHOLE:
         _plan(x.dtype, x.shape, codegen.TASKS, 0, threads)(x, upper, out, info)
     else:
-        _plan(x.dtype, x.shape, ("halves",), 0, threads)(x, upper, out, info)
+        _plan(x.dtype, x.shape, ("turn",), 0, threads)(x, upper, out, info)
         for one, number in zip(upper, range(len(x))):
             _factor_large(one[None, :n, :n], info[number:number + 1])
         _plan(x.dtype, x.shape, ("lower",), 0, threads)(x, upper, out, info)

@@ -167,7 +167,7 @@ def _positive(x):
 
 @TABLE.makes(factor.cholesky)
 def cholesky_factor(op: Op):
-    """L of the symmetric part."""
+    """L of the lower triangle."""
 
     def run(x):
         if not _takes(x):

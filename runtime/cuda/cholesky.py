@@ -4,13 +4,11 @@ block on the diagonal, the rows below it, the rest."""
 import numpy as np
 
 from ...ir.ops import checked, factor
-from ...ir.ops import elementwise as ew
-from ...ir.ops.linalg import transpose_last
 from ...ir.symbolic import power_of_two
 from ...passes.codegen.triton import cholesky as text
 from ..device_array import DeviceArray
 from . import recipes, small_matrices
-from .eager import composed
+from .eager import copied
 from .program import empty, fill
 from .sorts import flat_blocks
 from .templates import launch
@@ -19,8 +17,8 @@ from .verdicts import require, require_info
 
 
 def factored(x: DeviceArray) -> tuple:
-    """(L, the order of the first minor that is not positive, or 0) of matrices whose symmetric part is meant; beyond the good
-    part L is that of the symmetric part itself."""
+    """(L, the order of the first minor that is not positive, or 0) of matrices of which the lower triangle is read; beyond
+    the good part L is that triangle itself."""
     if small_matrices.takes(x):
         return small_matrices.positive(x)
     return recipes.run(factored, (x,), {}, x.device, _factored)
@@ -39,14 +37,10 @@ def _factored(call, inputs, params, device):
     return out, info
 
 
-def _mirrored(x):
-    return (ew.mul(ew.add(x, transpose_last(x)), 0.5),)
-
-
 def _in_blocks(x, info):
     device, kind, n, step = info.device, x.kind, x.rows, text.BLOCK
     fill(info, 0)
-    made, = composed(_mirrored, (x.array,), {}, device)
+    made = copied(x.array)
     a = as_matrices(made)
     for start in range(0, n, step):
         stop = min(start + step, n)

@@ -7,6 +7,7 @@ import numpy as np
 from ingot.ir import dtype as dt
 
 SAMPLES: dict[str, object] = {}
+OF_TRIANGLES = ("cholesky", "cholesky_ex", "eigh", "eigvalsh")      # read one; their gradients are those of both
 
 
 @dataclass
@@ -43,6 +44,12 @@ def samples(*names):
         return fn
 
     return mark
+
+
+def direction(name, shape, rng):
+    """A random direction along which the gradient of an operator is its slope: a symmetric one, where one triangle is read."""
+    d = rng.standard_normal(shape)
+    return d + np.swapaxes(d, -1, -2) if name in OF_TRIANGLES else d
 
 
 def rows(name: str, seed: int = 0) -> list:

@@ -19,7 +19,7 @@ WORDS = (*ARRAYS, "scratch", "turn", "items", "chunks", "blocks", "rows", "x_row
          "out_row", "out_batch", "first")
 # Rows of `upper` are whole vectors, and as many as whole vectors have elements. `first` is the place on the diagonal of a large
 # matrix at which this one stands.
-TASKS = ("halves", "factor", "lower")
+TASKS = ("turn", "factor", "lower")
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,16 @@ class CholeskyKernel:
 
     @property
     def symbols(self) -> list:
-        """The tasks. `halves`: upper = (x + x^T) / 2; an item is a vector of rows. `factor`: upper becomes U, info the place
-        from 1 of what is not positive; an item is a matrix. `lower`: out = U^T, zeros above it; an item is a vector of rows."""
+        """The tasks. `turn`: upper = x^T, of the lower triangle of x; an item is a vector of rows. `factor`: upper becomes U,
+        info the place from 1 of what is not positive; an item is a matrix. `lower`: out = U^T, zeros above it; an item is a
+        vector of rows."""
         return [f"cholesky_{name}_{mangled(self.element)}" for name in TASKS]
 
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
         write_turn_square(module, self.element)
-        writers = (_write_halves, _write_factor, _write_lower)
+        writers = (_write_turn, _write_factor, _write_lower)
         for name, symbol, write in zip(TASKS, self.symbols, writers, strict=True):
             f = module.function(name, [(PTR, "job"), (I64, "number")], internal=True)
             write(module, self, f)
@@ -58,7 +59,7 @@ def _block_of_rows(f, job, lanes):
     return batch, start, f.min(f.sub(job.rows, start), lanes)
 
 
-def _write_halves(module, kernel, f):
+def _write_turn(module, kernel, f):
     job, element, size = Words(f, f.params[0], WORDS), kernel.element, bytes_of(kernel.element)
     lanes, rows, x_row, upper_row = f.lanes(element), job.rows, job.x_row, job.upper_row
     batch, start, high = _block_of_rows(f, job, lanes)
@@ -67,12 +68,6 @@ def _write_halves(module, kernel, f):
     goal = f.at(f.at(upper, f.mul(start, upper_row)), f.mul(start, size))
     wide = f.sub(rows, start)
     turn_in(f, element, corner, x_row, wide, high, goal, upper_row)
-    type_ = vector(lanes, element)
-    with f.loop(0, high) as row, f.loop(0, wide, lanes) as along:
-        place = f.at(f.at(goal, f.mul(row.index, upper_row)), along.index, element)
-        beside = f.at(f.at(corner, f.mul(row.index, x_row)), along.index, element)
-        other = f.load_masked(type_, beside, f.mask(f.sub(wide, along.index), lanes))
-        f.store(f.fmul(f.fadd(f.load(type_, place), other), constant(type_, 0.5)), place)
     f.ret()
 
 

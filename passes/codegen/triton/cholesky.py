@@ -39,11 +39,10 @@ _PLACE = ["batch = tl.program_id(0).to(INDEX)", "i = tl.arange(0, BN).to(INDEX)"
 
 @functools.lru_cache(4)
 def whole(kind: dt.DType) -> Source:
-    """out = L of (x + x^T) / 2, N rows, zeros above it; info as `_factored` has it."""
-    halves = "(tl.load(above, inside, 0) + tl.load(below, inside, 0)) * 0.5"
-    lines = [*_PLACE, "above = x + (batch * x_b + r * x_r + c * x_c)", "below = x + (batch * x_b + c * x_r + r * x_c)",
-             f"v = {halves}", *_factored(kind), "good = tl.where(bad == 0, N, bad - 1)",
-             f"v = tl.where((r < good) & (c < good), v, {halves})",
+    """out = L of x, of which the lower triangle is read, N rows, zeros above it; info as `_factored` has it."""
+    lines = [*_PLACE, "low = tl.where(r > c, r, c)", "x += batch * x_b + low * x_r + (r + c - low) * x_c",
+             "v = tl.load(x, inside, 0)", *_factored(kind), "good = tl.where(bad == 0, N, bad - 1)",
+             "v = tl.where((r < good) & (c < good), v, tl.load(x, inside, 0))",
              "tl.store(out + ((batch * N + r) * N + c), tl.where(c <= r, v, 0.0), inside)",
              "tl.store(info + batch, bad.to(tl.int32))"]
     parameters = [Parameter("x", POINTER, kind), Parameter("out", POINTER, kind), Parameter("info", POINTER, dt.int32),
@@ -66,13 +65,12 @@ def block(kind: dt.DType) -> Source:
 
 @functools.lru_cache(4)
 def finished(kind: dt.DType) -> Source:
-    """Above the diagonals of matrices of N rows become zeros; what lies beyond the good part becomes (x + x^T) / 2 again."""
+    """Above the diagonals of matrices of N rows become zeros; what lies beyond the good part becomes x again."""
     lines = ["at = tl.program_id(0).to(INDEX) * BLOCK + tl.arange(0, BLOCK)", "on = at < TOTAL", "batch = at // (N * N)",
              "r = at // N % N", "c = at % N", "bad = tl.load(info + batch, on, 0)",
              "again = on & (c <= r) & (bad > 0) & (r >= bad - 1)",
-             "x += batch * x_b", "above = tl.load(x + (r * x_r + c * x_c), again, 0)",
-             "below = tl.load(x + (c * x_r + r * x_c), again, 0)",
-             "tl.store(a + at, (above + below) * 0.5, again | (on & (c > r)))"]
+             "v = tl.load(x + (batch * x_b + r * x_r + c * x_c), again, 0)",
+             "tl.store(a + at, v, again | (on & (c > r)))"]
     parameters = [Parameter("x", POINTER, kind), Parameter("a", POINTER, kind), Parameter("info", POINTER, dt.int32),
                   Parameter("TOTAL", SIZE), Parameter("N", SIZE), *strides("x")]
     return made(f"cholesky_finish_{kind.short}", parameters, ("INDEX", "BLOCK"), lines)
