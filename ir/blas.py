@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-ALONE = 256             # rows and columns up to which several threads gain nothing
+ALONE = 256             # rows and columns up to which several threads gain a factorisation little
 _FOLDERS = ("../numpy.libs", ".libs", ".dylibs")
 _NAMES = ("scipy_openblas_{}64_", "scipy_openblas_{}", "openblas_{}64_", "openblas_{}")
 _lock = threading.Lock()
@@ -30,12 +30,12 @@ class _Library(NamedTuple):
     put: Callable
 
 
-def held(fn: Callable, size: int, *args, **params):
-    """What `fn(*args, **params)` gives, for matrices of up to so many rows and columns, with a number of threads that suits."""
+def held(fn: Callable, alone: bool, *args, **params):
+    """What `fn(*args, **params)` gives, on one thread, or on as many as ingot has."""
     library = _library()
     if library is None:
         return fn(*args, **params)
-    _enter(library, size)
+    _enter(library, alone)
     try:
         return fn(*args, **params)
     finally:
@@ -47,7 +47,7 @@ def suited(fn: Callable) -> Callable:
 
     @functools.wraps(fn)
     def run(x, *args, **params):
-        return held(fn, max(x.shape[-2:], default=0), x, *args, **params)
+        return held(fn, max(x.shape[-2:], default=0) <= ALONE, x, *args, **params)
 
     return run
 
@@ -57,13 +57,13 @@ def is_held() -> bool:
     return _library() is not None
 
 
-def _enter(library, size):
+def _enter(library, alone):
     global _calls, _before
     with _lock:
         if not _calls:
             _before = library.get()
         _calls += 1
-        library.put(1 if size <= ALONE or _calls > 1 else max(1, min(_before, most())))
+        library.put(1 if alone or _calls > 1 else max(1, min(_before, most())))
 
 
 def _leave(library):

@@ -158,14 +158,20 @@ def inv(A, *, out=None):
     return deliver(fa.inv(A), out, "inv")
 
 
-def pinv(A, *, atol=None, rtol=None, hermitian=False, out=None):
-    """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0."""
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
+    """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0. `rcond` is another name of rtol; of
+    what is `hermitian` the lower triangle is read."""
+    A, rtol = _whole(A, hermitian), rcond if rtol is None else rtol
     if rtol is None:
         rtol = 0.0 if atol else max(A.shape[-2:], default=0) * _epsilon(A)
     if atol:
         top = rd.amax(fa.svdvals(A.detach()), dim=tuple(range(A.ndim - 1)), keepdim=False).item()
         rtol = max(rtol, atol / top if top else 0.0)
     return deliver(fa.pinv(A, rcond=float(rtol)), out, "pinv")
+
+
+def _whole(A, hermitian):
+    return A.tril() + A.tril(-1).mH if hermitian else A
 
 
 def _epsilon(A):
@@ -217,8 +223,12 @@ def _count_above(values, rtol, atol):
     return rd.sum_(ew.cast(above, dtype=dt.int64), dim=last, keepdim=False)
 
 
-def matrix_rank(A, *, atol=None, rtol=None, hermitian=False, out=None):
-    """How many singular values are above max(atol, rtol * the largest)."""
+def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
+    """How many singular values are above max(atol, rtol * the largest), or above `tol`; of what is `hermitian` the lower
+    triangle is read."""
+    A = _whole(A, hermitian)
+    if tol is not None:
+        atol, rtol = tol, 0.0
     if rtol is None:
         rtol = 0.0 if atol else max(A.shape[-2:]) * _epsilon(A)
     return deliver(_count_above(fa.svdvals(A.detach()), rtol, atol or 0.0), out, "matrix_rank")

@@ -36,12 +36,15 @@ def matrices(n, *lead, kind=np.float64):
                                                (0, 4, 1)])
 def test_the_number_follows_size_and_ingot(library, threads, size, most, found):
     threads(most)
-    assert blas.held(lambda: library.count, size) == found and library.count == 8
+    assert blas.suited(lambda x: library.count)(np.empty((2, size, 3))) == found and library.count == 8
+    x = ingot.ones(100, 100, dtype=ingot.complex64)
+    x @ x
+    assert library.asked[-2] == min(most, 8)
 
 
 def test_the_number_is_put_back_after_an_error(library):
     with pytest.raises(ZeroDivisionError):
-        blas.held(lambda: 1 // 0, 3)
+        blas.held(lambda: 1 // 0, True)
     assert library.count == 8 and library.asked == [1, 8]
 
 
@@ -57,7 +60,7 @@ def test_calls_beside_each_other_have_one_thread_each(library, threads):
 
         running = []
         for number in range(2):
-            running.append(threading.Thread(target=blas.held, args=(work, 1000, number)))
+            running.append(threading.Thread(target=blas.held, args=(work, False, number)))
             running[-1].start()
             inside[number].wait()
             counts.append(library.count)
@@ -96,7 +99,7 @@ def test_numpys_own_library_does_as_it_is_told(threads):
     try:
         for count in (1, 2, 5):
             put(count)
-            assert blas.held(get, 8) == 1 and blas.held(get, 1000) == min(count, 3) and get() == count
+            assert blas.held(get, True) == 1 and blas.held(get, False) == min(count, 3) and get() == count
     finally:
         put(before)
 

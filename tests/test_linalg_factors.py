@@ -174,6 +174,18 @@ def test_results_go_where_out_asks():
         assert all((g == w).all() and g is o for g, w, o in zip(got, wanted, out)) and type(got) is type(wanted)
 
 
+def test_ranks_and_inverses_of_what_is_hermitian_read_its_lower_triangle():
+    """Tolerances by position, as numpy has them, too."""
+    x = matrices("complex128", 5, 3)
+    x = x @ x.mH
+    half = ingot.where(ingot.ones(5, 5).tril() == 1, x, 7.0)
+    near(linalg.pinv(half, 1e-9, True), linalg.pinv(x, rtol=1e-9), 100)
+    near(linalg.pinv(half, hermitian=True, rtol=1e-9), linalg.pinv(x, rcond=1e-9), 100)
+    assert linalg.matrix_rank(half, 1e-9, True) == linalg.matrix_rank(x) == 3 != linalg.matrix_rank(half)
+    values = ingot.diag(ingot.tensor([4.0, 1.0, 1e-9]))
+    assert [int(linalg.matrix_rank(values, tol)) for tol in (2.0, 0.5, 0.0)] == [1, 2, 3] and linalg.matrix_rank(values) == 2
+
+
 OF_TRIANGLES = {
     "cholesky": lambda x, up: linalg.cholesky(x, upper=up), "cholesky_ex": lambda x, up: linalg.cholesky_ex(x, upper=up)[0],
     "eigh": lambda x, up: linalg.eigh(x, "U" if up else "L")[0],

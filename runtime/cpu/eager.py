@@ -79,6 +79,7 @@ kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
 LARGE = eager_scalars.LARGE
+_FEW_PRODUCTS = 1 << 18             # of complex numbers, which one thread of numpy's BLAS has sooner than several
 _MANY = 1 << 20                     # elements of differences from which distances are compiled at the first call
 _OFTEN = 128                        # calls of one kind on small arrays that take about as long as compiling them
 _FLOAT_KINDS = eager_scalars.FLOAT_KINDS
@@ -275,7 +276,7 @@ def matmul(op: Op):
         if x.dtype in _FLOAT_KINDS and x.dtype == y.dtype:
             return gemm.matmul(x, y)
         op.infer(*[Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, y)])
-        return blas.held(op.ref, max(*x.shape[-2:], *y.shape[-2:]), x, y)
+        return blas.held(op.ref, x.size * y.shape[-1] <= _FEW_PRODUCTS, x, y)
 
     return run
 
