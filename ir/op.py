@@ -93,7 +93,8 @@ class Op:
                                a joint rule of many operators that eager mode compiles as one graph; "renamed": a composite
                                that is one other operator on machines whose kernels need not know more; "by_rows": a function of
                                elements whose result lies row by row, however its argument does; "keeps_order": another operator
-                               whose result lies as its arguments do.
+                               whose result lies as its arguments do; "one_triangle": of Hermitian matrices the lower triangle
+                               is read, and gradients are those on such matrices, not of single elements.
     numbers                 -> the parameters that change no shape, no dtype and no kernel, only what comes out: in graphs
                                they may be symbolic, a number of each call's own. All others are part of what the graph is.
     given                   -> the same said in operators of which the numbers are operands, for one that stays whole:

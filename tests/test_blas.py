@@ -48,6 +48,13 @@ def test_the_number_is_put_back_after_an_error(library):
     assert library.count == 8 and library.asked == [1, 8]
 
 
+def test_a_forked_process_has_the_library_as_it_was(library):
+    """Though a thread that it has not was inside."""
+    blas._enter(blas._library(), True)
+    blas._in_child()
+    assert library.count == 8 and blas.held(lambda: library.count, True) == 1 and library.count == 8
+
+
 def test_calls_beside_each_other_have_one_thread_each(library, threads):
     """Whichever ends first."""
     threads(4)

@@ -111,5 +111,5 @@ def _cholesky_vjp(g, out, x, *, check, needs):
 
 
 cholesky_ex = op("cholesky_ex", infer=_infer_inv, ref=suited(_cholesky), vjp=_cholesky_vjp, saves=(0,), lower=Host(),
-                 batch=LEADING,
+                 batch=LEADING, traits=("one_triangle",),
                  doc="The lower triangular L with L @ L^H = x, and the order of the first minor that is not positive, or 0.")

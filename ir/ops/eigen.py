@@ -15,7 +15,6 @@ from .factor import (
     diag,
     diagonal_of,
     lapack,
-    mirrored,
     scaled_columns,
     solve,
     symmetric,
@@ -86,6 +85,11 @@ eigvals = op("eigvals", infer=_infer_eigvals, ref=lapack("eigvals", lambda x: _c
              batch=LEADING, doc="Eigenvalues, in no order, of any square matrix; complex.")
 
 # Roots of symmetric positive matrices. Their gradients solve X Y + Y X = G, which equal eigenvalues do not disturb.
+
+
+def mirrored(x):
+    """The Hermitian part."""
+    return (x + np.swapaxes(x, -1, -2).conj()) * x.real.dtype.type(0.5)
 
 
 def _infer_sylvester(x, g):

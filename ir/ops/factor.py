@@ -245,11 +245,6 @@ def diagonal_of(x):
     return diagonal(x, offset=0, dim1=n - 2, dim2=n - 1)
 
 
-def mirrored(x):
-    """The Hermitian part."""
-    return (x + np.swapaxes(x, -1, -2).conj()) * x.real.dtype.type(0.5)
-
-
 def positive_factor(x):
     """numpy's factor L; what is no number is not positive either, which not every LAPACK says."""
     found = np.linalg.cholesky(x)
@@ -259,7 +254,7 @@ def positive_factor(x):
 
 
 cholesky = op("cholesky", infer=_square("cholesky"), ref=lapack("cholesky", positive_factor),
-              vjp=_cholesky_vjp, saves=(0,), lower=Host(), batch=LEADING,
+              vjp=_cholesky_vjp, saves=(0,), lower=Host(), batch=LEADING, traits=("one_triangle",),
               doc="The lower triangular L with L @ L^H = x, for Hermitian positive x, of which the lower triangle is read.")
 
 
@@ -373,7 +368,7 @@ def _eigh_vjp(g, out, x, *, needs):
 
 eigh = op("eigh", infer=_square("eigh", lambda x: (real_part(x.with_shape(x.shape[:-1])), x)),
           ref=lapack("eigh", lambda x: tuple(np.linalg.eigh(x))), vjp=_eigh_vjp, saves=(0,), lower=Host(),
-          batch=LEADING,
+          batch=LEADING, traits=("one_triangle",),
           doc="Eigenvalues, rising, and eigenvectors of a Hermitian matrix, of which the lower triangle is read.")
 
 
@@ -384,5 +379,5 @@ def _eigvalsh_vjp(g, out, x):
 
 eigvalsh = op("eigvalsh", infer=_square("eigvalsh", lambda x: real_part(x.with_shape(x.shape[:-1]))),
               ref=lapack("eigvalsh", np.linalg.eigvalsh), vjp=(_eigvalsh_vjp,), lower=Host(),
-              batch=LEADING,
+              batch=LEADING, traits=("one_triangle",),
               doc="Eigenvalues, rising, of a Hermitian matrix, of which the lower triangle is read.")

@@ -271,6 +271,7 @@ def _rotations(op, x, full=False):
     return small_matrices.run(routine, [x], [((m, side), kind), ((n,), kind), ((n, n), kind), ((), _INFO)])
 
 
+@TABLE.makes(eigen.eig, eigen.eigvals)
 def _by_lapack(op: Op):
     """The reference, LAPACK's own through numpy; batches of small matrices are shared out between threads, for it works on one
     at a time."""
@@ -287,12 +288,6 @@ def _by_lapack(op: Op):
         return tuple([_joined(part, lead) for part in zip(*parts)])
 
     return run
-
-
-@TABLE.makes(eigen.eig, eigen.eigvals)
-def eigenvalues(op: Op):
-    """LAPACK's."""
-    return _by_lapack(op)
 
 
 def _joined(parts, lead):

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from ingot.ir import dtype as dt
+from ingot.ir.op import OPS
 
 SAMPLES: dict[str, object] = {}
-OF_TRIANGLES = ("cholesky", "cholesky_ex", "eigh", "eigvalsh")      # read one; their gradients are those of both
 
 
 @dataclass
@@ -49,7 +49,7 @@ def samples(*names):
 def direction(name, shape, rng):
     """A random direction along which the gradient of an operator is its slope: a symmetric one, where one triangle is read."""
     d = rng.standard_normal(shape)
-    return d + np.swapaxes(d, -1, -2) if name in OF_TRIANGLES else d
+    return d + np.swapaxes(d, -1, -2) if "one_triangle" in OPS[name].traits else d
 
 
 def rows(name: str, seed: int = 0) -> list:

@@ -41,7 +41,6 @@ from .types import I64, PTR, VOID, bytes_of, vector, zero
 PART = ("runs", "count")
 RUN = ("first", "width", "tiles", "segments", "count", "clear")
 _ROOM = 8                                       # registers beside the sums of a tile whose steps are written out
-_LINE = 64                                      # bytes of a cache line
 
 
 def tile_rows(target: Target, vectors: int) -> int:
@@ -176,16 +175,6 @@ def _plan_asking(f, job, frame, following, panel, place):
     shares = job.ask_shares
     first, end = chunk_share(f, size, shares, f.min(place, f.sub(shares, 1)))
     frame.put(ask=f.cast("ptrtoint", f.at(following, first), I64), ask_end=f.cast("ptrtoint", f.at(following, end), I64))
-
-
-def _ask_for_weights(f, job, frame):
-    """Prefetch some more lines of the next panel, if there are any left."""
-    start = frame.ask
-    lines = f.select(f.compare("slt", start, frame.ask_end), job.ask_lines, 0)
-    at = f.cast("inttoptr", start, PTR)
-    with f.loop(0, lines) as loop:
-        f.prefetch(f.at(at, f.mul(loop.index, _LINE)), 2)
-    frame.put(ask=f.add(start, f.mul(lines, _LINE)))
 
 
 def _item_place(f, job, number):
