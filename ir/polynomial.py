@@ -4,6 +4,7 @@ A polynomial is a tuple of (monomial, coefficient), sorted; a monomial is a sort
 a name, or a call ("floordiv" | "mod", polynomial, polynomial) that is no polynomial.
 """
 
+import math
 from functools import lru_cache
 
 
@@ -132,6 +133,15 @@ def modulo(p, q):
     if a is not None and b is not None:
         return constant(a % b)
     return rest if not rest else ((((("mod", rest, q)),), 1),)
+
+
+@lru_cache(8192)
+def lowest_terms(p, q):
+    """The quotient p / q without a common number or, where one divides the other, a common polynomial."""
+    common = math.gcd(*[c for _, c in (*p, *q)])
+    p, q = (tuple([(m, c // common) for m, c in r]) for r in (p, q))
+    whole, rest = _split(p, q) if q else ((), p)
+    return (p, q) if rest or constant_of(q) else (whole, constant(1))
 
 
 def atom_of(p):

@@ -11,14 +11,15 @@ from . import polynomial as poly
 from .errors import GraphError
 from .op import OPS, run_numbers
 from .scope import Scope
-from .symbolic import MATH, OPERATOR, SymFloat, SymInt, hint, is_symbol, source_of
+from .symbolic import MATH, OPERATOR, ROUNDINGS, SymFloat, SymInt, hint, is_symbol, source_of
 
 # Held by who has Python parse a text: its parser counts its depth in one place for all threads, and fails where they meet.
 PARSING = threading.RLock()
 _OPERATIONS: dict = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
                      "Pow": operator.pow, "FloorDiv": operator.floordiv, "Mod": operator.mod}
 _FUNCTIONS: dict = {"abs": abs, "floordiv": operator.floordiv, "mod": operator.mod, "float": float,
-                    "float32": lambda x: float(np.float32(x)), **{f"math_{name}": function for name, function in MATH.items()}}
+                    "float32": lambda x: float(np.float32(x)), **ROUNDINGS,
+                    **{f"math_{name}": function for name, function in MATH.items()}}
 
 
 def _of_operator(name: str) -> Callable:
@@ -236,4 +237,4 @@ def owned_by(scope: Scope, x):
     """A symbolic number of a scope with the same names, as one of this scope."""
     if type(x) is SymInt:
         return scope.wrap(poly.put(x.poly, scope.fixed) if scope.fixed else x.poly)
-    return SymFloat(scope, x.text, evaluator((x,), scope.hints)(*scope.hints.values())[0], x.names)
+    return SymFloat(scope, x.text, evaluator((x,), scope.hints)(*scope.hints.values())[0], x.names, x.quotient)

@@ -10,17 +10,20 @@ A `SymInt` answers whatever Python or C asks of an int by its value now. Where t
 sizes, the scope notes a condition. So what was computed with symbolic sizes holds for all sizes that meet the conditions:
 code that was not made for symbolic sizes is specialised, never wrong.
 
-A `SymFloat` is a Python number computed from sizes and from number arguments; its value is computed anew at each call.
+A `SymFloat` is a Python number computed from sizes and from number arguments; its value is computed anew at each call. One
+that is a quotient of such integers can be made whole again: `floor(b * 0.5)` is the integer `b // 2`.
 """
 
 import math
 import operator
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from . import polynomial as poly
+from . import quotient
 
 
 def _mark(x, spec, frame):
@@ -250,6 +253,9 @@ _SIGNS = {operator.add: "+", operator.sub: "-", operator.mul: "*", operator.true
           operator.floordiv: "//", operator.mod: "%"}
 
 
+# What makes a number whole, as an expression says them.
+ROUNDINGS: dict[str, Callable] = {
+    "math_floor": math.floor, "math_ceil": math.ceil, "math_trunc": math.trunc, "math_round": round}
 # Of `math`, as an expression says them: those that give a float for floats.
 MATH = {name: getattr(math, name) for name in (
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "copysign", "cos", "cosh", "degrees", "erf", "erfc", "exp",
@@ -316,7 +322,23 @@ def _real(plain, x, y, flipped=False):
     text = f"({source_of(a)} {_SIGNS[plain]} {source_of(b)})"
     if plain is operator.pow and not (type(a) is SymInt and type(b) is float):     # it may be complex, or an integer
         scope.note(f"type({text}) is float")
-    return SymFloat(scope, text, value, names_of(a) | names_of(b))
+    return SymFloat(scope, text, value, names_of(a) | names_of(b), _quotient(plain, a, b))
+
+
+def _quotient_of(x):
+    """The quotient that a number is; None if it is not plainly one."""
+    if type(x) is SymFloat:
+        return x.quotient
+    if type(x) is SymInt:
+        is_size = None not in [x.scope.lows[name] for name in poly.names(x.poly)]
+        return quotient.Quotient(x.poly, poly.constant(1), is_size)
+    return quotient.of_number(x)
+
+
+def _quotient(plain, a, b):
+    """The quotient that the result of an operation is, if it is plainly one."""
+    x, y = _quotient_of(a), _quotient_of(b)
+    return None if x is None or y is None else quotient.combined(plain, x, y)
 
 
 def applied(name: str, args) -> "SymFloat":
@@ -380,10 +402,10 @@ class SymFloat:
     """A Python float computed from sizes and number arguments. Arithmetic with numbers gives another one, comparisons are
     noted, and whatever else asks for it gets the value now, and that is noted."""
 
-    __slots__ = ("hint", "names", "scope", "text")
+    __slots__ = ("hint", "names", "quotient", "scope", "text")
 
-    def __init__(self, scope: Any, text: str, value: float, names: frozenset):
-        self.scope, self.text, self.hint, self.names = scope, text, value, names
+    def __init__(self, scope: Any, text: str, value: float, names: frozenset, quotient: Any = None):
+        self.scope, self.text, self.hint, self.names, self.quotient = scope, text, value, names, quotient
 
     @property  # type: ignore[misc]
     def __class__(self):
@@ -398,27 +420,62 @@ class SymFloat:
         """Whether it lies between two numbers."""
         return _compare_real(above, self, low) and _compare_real(below, self, high)
 
+    def _whole(self, rounding: str, up: bool = False, half: bool = False):
+        """The integer to which the quotient is rounded, down or up or to the nearest; None if that is not what `rounding` (a
+        name of `ROUNDINGS`) makes of the number now. If other sizes may differ, that they do not is noted."""
+        if self.quotient is None or not math.isfinite(self.hint):
+            return None
+        p, q, is_certain = self.quotient
+        if half:
+            p, q = poly.plus(poly.times(p, poly.constant(2)), q), poly.times(q, poly.constant(2))
+        numerator, denominator = map(self.scope.wrap, (poly.negated(p) if up else p, q))
+        made = -(numerator // denominator) if up else numerator // denominator
+        if hint(made) != ROUNDINGS[rounding](self.hint):
+            return None
+        if half or not is_certain:
+            self.scope.note(f"{rounding}({self.text}) == {source_of(made)}")
+        return made
+
+    def whole(self):
+        """The integer that `int` makes of it, which stays symbolic where that is a quotient of integers; else None."""
+        if self.quotient is None:
+            return None
+        by = poly.constant_of(self.quotient.q)
+        if by is None:
+            return self._whole("math_trunc", up=_compare_real("lt", self, 0))
+        p = self.quotient.p if by > 0 else poly.negated(self.quotient.p)
+        return self._whole("math_trunc", up=not self.scope.decide(">=", p))
+
     def __int__(self):
         """The whole number, as long as it lies between the same ones."""
         if self.hint >= 1:
-            return self.__floor__()
+            return pinned(self.__floor__())
         if self.hint <= -1:
-            return self.__ceil__()
+            return pinned(self.__ceil__())
         return 0 if self._is("gt", -1, "lt", 1) else int(float(self))
 
     __trunc__ = __int__
 
     def __floor__(self):
+        found = self._whole("math_floor")
+        if found is not None:
+            return found
         n = math.floor(self.hint)
         return n if self._is("ge", n, "lt", n + 1) else math.floor(float(self))
 
     def __ceil__(self):
+        found = self._whole("math_ceil", up=True)
+        if found is not None:
+            return found
         n = math.ceil(self.hint)
         return n if self._is("gt", n - 1, "le", n) else math.ceil(float(self))
 
     def __round__(self, digits=None):
         if digits is not None or not math.isfinite(self.hint):
             return round(float(self), digits)
+        found = self._whole("math_round", half=True)
+        if found is not None:
+            return found
         n = round(self.hint)
         return n if self._is("gt", n - 0.5, "lt", n + 0.5) or self == self.hint else round(float(self))
 
@@ -453,7 +510,8 @@ class SymFloat:
         return getattr(float(self), name)
 
     def __neg__(self):
-        return SymFloat(self.scope, f"(-{self.text})", -self.hint, self.names)
+        quotient = self.quotient and self.quotient._replace(p=poly.negated(self.quotient.p))
+        return SymFloat(self.scope, f"(-{self.text})", -self.hint, self.names, quotient)
 
     def __pos__(self):
         return self

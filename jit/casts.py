@@ -8,6 +8,7 @@ all threads see globals alike, there are no casts where others may run the user'
 """
 
 import builtins
+import sys
 from functools import lru_cache
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..runtime.state import tls
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor
 from .bystanders import is_alone
+from .frames import is_user
 from .read_numbers import ReadNumber, applied, as_number
 from .stack import Walk, instructions_of
 
@@ -70,7 +72,7 @@ class Cast:
         """A number with which the recording goes on; None where it has to be plain."""
         kind = type(x)
         if kind in (SymInt, SymFloat):
-            return x if x.__class__ is self.kind else x * 1.0 if kind is SymInt else None
+            return x if x.__class__ is self.kind else x * 1.0 if kind is SymInt else x.whole()
         number = x if kind is ReadNumber else _number_of(x, self.kind)
         if type(number) in (int, SymInt):        # a size
             return number
@@ -151,6 +153,31 @@ class Casts:
         """Takes them away for good."""
         self._is_open = False
         self.lift()
+
+
+class Casting:
+    """Has them in place wherever the user's code runs in this thread, if sizes are symbolic."""
+
+    def __init__(self, is_symbolic: bool, recorder):
+        self._casts = recorder.casts = Casts()
+        self._is_symbolic = is_symbolic
+
+    def __enter__(self):
+        self._before = sys.getprofile()
+        if self._is_symbolic:
+            sys.setprofile(self._event)
+        return self
+
+    def __exit__(self, *exc):
+        if self._is_symbolic:
+            sys.setprofile(self._before)
+        self._casts.close()
+
+    def _event(self, frame, event, arg):
+        if event == "call" and is_user(frame):
+            self._casts.enter(frame)
+        elif event == "return":
+            self._casts.returns_to(frame.f_back)
 
 
 class _Kinds(Walk):

@@ -74,6 +74,54 @@ def test_answers_hold_wherever_the_conditions_do(seed):
                 assert test(f([b, s]), g([b, s])) == answer, f"seed {seed} at {b}, {s}: {list(scope.conditions)}"
 
 
+FACTORS = (2.0, 0.5, 0.25, 1.5, 0.7, 1.3, 1 / 3, 0.1, 3, 7, -2, 1e-3, math.pi)
+WHOLE = {"floor": math.floor, "ceil": math.ceil, "round": round, "int": lambda x: x.whole() if type(x) is SymFloat else int(x)}
+
+
+def real(rng, leaves):
+    """A random computation of a float from sizes."""
+    pick, steps = rng.randrange(len(leaves)), []
+    for _ in range(rng.randint(1, 3)):
+        steps.append((rng.choice((operator.mul, operator.truediv, operator.add, operator.sub)), rng.choice(FACTORS)))
+
+    def run(v):
+        x = v[pick]
+        for op, y in steps:
+            x = op(x, y)
+        return x * 1.0
+
+    return run
+
+
+@pytest.mark.parametrize("how", WHOLE)
+@pytest.mark.parametrize("seed", range(60))
+def test_floats_made_whole_again(how, seed):
+    rng = random.Random(seed)
+    f, names = real(rng, "bs"), ("b", "s")
+    now = [rng.randint(2, 40) for _ in names]
+    scope = Scope()
+    made = WHOLE[how](f([scope.size(n, v) for n, v in zip(names, now)]))
+    if made is None:                # it is no quotient, or not the nearest one
+        return
+    assert (made.hint if type(made) is SymInt else made) == WHOLE[how](f(now)), f"seed {seed}"
+    value, holds = evaluator((made,), names), condition_check(scope.conditions, names)
+    assert holds(*now)
+    for b in range(2, 60):
+        for s in range(2, 60, 7):
+            if holds(b, s):
+                assert value(b, s) == (WHOLE[how](f([b, s])),), f"seed {seed} at {b}, {s}: {list(scope.conditions)}"
+
+
+def test_a_size_times_a_plain_factor_is_made_whole_without_conditions():
+    scope = Scope()
+    b = scope.size("b", 9)
+    found = [math.floor(b * 2.0), math.floor(b * 0.5), (b / 3).whole(), math.ceil(b / 16), (b * 1.5 - 1.0).whole()]
+    assert evaluator(found, ("b",))(33) == (66, 16, 11, 3, 48) and not scope.conditions
+    n = scope.count("n", 9)                 # any integer, which 53 bits may not hold
+    assert math.floor(n / 3).text == "floordiv(n,3)"
+    assert list(scope.conditions) == ["math_floor(((n) / (3))) == (floordiv(n,3))"]
+
+
 def test_what_is_certain_is_not_noted():
     scope = Scope()
     b, s = scope.size("b", 8), scope.size("s", 8)

@@ -14,6 +14,7 @@ from ...runtime.nn.module import Module
 from ...runtime.state import tls
 from ...runtime.storage import user_line
 from ...runtime.tensor import Tensor
+from ..casts import Casting
 from ..errors import ExportError, at
 from ..record import Recorder
 from ..stand_ins import StandIns
@@ -43,7 +44,7 @@ def capture(fn, args, kwargs, tensors, symbols=None) -> Captured:
         raise ExportError("export was called inside a traced function; call it outside")
     name = getattr(plain, "__name__", type(plain).__name__)
     recorder = _Listener(names_of(fn), name, None if symbols is None else symbols.scope)
-    with no_grad(), StandIns():
+    with no_grad(), StandIns(), Casting(symbols is not None, recorder):
         m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
         m.refresh()
         try:

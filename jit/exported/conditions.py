@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from ...ir.errors import FileError
 from ...ir.substitute import PARSING
+from ...ir.symbolic import ROUNDINGS
 
 _ARITHMETIC: dict[type, Callable] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
@@ -14,7 +15,8 @@ _RELATIONS: dict[type, Callable] = {
     ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
     ast.GtE: operator.ge, ast.Is: operator.is_}
 _CALLS: dict[str, Callable] = {
-    "floordiv": operator.floordiv, "mod": operator.mod, "abs": abs, "float": float, "max": max, "min": min}
+    "floordiv": operator.floordiv, "mod": operator.mod, "abs": abs, "float": float, "max": max, "min": min,
+    **ROUNDINGS}
 _LONGEST = 2000
 
 

@@ -11,7 +11,7 @@ from ...ir.ops import resample as rs
 from ...ir.ops.taps import resample_table
 from ...ir.ops.windows import window_count
 from .out_shape import padded
-from .sizes import Varying, is_fixed, product
+from .sizes import Varying, always, is_fixed, product
 from .writer import emits
 
 
@@ -108,6 +108,7 @@ def _max_pool(w, item, x, *, kernel, stride, padding, dilation):
     name, kind = _poolable(w, x)
     spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel)]
     attributes = {"kernel_shape": list(kernel), "strides": list(stride), "dilations": list(dilation)}
+    padding = _fixed_ends(x.shape[2:], kernel, stride, padding, dilation)
     inside = all(0 <= n < s for pair, s in zip(padding, spans) for n in pair)
     if not w.is_used(item.outputs[1]):
         if not inside:
@@ -154,7 +155,8 @@ def _bin_places(sizes, counts):
 def _avg_pool(w, item, x, *, kernel, stride, padding, counted, divisor):
     if divisor is None and tuple(kernel) == tuple(x.shape[2:]) and all(n == 0 for p in padding for n in p):
         return w.reduce("ReduceMean", w.name(x), range(2, x.ndim), True)
-    padding, counted = _without_rest(x.shape[2:], kernel, stride, padding, counted)
+    padding = _fixed_ends(x.shape[2:], kernel, stride, padding, (1,) * len(kernel))
+    counted = tuple([(low, min(end, high)) for (low, high), (_, end) in zip(counted, padding)])
     pads, none = tuple(padding), all(n == 0 for p in counted for n in p)
     inside = all(0 <= n < k for p, k in zip(padding, kernel) for n in p)
     if x.dtype is dt.float32 and divisor is None and inside and (none or tuple(counted) == pads):
@@ -163,14 +165,15 @@ def _avg_pool(w, item, x, *, kernel, stride, padding, counted, divisor):
     return _mapped(w, w.name(x), x, _averages(x.shape[2:], kernel, stride, padding, counted, divisor), False)
 
 
-def _without_rest(sizes, kernel, stride, padding, counted):
-    """Padding that only cuts off what no window reaches is none."""
-    pads, counts = [], []
-    for n, k, s, (lo, hi), c in zip(sizes, kernel, stride, padding, counted):
-        rest = hi <= 0 and window_count(n, k, s, (lo, hi), 1) == window_count(n, k, s, (lo, 0), 1)
-        pads.append((lo, 0) if rest else (lo, hi))
-        counts.append((c[0], 0) if rest and c[1] <= 0 else c)
-    return tuple(pads), tuple(counts)
+def _fixed_ends(sizes, kernel, stride, padding, dilation):
+    """Padding whose high end is one number at all sizes, and not negative, where it differs in what no window reaches."""
+    pads = []
+    for n, k, s, (lo, hi), d in zip(sizes, kernel, stride, padding, dilation):
+        count = window_count(n, k, s, (lo, hi), d)
+        ends = [end for end in range(d * (k - 1) + 1) if always(hi, at_most=end)]
+        same = (end for end in ends if window_count(n, k, s, (lo, end), d) == count)
+        pads.append((lo, hi if is_fixed((hi,)) and hi >= 0 else next(same, hi)))
+    return tuple(pads)
 
 
 @emits(pool.avg_pool_grad, when=_floats)

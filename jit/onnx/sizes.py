@@ -102,6 +102,11 @@ def product(sizes):
     return total
 
 
+def always(size, at_most: int) -> bool:
+    """Whether a number was at most so much in every recording."""
+    return all(n <= at_most for n in (size.values if type(size) is Varying else (size,)))
+
+
 def is_fixed(sizes) -> bool:
     """Whether none of the numbers varies."""
     return all(type(n) is not Varying for n in sizes)

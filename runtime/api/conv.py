@@ -7,6 +7,7 @@ from ...ir.errors import ArgumentError, ShapeError, kind_of
 from ...ir.ops import conv as ops
 from ...ir.ops import elementwise as ew
 from ...ir.ops.shape import pad, permute, reshape
+from ...ir.substitute import as_int
 from ..tensor import Tensor, shape_of
 from .register import api
 from .spatial import as_batch, per_dim, positive, symmetric, unbatch
@@ -160,7 +161,7 @@ def constant_pad_nd(input, pad, value=0):
 
 def edges(input, amounts, name: str):
     """Low and high padding of every dim from the flat list, last dim first."""
-    given = [int(a) for a in amounts]
+    given = [as_int(a) for a in amounts]
     if len(given) % 2 or len(given) > 2 * input.ndim:
         raise ArgumentError(f"{name} of {input.aval}: pad must be (low, high) pairs for at most {input.ndim} dimensions, "
                             f"got {tuple(amounts)}")

@@ -107,8 +107,8 @@ def _evenly(start, end, steps, then, mark=None) -> Tensor:
 
     def values(count):
         i = count(steps, dt.float64)
-        low, high = i * gap + as_float(start), as_float(end) - (float(steps - 1) - i) * gap
-        return then(ew.where.call(i < float(steps // 2), low, high))
+        low, high = i * gap + as_float(start), as_float(end) - (steps - 1 - i) * gap
+        return then(ew.where.call(i < steps // 2, low, high))
 
     return of_counts(values, mark=mark)
 
@@ -117,12 +117,12 @@ def _evenly(start, end, steps, then, mark=None) -> Tensor:
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """`steps` values evenly from start to end, both included."""
     require_device(device)
-    d, mark = dtype_for(dtype, out), mark_for(device)
-    if mark is None and _is_long(int(steps), d):
-        low, high, n = _bound(start), _bound(end), int(steps)
+    d, mark, steps = dtype_for(dtype, out), mark_for(device), as_int(steps)
+    if mark is None and _is_long(steps, d):
+        low, high, n = _bound(start), _bound(end), steps
         made = wrap(kernels.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
         return finish(made, out, requires_grad, "linspace", device, pin_memory)
-    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(x, dtype=d), mark)
+    made = _evenly(start, end, steps, lambda x: ew.cast.call(x, dtype=d), mark)
     return finish(made, out, requires_grad, "linspace", device, pin_memory)
 
 
@@ -132,7 +132,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """Powers of `base` with exponents evenly from start to end."""
     require_device(device)
     d = dtype_for(dtype, out)
-    made = _evenly(start, end, int(steps), lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
+    made = _evenly(start, end, as_int(steps), lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
     return finish(made, out, requires_grad, "logspace", device, pin_memory)
 
 

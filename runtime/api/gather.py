@@ -13,6 +13,7 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import shape as sh
 from ...ir.ops.assign import assign_view
 from ...ir.substitute import slice_bounds
+from ...ir.symbolic import hint
 from ..device_array import DeviceArray
 from ..dispatch import kernel_of, untaped
 from ..state import tls
@@ -320,7 +321,7 @@ def one_hot(tensor, num_classes=-1):
     if num_classes == -1:
         num_classes = int(tensor.max().item()) + 1
     if numel_of(tensor) and not tensor.is_meta:
-        ix.require_range("one_hot", tensor._a, num_classes, -1)
+        ix.require_range("one_hot", tensor._a, hint(num_classes), -1)
     m, a = tls.m, tensor._a
     if not m.special and a.__class__ is np.ndarray:
         return wrap(m.run(_ones_in, a, num_classes))

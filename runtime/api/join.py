@@ -373,8 +373,8 @@ def vander(x, N=None, increasing=False):
     if n < 0:
         raise ArgumentError(f"vander: the number of columns must not be negative, got {n}")
     x = x if x.dtype.is_inexact else to_dtype(x, dt.int64)
-    exponents = np.arange(n) if increasing else np.arange(n)[::-1]
-    return FUNCTIONS["pow"](sh.reshape(x, shape=(*shape_of(x), 1)), beside(made(wrap(exponents.astype(x._a.dtype))), x))
+    exponents = counted(n, x.dtype, x)
+    return FUNCTIONS["pow"](sh.reshape(x, shape=(*shape_of(x), 1)), exponents if increasing else n - 1 - exponents)
 
 
 @api(method=False)

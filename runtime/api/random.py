@@ -16,7 +16,7 @@ from ...ir.ops import reduce as rd
 from ...ir.ops.scan import cumsum
 from ...ir.ops.shape import expand, full
 from ...ir.ops.sort import arg_topk, argsort, searchsorted
-from ...ir.substitute import as_float
+from ...ir.substitute import as_float, as_int
 from .. import random as streams
 from ..dispatch import kernel_of, untaped
 from ..random import draw_key, draw_key_beside
@@ -83,7 +83,8 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.i
     if size is None or high is None:
         low, high, size = (0, low, high if size is None else size)
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
-    result = rn.randint.call(draw_key(generator, device), shape=given_sizes((size,)), low=int(low), high=int(high), dtype=d)
+    low, high, key = as_int(low), as_int(high), draw_key(generator, device)
+    result = rn.randint.call(key, shape=given_sizes((size,)), low=low, high=high, dtype=d)
     return finish(result, out, requires_grad, "randint", device, pin_memory)
 
 

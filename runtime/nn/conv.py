@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from ...ir.errors import ArgumentError, ShapeError
+from ...ir.substitute import as_int
 from ..api.spatial import per_dim
 from . import functional as F
 from . import init
@@ -131,7 +132,7 @@ class _Transposed(_ConvNd):
         """The output padding that gives `output_size`."""
         if output_size is None:
             return self.output_padding
-        wanted = tuple(int(n) for n in output_size)[-self.rank:]
+        wanted = tuple(as_int(n) for n in output_size)[-self.rank:]
         sizes = input.shape[-self.rank:]
         smallest = tuple((n - 1) * s - 2 * p + d * (k - 1) + 1
                          for n, s, p, d, k in zip(sizes, self.stride, self.padding, self.dilation, self.kernel_size))

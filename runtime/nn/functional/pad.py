@@ -11,7 +11,7 @@ def _check_border(input, low, high, mode):
     """A border must not take more from inside than there is."""
     for n, lo, hi in zip(input.shape, low, high):
         most = n - 1 if mode == "reflect" else n
-        if mode != "replicate" and (lo or hi) and max(lo, hi) > most:
+        if mode != "replicate" and (lo or hi) and (lo > most or hi > most):
             raise ShapeError(f"pad with mode '{mode}' of {input.aval}: padding ({lo}, {hi}) must be at most {most} for a "
                              f"dimension of size {n}")
 

@@ -5,6 +5,7 @@ import math
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops import pool as ops
+from ....ir.substitute import as_int
 from ...api.pool import adaptive_average, adaptive_maximum, average_pool, max_pool, window
 from ...api.random import rand
 from ...api.spatial import as_batch, per_dim, unbatch
@@ -130,7 +131,7 @@ def _unpool_size(x, kernel, stride, padding, output_size, name):
     smallest = tuple((n - 1) * s - 2 * p + k for n, k, s, p in zip(x.shape[2:], kernel, stride, padding))
     if output_size is None:
         return smallest
-    given = tuple(int(n) for n in output_size)[-len(kernel):]
+    given = tuple(as_int(n) for n in output_size)[-len(kernel):]
     if len(given) != len(kernel) or any(not n - s < m < n + s for m, n, s in zip(given, smallest, stride)):
         raise ArgumentError(f"{name}: output_size {tuple(output_size)} must be within a stride {stride} of {smallest}")
     return given

@@ -3,15 +3,15 @@
 import math
 import warnings
 
-import numpy as np
-
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops import resample as ops
 from ....ir.ops.linalg import matmul
 from ....ir.ops.shape import permute, reshape
-from ...creation import as_array_tensor
-from ...placement import beside
+from ....ir.substitute import as_float, as_int
+from ...api.counting import linspace
+from ...api.creation import ones, zeros
+from ...api.join import stack
 from ...tensor import Tensor
 
 _RANKS = {"linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,), "nearest": (1, 2, 3),
@@ -24,7 +24,7 @@ def _factors(scale_factor, rank):
     given = scale_factor if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * rank
     if len(given) != rank:
         raise ArgumentError(f"interpolate: scale_factor must be a number or {rank} numbers, got {scale_factor!r}")
-    return tuple(float(f) for f in given)
+    return tuple(as_float(f) for f in given)
 
 
 def _target(x, size, scale_factor, recompute):
@@ -38,7 +38,7 @@ def _target(x, size, scale_factor, recompute):
         size = tuple(size) if isinstance(size, (tuple, list)) else (size,) * rank
         if len(size) != rank:
             raise ArgumentError(f"interpolate: size must be an int or {rank} ints, got {size}")
-        return tuple(int(n) for n in size), (None,) * rank
+        return tuple(as_int(n) for n in size), (None,) * rank
     factors = _factors(scale_factor, rank)
     sizes = tuple(math.floor(n * f) for n, f in zip(x.shape[2:], factors))
     return sizes, (None,) * rank if recompute else factors
@@ -57,7 +57,7 @@ def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corne
     if antialias and mode not in ("bilinear", "bicubic"):
         raise ArgumentError(f"interpolate: antialias goes with bilinear and bicubic, not '{mode}'")
     sizes, scales = _target(input, size, scale_factor, recompute_scale_factor)
-    if min(sizes) < 1:
+    if any(n < 1 for n in sizes):
         raise ShapeError(f"interpolate of {input.aval}: the result would have the spatial size {sizes}")
     kind = _MODES.get(mode, mode) + ("-smooth" if antialias else "")
     if mode == "area":
@@ -97,26 +97,34 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     return ops.grid_sample(input, grid, mode=_SAMPLING[mode], padding_mode=padding_mode, align_corners=bool(align_corners))
 
 
-def _axis(n, align_corners):
+def _axis(n, align_corners, device):
     """The coordinates of `n` elements on -1..1."""
-    if n <= 1:
-        return np.zeros(n)
-    line = np.linspace(-1, 1, n)
+    if n == 1:
+        return zeros((1,), dtype=dt.float64, device=device)
+    line = linspace(-1, 1, n, dtype=dt.float64, device=device)
     return line if align_corners else line * (n - 1) / n
+
+
+def _homogeneous(sizes, align_corners, like):
+    """The coordinates of the elements of an image, last dim first, and a 1, as rows, beside `like` in its dtype."""
+    rank, parts = len(sizes), []
+    for d in range(rank - 1, -1, -1):
+        axis = _axis(sizes[d], align_corners, like.device).to(like.dtype)
+        parts.append(axis.reshape(*[-1 if k == d else 1 for k in range(rank)]).expand(*sizes))
+    return stack([*parts, ones(sizes, dtype=like.dtype, device=like.device)], dim=rank).reshape(-1, rank + 1)
 
 
 def affine_grid(theta, size, align_corners=None):
     """The grid at which grid_sample transforms images of `size` (N, C, *spatial) by the affine maps `theta`."""
     if not isinstance(theta, Tensor) or not theta.dtype.is_floating_point:
         raise DTypeError(f"affine_grid takes a floating point theta, got {getattr(theta, 'aval', type(theta).__name__)}")
-    size = tuple(int(n) for n in size)
+    size = tuple(as_int(n) for n in size)
     rank = len(size) - 2
     if rank not in (2, 3) or theta.shape != (size[0], rank, rank + 1):
         raise ShapeError(f"affine_grid takes theta (N, 2, 3) with size (N, C, H, W), or (N, 3, 4) with (N, C, D, H, W), got "
                          f"{theta.aval} and {size}")
-    if min(size) < 1:
+    if any(n < 1 for n in size):
         raise ShapeError(f"affine_grid: size must be positive, got {size}")
-    axes = np.meshgrid(*[_axis(n, align_corners) for n in size[2:]], indexing="ij")
-    base = np.stack([*axes[::-1], np.ones(size[2:])], axis=-1).reshape(-1, rank + 1)
-    points = beside(as_array_tensor(np.broadcast_to(base, (size[0], *base.shape)).astype(dt.of(theta).np)), theta)
+    base = _homogeneous(size[2:], align_corners, theta)
+    points = base.expand(size[0], *base.shape)
     return reshape(matmul(points, permute(theta, dims=(0, 2, 1))), shape=(size[0], *size[2:], rank))

@@ -1,0 +1,96 @@
+"""Functions of images whose height and width are free: one recording holds for all sizes, in traces and in exported models."""
+
+import math
+
+import pytest
+
+import ingot
+from ingot import jit, nn
+
+F = nn.functional
+SIZES = ((8, 10), (12, 14), (9, 7), (7, 13), (20, 10), (16, 33), (11, 24))
+
+
+def unet(resize):
+    """A net that goes down and up again, whose way up is as large as the other however the size divides."""
+    ingot.manual_seed(5)
+    down, up = nn.Conv2d(3, 4, 3, padding=1), nn.Conv2d(7, 2, 3, padding=1)
+
+    def forward(x):
+        y = resize(F.max_pool2d(down(x), 2).relu(), x)
+        high, wide = x.shape[2] - y.shape[2], x.shape[3] - y.shape[3]
+        y = F.pad(y, [wide // 2, wide - wide // 2, high // 2, high - high // 2])
+        return up(ingot.cat([x, y], 1))
+
+    return forward
+
+
+def windows(x, n=4):
+    """Windows of n by n, around what is padded to a multiple."""
+    x = F.pad(x, (0, math.ceil(x.shape[3] / n) * n - x.shape[3], 0, (n - x.shape[2] % n) % n))
+    b, c, h, w = x.shape
+    return x.view(b, c, h // n, n, w // n, n).permute(0, 2, 4, 1, 3, 5).reshape(-1, c, n, n)
+
+
+def turned(x):
+    angle = ingot.tensor(0.3)
+    theta = ingot.stack([angle.cos(), -angle.sin(), angle * 0, angle.sin(), angle.cos(), angle * 0]).view(1, 2, 3)
+    return F.grid_sample(x, F.affine_grid(theta.expand(x.shape[0], 2, 3), x.shape, align_corners=False), align_corners=False)
+
+
+WAYS = {
+    "nearest": lambda y, x: F.interpolate(y, scale_factor=2),
+    "linear": lambda y, x: F.interpolate(y, scale_factor=2.0, mode="bilinear"),
+    "corners": lambda y, x: F.interpolate(y, scale_factor=2.0, mode="bilinear", align_corners=True),
+    "to_size": lambda y, x: F.interpolate(y, size=x.shape[2:], mode="bilinear"),
+    "cubic": lambda y, x: F.interpolate(y, x.shape[-2:], mode="bicubic"),
+    "area": lambda y, x: F.interpolate(y, x.shape[-2:], mode="area"),
+    "int": lambda y, x: F.interpolate(y, size=(int(y.shape[2] * 2.0), int(2.0 * y.shape[3])), mode="nearest"),
+}
+FUNCTIONS = {
+    **{f"unet {name}": unet(way) for name, way in WAYS.items()},
+    "interpolate 1.3": lambda x: F.interpolate(x, scale_factor=1.3),
+    "interpolate 0.5": lambda x: F.interpolate(x, scale_factor=(0.5, 0.75), mode="bilinear", antialias=True),
+    "interpolate recomputed": lambda x: F.interpolate(x, scale_factor=1.7, mode="bilinear", recompute_scale_factor=True),
+    "windows": windows, "turned": turned,
+    "linspace": lambda x: x * ingot.linspace(-1, 1, x.shape[-1]) + ingot.linspace(0.5, x.shape[2] - 0.5, x.shape[2])[:, None],
+    "logspace": lambda x: x * ingot.logspace(0, 1, x.shape[-1]),
+    "part": lambda x: x[..., int(0.25 * x.shape[-1]):math.ceil(x.shape[-1] / 3 * 2)],
+    "whole": lambda x: x[..., :int(float(x.shape[-1])) // 2 + round(x.shape[2] * 0.3) - round(x.shape[2] * 0.3)],
+    "one_hot": lambda x: F.one_hot(ingot.arange(x.shape[-1]) % 5, x.shape[-1]) + x[0, 0, 0],
+    "vander": lambda x: ingot.vander(x[0, 0, 0], x.shape[2]),
+    "padded": lambda x: F.pad(x, (0, 40 - x.shape[3], 1, int(x.shape[2] / 2)), mode="constant", value=2.0),
+    "unpooled": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2, output_size=x.shape),
+}
+
+
+def images():
+    ingot.manual_seed(7)
+    return [ingot.randn(2, 3, *size) for size in SIZES]
+
+
+@pytest.mark.parametrize("fn", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_two_recordings_for_all_sizes(fn):
+    traced = jit.trace(fn)
+    for x in images():
+        want, got = fn(x), traced(x)
+        assert got.shape == want.shape
+        ingot.testing.assert_close(got, want, rtol=1e-4, atol=1e-5)
+    assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
+
+
+@pytest.mark.parametrize("fn", FUNCTIONS.values(), ids=FUNCTIONS)
+def test_one_exported_graph_for_all_sizes(fn, tmp_path):
+    model = jit.export(fn, images()[:1], tmp_path / "m.ingot", dynamic={0: {2: "height", 3: "width"}})
+    for x in images():
+        ingot.testing.assert_close(model(x), fn(x), rtol=1e-4, atol=1e-5)
+
+
+def test_draws_up_to_a_size():
+    traced = jit.trace(lambda x: ingot.randint(x.shape[0], 2 * x.shape[0], (50,)))
+    for n in (3, 8, 5, 100):
+        ingot.manual_seed(n)
+        want = ingot.randint(n, 2 * n, (50,))
+        ingot.manual_seed(n)
+        assert (traced(ingot.zeros(n)) == want).all()
+    assert traced.stats()["compiles"] <= 2
