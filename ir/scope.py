@@ -112,6 +112,10 @@ class Scope:
             self.pinned.update([name for name in poly.pinned_names(p) if self.hints[name] >= LEAST or not self.lows[name]])
         return holds
 
+    def pin(self, p, value: int):
+        """The very value of a polynomial is asked for."""
+        self.decide("==", poly.minus(p, poly.constant(value)))
+
     def note(self, condition: str):
         """Something was decided that holds only under a condition."""
         if self.open and condition not in self.conditions:

@@ -125,7 +125,7 @@ class SymInt:
 
     def __index__(self):
         value = self.hint
-        self.scope.decide("==", poly.minus(self.poly, poly.constant(value)))
+        self.scope.pin(self.poly, value)
         return value
 
     __int__ = __index__

@@ -219,7 +219,7 @@ def test_groups_follow_their_ends_and_numbers_of_rows():
 
 @pytest.mark.parametrize("fn, dynamic, said", [
     (reads, None, "reads a value"), (draws, None, "random"), (Counts(), None, "writes to"),
-    (loops, {"x": {0: "n"}}, "loop over a size"), (fixes, {"x": {0: "n"}}, "fixed by the code")])
+    (loops, {"x": {0: "n"}}, "the code uses its value 2"), (fixes, {"x": {0: "n"}}, "fixed by the code")])
 def test_refused_with_the_users_line(fn, dynamic, said):
     with pytest.raises(ExportError, match=said) as e:
         to_onnx(fn, ingot.ones(2, 3), dynamic=dynamic)

@@ -107,14 +107,14 @@ def _variant(fn, example, dims, sizes, fixed) -> tuple:
         raise ExportError("the function returned numpy arrays, or tensors inside of objects; return tensors in lists, tuples "
                           "and dicts")
     results = [structure.as_tensor(r).detach()._a.copy() for r in found]
-    _refuse_fixed(symbols)
+    refuse_fixed(symbols)
     ran = Example(example.structure, tensors, sizes, results)
     conditions = {} if symbols is None else dict(symbols.scope.conditions)
     names = ["output" if len(names) == 1 else f"output_{n}" if n.isdigit() else n for n in names]
     return Variant(made.graph, made.weights, fixed, conditions, ran), unique(names), described
 
 
-def _refuse_fixed(symbols):
+def refuse_fixed(symbols):
     """A named size whose very value the code used is not free: an error with the user's line."""
     for name in symbols.scope.pinned if symbols is not None else ():
         for condition, line in symbols.scope.conditions.items():

@@ -1,11 +1,13 @@
 """Which dimensions of a function's arguments are free, and the sizes at which it is recorded and checked for them."""
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import TracebackType
 
 from ...ir.errors import ArgumentError
+from ...ir.scope import LEAST, RESERVED
+from ..dynamic import SIZE, Symbols
 from ..errors import ExportError
-from .sizes import varying
 
 _PACKAGE = __name__.split(".")[0]
 
@@ -16,47 +18,63 @@ class Free:
 
     by_input: list
     sizes: dict
-    points: list = field(default_factory=list)      # the sizes that were recorded
-    names: dict = field(default_factory=dict)       # what a symbol was in the recordings -> its name
-    fresh: list = field(default_factory=list)       # further sizes at which the model is compared
 
-    def said(self, sizes) -> str:
-        """Sizes, in words."""
-        return ", ".join(f"{s}={n}" for s, n in sizes.items()) or "the example"
+    @property
+    def base(self) -> dict:
+        """The sizes at which the function is recorded: 1 means another thing to broadcasting."""
+        return {s: max(LEAST, n) for s, n in self.sizes.items()}
 
-    def takes(self, take) -> list:
-        """Recordings (by `take(sizes)`) at the first sizes, at two more for each symbol, and at others for all together."""
-        base = {s: max(2, n) for s, n in self.sizes.items()}
-        made = [(base, take(base))]
-        ends = dict(base)
+    @property
+    def names(self) -> dict:
+        """What each symbol is called in formulas."""
+        plain = [s for s in self.sizes if s.isidentifier() and s not in RESERVED]
+        return {s: s if s in plain else f"size_{i}" for i, s in enumerate(self.sizes)}
+
+    def symbols(self, tensors) -> Symbols | None:
+        """The free sizes of tensors as symbols."""
+        names = self.names
+        places = {(SIZE, i, axis): names[s] for i, dims in enumerate(self.by_input) for axis, s in dims.items()}
+        return Symbols.of(places, [t.shape for t in tensors], ()) if places else None
+
+    def tried(self, runs: Callable) -> list:
+        """Sizes for which the function `runs`: the first ones, two more for each symbol, and others for all together."""
+        base = self.base
+        runs(base)
+        found, ends = [base], dict(base)
         for s, n in base.items():
-            found = self._two_more(take, base, s, n)
-            made += found
-            ends[s] = found[-1][0][s]
-            self.fresh.append({**base, s: max(1, 2 * ends[s] - n)})
+            more = _two_more(runs, base, s, n)
+            found += more
+            ends[s] = more[-1][s]
         if len(base) > 1:
-            made.append((ends, take(ends)))
-        self.points = [sizes for sizes, _ in made]
-        self.names = {varying([p[s] for p in self.points]).values: s for s in base}
-        return [t for _, t in made]
+            runs(ends)
+            found.append(ends)
+        return found
 
-    def _two_more(self, take, base, s, n) -> list:
-        found: list = []
-        first = None
-        for m in dict.fromkeys((n + 1, *_far(n), n + 3, n + 2, n - 1, n - 2, n // 2, 3 * n, 4 * n)):
-            if m < 2 or m == n:
-                continue
-            sizes = {**base, s: m}
-            try:
-                found.append((sizes, take(sizes)))
-            except Exception as e:
-                first = first or (m, e)
-                continue
-            if len(found) == 2:
-                return found
-        m, error = first if first is not None else (n, None)
-        raise ExportError(f"the dimension {s!r} is fixed by the code{_user_line(error)}: at size {m} it fails with "
-                          f"{type(error).__name__}: {error}") from error
+    def fresh(self, tried) -> list:
+        """Further sizes at which the model is compared, if the function takes them."""
+        base = self.base
+        return [{**base, s: max(1, 2 * max(sizes[s] for sizes in tried) - n)} for s, n in base.items()]
+
+
+def _two_more(runs, base, s, n) -> list:
+    """Two other sizes of a symbol that the function takes."""
+    found: list = []
+    first = None
+    for m in dict.fromkeys((n + 1, *_far(n), n + 3, n + 2, n - 1, n - 2, n // 2, 3 * n, 4 * n)):
+        if m < LEAST or m == n:
+            continue
+        sizes = {**base, s: m}
+        try:
+            runs(sizes)
+        except Exception as e:
+            first = first or (m, e)
+            continue
+        found.append(sizes)
+        if len(found) == 2:
+            return found
+    m, error = first if first is not None else (n, None)
+    raise ExportError(f"the dimension {s!r} is fixed by the code{_user_line(error)}: at size {m} it fails with "
+                      f"{type(error).__name__}: {error}") from error
 
 
 def _far(n) -> tuple:

@@ -1,18 +1,22 @@
 """`to_onnx`: a function or a module as an ONNX model.
 
-The function is recorded once for each size that its free dimensions are tried at, and the operations are written by the table
-of writers. Then the model is read back (by `from_onnx`) and compared with the function, also at sizes that it was not recorded
-at: a model that does not give what eager gives is an error, not a file.
+The function is recorded once, with its free dimensions as symbols, and the operations are written by the table of writers.
+Then the model is read back (by `from_onnx`) and compared with the function, also at other sizes, and at those that break what
+the recording relied on: a model that does not give what eager gives is an error, not a file.
 """
 
 import inspect
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ...ir.errors import ArgumentError
+from ...ir.graph import Graph
+from ...ir.scope import Scope
+from ...ir.symbolic import SymInt
 from ...ir.version import VERSION
 from ...runtime.nn.module import Module
 from ...runtime.state import tls
@@ -20,12 +24,13 @@ from ..errors import ExportError
 from ..exported import structure
 from ..exported.arguments import arguments_of, unique
 from ..exported.capture import capture
+from ..exported.recorded import refuse_fixed
 from ..traced import Traced
 from . import proto
 from .dynamic import Free, free_dims
 from .model import OnnxModel, from_onnx
-from .recorded import Recorded, Take, expanded, laid_together, resized
-from .sizes import Varying
+from .recorded import Recorded, Ref, expanded, recorded, resized
+from .sizes import Sizes, breaking
 from .writer import EMITTERS, Claims, Writer
 
 FIRST, DEFAULT, LAST = 17, 18, 22   # operator set versions that are written
@@ -41,7 +46,7 @@ def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None
     opset           the operator set version, 17 to 22
     dynamic         sizes that may change, {"x": {0: "batch"}}; dims of one name always have one size
     external_data   weights in a file beside the model; None does so for models that a single file cannot hold
-    verify          compares the model with the function, at three more sizes of each free dim
+    verify          compares the model with the function, at three more sizes of each free dim and where conditions break
     """
     if not callable(fn):
         raise ArgumentError(f"to_onnx takes a function or a module, got {type(fn).__name__}")
@@ -50,9 +55,11 @@ def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None
     subject = Subject(fn, example_inputs, input_names, output_names)
     free = free_dims(dynamic, subject.input_names, [t.shape for t in subject.tensors])
     with subject.evaluating():
-        takes = free.takes(lambda sizes: subject.take(sizes, free, Claims(opset)))
-        model, arrays = written(laid_together(takes, len(subject.tensors)), subject, free, opset)
-        checks = subject.trials(free) if verify else []
+        trials = Trials(subject, free)
+        tried = free.tried(trials.run)
+        recording = subject.record(free, Claims(opset))
+        model, arrays = written(recording.program(tried), subject, free, opset)
+        checks = trials.checks([*tried, *free.fresh(tried)], recording.conditions) if verify else []
     total = sum(a.nbytes for a in arrays.values())
     beside = bool(external_data) or (external_data is None and total + (1 << 20) >= proto.LARGE)
     return _delivered(model, arrays, path, beside, checks)
@@ -142,15 +149,17 @@ class Subject:
         """The example's tensors with their free dims at other sizes."""
         return [resized(t, {axis: sizes[s] for axis, s in dims.items()}) for t, dims in zip(self.tensors, free.by_input)]
 
-    def take(self, sizes: dict, free: Free, claims) -> Take:
-        """A recording at sizes."""
-        tensors = self.at(sizes, free)
+    def record(self, free: Free, claims) -> "Recording":
+        """A recording with the free sizes as symbols."""
+        tensors = self.at(free.base, free)
         args, kwargs = structure.rebuild(self.structure, tensors)
-        found = capture(self.fn, args, kwargs, tensors)
+        symbols = free.symbols(tensors)
+        found = capture(self.fn, args, kwargs, tensors, symbols)
         if len(self._tensors_of(found.result)) != len(found.graph.outputs) or not found.graph.outputs:
             raise ExportError("the function gives no tensors, or arrays, or tensors inside of other objects; return tensors in "
                               "lists, tuples and dicts")
-        return Take(expanded(found.graph, claims), found.weights, free.said(sizes))
+        refuse_fixed(symbols)
+        return Recording(expanded(found.graph, claims), found.weights, len(tensors), None if symbols is None else symbols.scope)
 
     def _tensors_of(self, result) -> list:
         tensors: list = []
@@ -164,15 +173,57 @@ class Subject:
         args, kwargs = structure.rebuild(self.structure, tensors)
         return [t.detach()._a for t in self._tensors_of(self.fn(*args, **kwargs))]
 
-    def trials(self, free: Free) -> list:
-        """What the model is compared with: (tensors, what the function gives for them), at the example's sizes, at those that
-        were recorded, and at further ones that the function takes."""
-        found = [(t, self.results(t)) for t in (self.tensors, *[self.at(sizes, free) for sizes in free.points])]
-        for sizes in free.fresh:
-            tensors = self.at(sizes, free)
-            with suppress(Exception):
-                found.append((tensors, self.results(tensors)))
-        return found
+
+@dataclass
+class Recording:
+    """A recorded function: its graph (`count` arguments, then the weights by name), and the scope of its free sizes."""
+
+    graph: Graph
+    weights: dict
+    count: int
+    scope: Scope | None
+
+    @property
+    def conditions(self) -> dict:
+        """What the recording relied on."""
+        return {} if self.scope is None else self.scope.conditions
+
+    def program(self, tried) -> Recorded:
+        """What is to be written, for the sizes at which the function was tried."""
+        sizes = None if self.scope is None else Sizes(self.scope, [tuple(point.values()) for point in tried])
+        return recorded(self.graph, self.weights, self.count, sizes)
+
+
+class Trials:
+    """What the function gives for its example, and for the example at other sizes."""
+
+    def __init__(self, subject: Subject, free: Free):
+        self.subject, self.free = subject, free
+        self.found: dict = {}           # sizes -> (tensors, what the function gives for them)
+
+    def run(self, sizes: dict):
+        """The function at other sizes."""
+        key = tuple(sizes.values())
+        if key not in self.found:
+            tensors = self.subject.at(sizes, self.free)
+            self.found[key] = tensors, self.subject.results(tensors)
+        return self.found[key]
+
+    def runs(self, sizes: dict) -> bool:
+        """Whether it takes them."""
+        try:
+            return self.run(sizes) is not None
+        except Exception:
+            return False
+
+    def checks(self, tried, conditions) -> list:
+        """What the model is compared with: the example, the sizes of `tried` and those that break conditions, as far as the
+        function takes them."""
+        names = self.free.names
+        points = breaking({names[s]: n for s, n in self.free.base.items()}, conditions,
+                          lambda point: self.runs(dict(zip(names, point.values()))))
+        every = [self.free.sizes, *tried, *[dict(zip(names, point.values())) for point in points]]
+        return list({tuple(sizes.values()): self.run(sizes) for sizes in every if self.runs(sizes)}.values())
 
 
 def _renamed(names, given, what) -> list:
@@ -188,47 +239,48 @@ def _renamed(names, given, what) -> list:
 # Writing.
 
 
-def written(recorded: Recorded, subject: Subject, free: Free, opset: int) -> tuple:
+def written(program: Recorded, subject: Subject, free: Free, opset: int) -> tuple:
     """(the model without its weights, its weights by name)"""
     w = Writer(opset)
-    for ref, name in zip(recorded.arguments, subject.input_names):
+    for ref, name in zip(program.arguments, subject.input_names):
         w.bind(ref, w.fresh(name))
     w.reserve(subject.output_names)
-    for ref, name, array in recorded.captured:
+    for ref, name, array in program.captured:
         w.names[ref] = w.fresh(name)
         w.constants[w.names[ref]] = array
-    _note_uses(w, recorded)
-    for item in recorded.items:
+    _note_uses(w, program)
+    for item in program.items:
         if item.op in EMITTERS and EMITTERS[item.op].lazy is not None:
             w.waiting.update(dict.fromkeys(item.outputs, item))
         else:
             w.write(item)
-    for ref, name in zip(recorded.outputs, subject.output_names):
+    for ref, name in zip(program.outputs, subject.output_names):
         w.item = None
         w.require(ref.dtype, f"result {name}")
         w.put("Identity", [w.name(ref)], [name], {})
     inputs = [proto.make_value(name, ref.dtype, _sizes(ref, free, name))
-              for name, ref in zip(subject.input_names, recorded.arguments)]
+              for name, ref in zip(subject.input_names, program.arguments)]
     outputs = [proto.make_value(name, ref.dtype, _sizes(ref, free, name))
-               for name, ref in zip(subject.output_names, recorded.outputs)]
+               for name, ref in zip(subject.output_names, program.outputs)]
     graph = proto.make_graph(type(subject.fn).__name__ if isinstance(subject.fn, Module) else
                              getattr(subject.fn, "__name__", "graph"), w.nodes, inputs, outputs)
     used = proto.names_read(graph)
     return proto.make_model(graph, opset, VERSION), {n: a for n, a in w.constants.items() if n in used}
 
 
-def _note_uses(w, recorded):
-    for item in recorded.items:
+def _note_uses(w, program):
+    for item in program.items:
         w.made_by.update(dict.fromkeys(item.outputs, item))
-        for x in item.inputs:
+        for x in [x for x in item.inputs if type(x) is Ref]:
             w.used_by.setdefault(x, []).append(item)
-    for ref in recorded.outputs:
+    for ref in program.outputs:
         w.used_by.setdefault(ref, []).append(None)
 
 
 def _sizes(ref, free, name) -> list:
     """A value's sizes as the model says them: numbers, names of free dims, names of their own for what follows from them."""
-    return [n if type(n) is not Varying else free.names.get(n.values, f"{name}_{i}") for i, n in enumerate(ref.shape)]
+    known = {name: symbol for symbol, name in free.names.items()}
+    return [n if type(n) is not SymInt else known.get(n.text, f"{name}_{i}") for i, n in enumerate(ref.shape)]
 
 
 def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, export_params: bool = True,

@@ -105,12 +105,17 @@ def _along(x, axis, rows, mode):
     return moved.transpose(axis, x.ndim - 1)
 
 
+def _factor(scale) -> float:
+    """A scale as it was before it became a float32: 13 elements are 1.3 times 10."""
+    return float(str(np.float32(scale)))
+
+
 @onnx_op("Upsample", host=(1,))
 def upsample(call, x, scales):
     """Resize as it was before version 10: places are multiples of the scale, from the start."""
     call.attributes["coordinate_transformation_mode"] = "asymmetric"
     call.attributes["nearest_mode"] = "floor"
-    factors = [float(s) for s in scales]
+    factors = [_factor(s) for s in scales]
     return _resized(call, x, factors, [math.floor(n * s) for n, s in zip(x.shape, factors)], [0.0] * 2 * x.ndim)
 
 
@@ -131,7 +136,7 @@ def resize(call, x, roi=None, scales=None, sizes=None):
             goals[a], factors[a] = m, r
     else:
         for a, s in zip(axes, scales):
-            factors[a], goals[a] = float(s), math.floor(float(s) * x.shape[a])
+            factors[a], goals[a] = _factor(s), math.floor(_factor(s) * x.shape[a])
     region = [0.0] * x.ndim + [1.0] * x.ndim
     if roi is not None and len(roi):
         for i, a in enumerate(axes):

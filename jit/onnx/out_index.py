@@ -1,12 +1,13 @@
 """Writers of operators that take and put by index."""
 
+import math
+
 import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.ops import embedding as em
 from ...ir.ops import indexing as ix
 from ...ir.ops import loss, pool
-from .sizes import product
 from .writer import emits
 
 # Index tensors over leading dimensions.
@@ -122,15 +123,15 @@ def _bag_of(w, item, offsets, *, size):
 
 @emits(pool.plane_take)
 def _plane_take(w, item, x, places):
-    flat = w.reshape(w.name(x), [*x.shape[:2], product(x.shape[2:])])
-    at = w.reshape(w.name(places), [*places.shape[:2], product(places.shape[2:])])
+    flat = w.reshape(w.name(x), [*x.shape[:2], math.prod(x.shape[2:])])
+    at = w.reshape(w.name(places), [*places.shape[:2], math.prod(places.shape[2:])])
     return w.reshape(w.node("GatherElements", flat, at, axis=2), places.shape)
 
 
 @emits(pool.plane_put)
 def _plane_put(w, item, x, places, *, size, accumulate):
-    zeros = w.filled([*x.shape[:2], product(size)], 0, x.dtype)
-    flat = [w.reshape(w.name(v), [*x.shape[:2], product(x.shape[2:])]) for v in (places, x)]
+    zeros = w.filled([*x.shape[:2], math.prod(size)], 0, x.dtype)
+    flat = [w.reshape(w.name(v), [*x.shape[:2], math.prod(x.shape[2:])]) for v in (places, x)]
     found = w.node("ScatterElements", zeros, *flat, axis=2, reduction="add" if accumulate else None)
     return w.reshape(found, [*x.shape[:2], *size])
 

@@ -9,9 +9,10 @@ from ...ir.ops import attention as at
 from ...ir.ops import factor, grouped, linalg, nn, norm
 from ...ir.ops import resample as rs
 from ...ir.ops.batch_norm import batch_norm
+from ...ir.symbolic import is_symbol
 from .out_shape import FAR
 from .recorded import Ref
-from .sizes import FixedSize, Varying, is_fixed
+from .sizes import FixedSize, is_fixed
 from .writer import emits
 
 FLOATS = (dt.float32, dt.float64)
@@ -47,8 +48,8 @@ def _linear(w, item, x, weight, b):
 def _grouped_matmul(w, item, x, y, ends):
     """The groups' products one behind the other, and zeros for what lies behind the last group."""
     groups = ends.shape[0]
-    if type(groups) is Varying:
-        raise FixedSize(groups)
+    if is_symbol(groups):
+        raise FixedSize("the number of groups")
     shape = item.outputs[0].shape
     if not groups:
         return w.filled(shape, 0, x.dtype)

@@ -11,7 +11,6 @@ from ...ir.ops import scan as sc
 from ...ir.ops import sort as st
 from .out_logic import truth
 from .out_math import log1p
-from .sizes import product
 from .writer import emits
 
 
@@ -65,7 +64,7 @@ def _position(kind):
             return w.node(kind, name, axis=dim[0], keepdims=int(keepdim))
         rest = [d for d in range(x.ndim) if d not in dim]
         moved = w.transpose(name, [*rest, *dim])
-        rows = w.reshape(moved, [*[x.shape[d] for d in rest], product([x.shape[d] for d in dim])])
+        rows = w.reshape(moved, [*[x.shape[d] for d in rest], math.prod([x.shape[d] for d in dim])])
         found = w.node(kind, rows, axis=len(rest), keepdims=0)
         return w.reshape(found, _kept(x, dim, keepdim))
 

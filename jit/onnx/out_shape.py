@@ -1,5 +1,7 @@
 """Writers of operators that move data: views and copies."""
 
+import math
+
 import numpy as np
 
 from ...ir import dtype as dt
@@ -8,8 +10,9 @@ from ...ir.ops.assign import assign_view, run_chain
 from ...ir.ops.constant import constant
 from ...ir.ops.resample import border_pad, border_pad_grad
 from ...ir.ops.taps import border_table
+from ...ir.symbolic import is_symbol
 from .recorded import Ref
-from .sizes import Varying, is_fixed, product
+from .sizes import is_fixed
 from .writer import emits
 
 FAR = (1 << 63) - 1
@@ -19,7 +22,7 @@ FAR = (1 << 63) - 1
 def _reshape(w, item, x, *, shape):
     if x.shape == tuple(shape):
         return w.name(x)
-    loose = [i for i, n in enumerate(shape) if type(n) is Varying]
+    loose = [i for i, n in enumerate(shape) if is_symbol(n)]
     if len(loose) < 2 or 0 in shape:
         return w.reshape(w.name(x), shape)
     kept = [i for i in loose if i < x.ndim and x.shape[i] == shape[i]]
@@ -50,7 +53,7 @@ def _expand(w, item, x, *, shape):
 
 @emits(sh.full, lazy=lambda w, item: w.scalar(item.params["value"], item.params["dtype"]))
 def _full(w, item, like, *, shape, value, dtype):
-    if type(value) is Varying:
+    if is_symbol(value):
         return w.expand(w.scalar(value, dtype), shape)
     return w.filled(shape, value, dtype)
 
@@ -100,16 +103,16 @@ def _roll(w, item, x, *, shifts, dims):
     name = w.name(x)
     for shift, dim in zip(shifts, dims):
         n = x.shape[dim]
-        if type(n) is not Varying:
+        if not is_symbol(n):
             shift = shift % n if n else 0
-        if type(shift) is Varying or shift:
+        if is_symbol(shift) or shift:
             name = w.node("Concat", w.slice(name, [-shift], [FAR], [dim]), w.slice(name, [0], [-shift], [dim]), axis=dim)
     return name
 
 
 def padded(w, name, low, high, value, dtype, mode=None):
     """Elements around (or cut off, where numbers are negative) each dimension."""
-    if all(type(n) is not Varying and n == 0 for n in (*low, *high)):
+    if all(not is_symbol(n) and n == 0 for n in (*low, *high)):
         return name
     fill = None if mode else w.scalar(value, dtype)
     return w.node("Pad", name, w.ints([*low, *high]), fill, mode=mode)
@@ -163,7 +166,7 @@ def _fixed(item):
 
 def gathered(w, item, x):
     """An operator that takes each result's element from one place, as a gather from the flat input."""
-    product_of = int(product(x.shape))
+    product_of = int(math.prod(x.shape))
     numbers = np.arange(product_of).reshape([int(n) for n in x.shape])
     places = np.asarray(item.op.ref(numbers, **item.params))
     return w.node("Gather", w.reshape(w.name(x), [-1]), w.const(places.astype(np.int64), "places"), axis=0)
@@ -171,7 +174,7 @@ def gathered(w, item, x):
 
 def scattered(w, item, x, places, shape):
     """The elements of x added up at flat places of zeros of a shape."""
-    total = int(product(shape))
+    total = int(math.prod(shape))
     zeros = w.filled([total], 0, x.dtype)
     flat = w.node("ScatterElements", zeros, w.const(places.reshape(-1).astype(np.int64), "places"), w.reshape(w.name(x), [-1]),
                   axis=0, reduction="add")
@@ -244,7 +247,7 @@ def _assigned(w, base, shape, dtype, chain, value):
         return w.transpose(inner, np.argsort(dims).tolist())
     if name == sh.reshape.name:
         return w.reshape(_assigned(w, w.reshape(base, params["shape"]), params["shape"], dtype, rest, value), shape)
-    numbers = np.arange(int(product(shape))).reshape([int(n) for n in shape])
+    numbers = np.arange(int(math.prod(shape))).reshape([int(n) for n in shape])
     places = run_chain(numbers, [(n, dict(p)) for n, p in chain])
     at = w.const(places.reshape(-1), "places")
     flat = w.node("ScatterElements", w.reshape(base, [-1]), at, w.reshape(value, [-1]), axis=0)
@@ -256,7 +259,7 @@ def _without(shape, dim):
 
 
 def _between(w, base, shape, dtype, dim, start, stop, rest, value):
-    size = stop if type(stop) is Varying or type(shape[dim]) is Varying else min(stop, shape[dim])
+    size = stop if is_symbol(stop) or is_symbol(shape[dim]) else min(stop, shape[dim])
     inner_shape = [size - start if i == dim else n for i, n in enumerate(shape)]
     inner = _assigned(w, w.slice(base, [start], [stop], [dim]), inner_shape, dtype, rest, value) if rest else value
     return _joined(w, base, shape, dim, start, stop, inner)
@@ -265,7 +268,7 @@ def _between(w, base, shape, dtype, dim, start, stop, rest, value):
 def _joined(w, base, shape, dim, start, stop, inner):
     """The base with everything from start to stop along a dimension replaced."""
     parts = [inner]
-    if type(start) is Varying or start > 0:
+    if is_symbol(start) or start > 0:
         parts.insert(0, w.slice(base, [0], [start], [dim]))
     if _ends_before(stop, shape[dim]):
         parts.append(w.slice(base, [stop], [FAR], [dim]))
@@ -274,7 +277,7 @@ def _joined(w, base, shape, dim, start, stop, inner):
 
 def _ends_before(stop, size) -> bool:
     """Whether something may be left between a stop and a size."""
-    if type(stop) is Varying or type(size) is Varying:
+    if is_symbol(stop) or is_symbol(size):
         return stop != size
     return stop < size
 

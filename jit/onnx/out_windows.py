@@ -10,8 +10,9 @@ from ...ir.ops import pool
 from ...ir.ops import resample as rs
 from ...ir.ops.taps import resample_table
 from ...ir.ops.windows import window_count
+from ...ir.symbolic import is_symbol
 from .out_shape import padded
-from .sizes import Varying, always, is_fixed, product
+from .sizes import is_fixed
 from .writer import emits
 
 
@@ -83,7 +84,7 @@ def _im2col(w, item, x, *, kernel, stride, padding, dilation):
         counts.append(count)
     rank = len(kernel)
     order = [0, 1, *range(2, 2 + 2 * rank, 2), *range(3, 3 + 2 * rank, 2)]
-    return w.reshape(w.transpose(name, order), [shape[0], shape[1] * math.prod(kernel), product(counts)])
+    return w.reshape(w.transpose(name, order), [shape[0], shape[1] * math.prod(kernel), math.prod(counts)])
 
 
 @emits(cv.col2im, when=lambda node, opset: opset >= 18 and node.inputs[0].dtype is dt.float32)
@@ -116,13 +117,13 @@ def _max_pool(w, item, x, *, kernel, stride, padding, dilation):
         best = w.node("MaxPool", name, pads=_pads(padding), **attributes)
         return (best if kind is x.dtype else w.cast(best, x.dtype)), None
     best, place = w.node("MaxPool", name, outputs=2, pads=_pads(padding), **attributes)
-    place = w.node("Mod", place, w.scalar(product(x.shape[2:]), dt.int64))
+    place = w.node("Mod", place, w.scalar(math.prod(x.shape[2:]), dt.int64))
     return (best if kind is x.dtype else w.cast(best, x.dtype)), place
 
 
 def _at_places(w, x, places, shape):
     """The largest at tables of flat places (windows, places in each), and where it is."""
-    flat = w.reshape(w.name(x), [*x.shape[:2], product(x.shape[2:])])
+    flat = w.reshape(w.name(x), [*x.shape[:2], math.prod(x.shape[2:])])
     table = w.const(places, "places")
     values = w.node("Gather", flat, table, axis=2)
     chosen = w.node("ArgMax", values, axis=3, keepdims=1)
@@ -170,8 +171,7 @@ def _fixed_ends(sizes, kernel, stride, padding, dilation):
     pads = []
     for n, k, s, (lo, hi), d in zip(sizes, kernel, stride, padding, dilation):
         count = window_count(n, k, s, (lo, hi), d)
-        ends = [end for end in range(d * (k - 1) + 1) if always(hi, at_most=end)]
-        same = (end for end in ends if window_count(n, k, s, (lo, end), d) == count)
+        same = (end for end in range(d * (k - 1) + 1) if window_count(n, k, s, (lo, end), d) == count)
         pads.append((lo, hi if is_fixed((hi,)) and hi >= 0 else next(same, hi)))
     return tuple(pads)
 
@@ -264,7 +264,7 @@ def _resample(w, item, x, *, size, mode, align_corners, scales):
 
 
 def _matrices(sizes, goals, mode, align_corners, scales):
-    return [_matrix(mode, n, m, align_corners, s) if type(n) is Varying or n != m or s not in (None, 1.0) else None
+    return [_matrix(mode, n, m, align_corners, s) if is_symbol(n) or n != m or s not in (None, 1.0) else None
             for n, m, s in zip(sizes, goals, scales)]
 
 

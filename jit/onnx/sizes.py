@@ -1,156 +1,157 @@
-"""Sizes that differ between recordings of one function, and how they follow from sizes that are there at run time.
+"""Sizes that are free in a model that is being written, and the nodes that compute what follows from them at run time.
 
-A function is recorded at several sizes of its free dimensions. A number that came out the same every time is fixed; one that
-did not is `Varying`: it holds what it was in each recording, and arithmetic on it works on all of them at once. When such
-a number has to be written into a model, `express` finds how it follows from sizes of values that exist there.
+The numbers of a recorded graph are symbolic (`ir/symbolic.py`). While it is written, what a writer asks about them must have
+one answer: what is so for some sizes at which the function was tried, and not so for others, has to be fixed.
 """
 
-from fractions import Fraction
-from itertools import combinations_with_replacement
+import ast
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
+
+from ...ir import dtype as dt
+from ...ir.scope import Scope
+from ...ir.substitute import condition_check, has_symbols
+from ...ir.symbolic import source_of
 from ..errors import ExportError
-
-
-def varying(values):
-    """A number that was `values` in the recordings: itself if it was always the same."""
-    values = tuple(values)
-    return values[0] if all(v == values[0] and type(v) is type(values[0]) for v in values) else Varying(values)
-
-
-def _both(a, b, fn):
-    other = b.values if type(b) is Varying else (b,) * len(a.values)
-    return varying([fn(x, y) for x, y in zip(a.values, other)])
-
-
-class Varying:
-    """A number that was different between recordings."""
-
-    __slots__ = ("values",)
-
-    def __init__(self, values):
-        self.values = values
-
-    def __add__(self, b):
-        return _both(self, b, lambda x, y: x + y)
-
-    def __sub__(self, b):
-        return _both(self, b, lambda x, y: x - y)
-
-    def __mul__(self, b):
-        return _both(self, b, lambda x, y: x * y)
-
-    def __floordiv__(self, b):
-        return _both(self, b, lambda x, y: x // y)
-
-    def __mod__(self, b):
-        return _both(self, b, lambda x, y: x % y)
-
-    def __rsub__(self, b):
-        return _both(self, b, lambda x, y: y - x)
-
-    def __neg__(self):
-        return Varying(tuple([-v for v in self.values]))
-
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __eq__(self, b):
-        return type(b) is Varying and b.values == self.values
-
-    def __hash__(self):
-        return hash(self.values)
-
-    def _always(self, b, fn):
-        other = b.values if type(b) is Varying else (b,) * len(self.values)
-        found = {fn(x, y) for x, y in zip(self.values, other)}
-        if len(found) > 1:
-            raise FixedSize(self)
-        return found.pop()
-
-    def __lt__(self, b):
-        return self._always(b, lambda x, y: x < y)
-
-    def __le__(self, b):
-        return self._always(b, lambda x, y: x <= y)
-
-    def __gt__(self, b):
-        return self._always(b, lambda x, y: x > y)
-
-    def __ge__(self, b):
-        return self._always(b, lambda x, y: x >= y)
-
-    def __index__(self):
-        raise FixedSize(self)
-
-    __int__ = __float__ = __bool__ = __index__
-
-    def __repr__(self):
-        return "/".join(map(str, self.values))
+from . import proto
 
 
 class FixedSize(ExportError):
     """Something needs a size that is fixed."""
 
-    def __init__(self, size):
-        super().__init__(f"a size that was {size!r} would have to be fixed")
+    def __init__(self, said: str):
+        super().__init__(f"{said} would have to be fixed")
 
 
-def product(sizes):
-    """The product of numbers of which some may vary."""
-    total = 1
-    for n in sizes:
-        total = total * n
-    return total
+class Sizes(Scope):
+    """The free sizes, as they are in the recording, and the `points` (values of all of them, in order) at which the function
+    was tried."""
+
+    def __init__(self, recorded: Scope, points: list):
+        super().__init__()
+        self.hints, self.lows, self.points = dict(recorded.hints), dict(recorded.lows), points
+        self.is_key = False
+
+    def _answers(self, condition: str) -> set:
+        check = condition_check((condition,), self.hints)
+        return {bool(check(*point)) for point in self.points}
+
+    def decide(self, relation, p) -> bool:
+        """Sizes are equal if they always are."""
+        if relation == "==":
+            return self._answers(f"{self._said(p)} == 0") == {True}
+        return super().decide(relation, p)
+
+    def _said(self, p) -> str:
+        return source_of(self.wrap(p))
+
+    def pin(self, p, value):
+        """A value that is asked for would be fixed."""
+        raise FixedSize(f"the size {self._said(p)}")
+
+    def note(self, condition):
+        """Raises if a condition does not hold at all points."""
+        if self._answers(condition) != {True}:
+            raise FixedSize(f"a size for which {condition}")
 
 
-def always(size, at_most: int) -> bool:
-    """Whether a number was at most so much in every recording."""
-    return all(n <= at_most for n in (size.values if type(size) is Varying else (size,)))
+def is_fixed(numbers) -> bool:
+    """Whether none of the numbers is symbolic."""
+    return not has_symbols(tuple(numbers))
 
 
-def is_fixed(sizes) -> bool:
-    """Whether none of the numbers varies."""
-    return all(type(n) is not Varying for n in sizes)
+# Formulas, as nodes on vectors of one element: (name, whether it is a float) of each.
+
+_BINARY = {ast.Add: "Add", ast.Sub: "Sub", ast.Mult: "Mul", ast.Div: "Div", ast.Pow: "Pow"}
+_WHOLE = ("floordiv", "mod")
+_FUNCTIONS = {f"math_{name}": kind for name, kind in {
+    "sqrt": "Sqrt", "exp": "Exp", "log": "Log", "sin": "Sin", "cos": "Cos", "tan": "Tan", "tanh": "Tanh", "sinh": "Sinh",
+    "cosh": "Cosh", "asin": "Asin", "acos": "Acos", "atan": "Atan", "pow": "Pow", "fabs": "Abs"}.items()}
+_FUNCTIONS["abs"] = "Abs"
 
 
-def _line(v, atom):
-    """(slope, offset) if v = slope * atom + offset in every recording."""
-    first = v[0], atom[0]
-    other = next(((y, x) for y, x in zip(v, atom) if x != atom[0]), None)
-    if other is None:
-        return None
-    slope = Fraction(other[0] - first[0]) / (other[1] - first[1])
-    offset = first[0] - slope * first[1]
-    return (slope, offset) if all(slope * x + offset == y for y, x in zip(v, atom)) else None
+class Formulas:
+    """Writes formulas over named sizes with a `Writer`; `size(name)` gives the name of the vector that holds one."""
+
+    def __init__(self, writer, size: Callable[[str], str]):
+        self.node, self.const, self.size = writer.node, writer.const, size
+
+    def written(self, number, dtype) -> str:
+        """A symbolic number in a dtype."""
+        name, is_float = self._value(ast.parse(source_of(number), mode="eval").body)
+        have = dt.float64 if is_float else dt.int64
+        return name if have is dtype else self.node("Cast", name, to=proto.type_number(dtype))
+
+    def _value(self, tree) -> tuple[str, bool]:
+        kind: Any = type(tree)
+        if kind is ast.Constant and type(tree.value) in (int, float):
+            is_float = type(tree.value) is float
+            return self.const(np.array([tree.value], np.float64 if is_float else np.int64), "number"), is_float
+        if kind is ast.Name:
+            return self.size(tree.id), False
+        if kind is ast.UnaryOp and type(tree.op) is ast.USub:
+            name, is_float = self._value(tree.operand)
+            return self.node("Neg", name), is_float
+        if kind is ast.BinOp:
+            return self._binary(type(tree.op), self._value(tree.left), self._value(tree.right))
+        if kind is ast.Call and type(tree.func) is ast.Name:
+            return self._call(tree.func.id, [self._value(a) for a in tree.args])
+        raise FixedSize(f"a size in {ast.unparse(tree)}")
+
+    def _binary(self, op, a, b):
+        if op in (ast.FloorDiv, ast.Mod):
+            return self._call("floordiv" if op is ast.FloorDiv else "mod", [a, b])
+        floats = a[1] or b[1] or op in (ast.Div, ast.Pow)
+        operands = [self._float(x) if floats else x[0] for x in (a, b)]
+        return self.node(_BINARY[op], *operands), floats
+
+    def _call(self, name, given):
+        if name in _WHOLE and not any(is_float for _, is_float in given):
+            a, b = (n for n, _ in given)
+            rest = self.node("Mod", a, b)               # it has the sign of b, as Python's; Div would cut
+            return (rest if name == "mod" else self.node("Div", self.node("Sub", a, rest), b)), False
+        floats = [self._float(x) for x in given]
+        if name in _WHOLE:
+            times = self.node("Floor", self.node("Div", *floats))
+            return (times if name == "floordiv" else self.node("Sub", floats[0], self.node("Mul", times, floats[1]))), True
+        if name == "float":
+            return floats[0], True
+        if name == "float32":
+            narrow = self.node("Cast", floats[0], to=proto.type_number(dt.float32))
+            return self._float((narrow, False)), True
+        if name not in _FUNCTIONS:
+            raise FixedSize(f"a size of which it takes {name.removeprefix('math_')}")
+        return self.node(_FUNCTIONS[name], *floats), True
+
+    def _float(self, given):
+        name, is_float = given
+        return name if is_float else self.node("Cast", name, to=proto.type_number(dt.float64))
 
 
-def _ratio(v, atom):
-    """The constant v / atom, if it is one."""
-    if any(x == 0 for x in atom):
-        return None
-    found = {Fraction(y) / x for y, x in zip(v, atom)}
-    return found.pop() if len(found) == 1 else None
+def breaking(sizes: dict, conditions, runs: Callable[[dict], bool]) -> list:
+    """Sizes that break conditions under which a function was recorded, where it `runs` all the same: one for each condition."""
+    found = []
+    for condition in list(conditions)[:_MOST]:
+        check = condition_check((condition,), sizes)
+        near = ({**sizes, name: n} for n in _TRIED for name in sizes)
+        broken = (point for point in near if not _holds(check, point))
+        found += [point for point, _ in zip(filter(runs, _first(broken, _MOST)), (0,))]
+    return found
 
 
-def express(size: Varying, atoms: list):
-    """How a number follows from atoms, which are tuples of what sizes were in the recordings: (scale, positions of the atoms to
-    multiply, offset, whether the product divides), or None. Sizes that exist as they are come first, then lines, then
-    products, then numbers divided by a product."""
-    v = tuple([Fraction(x) for x in size.values])
-    for i, atom in enumerate(atoms):
-        if v == atom:
-            return Fraction(1), (i,), Fraction(0), False
-    for i, atom in enumerate(atoms):
-        line = _line(v, atom)
-        if line is not None and line[0] != 0:
-            return line[0], (i,), line[1], False
-    distinct = list(dict.fromkeys(atoms))[:24]
-    for divides in (False, True):
-        for count in (1, 2, 3, 4) if divides else (2, 3, 4):
-            for chosen in combinations_with_replacement(range(len(distinct)), count):
-                whole = tuple([product([distinct[c][k] for c in chosen]) for k in range(len(v))])
-                if divides:
-                    whole = tuple([Fraction(1, x) if x else Fraction(0) for x in whole])
-                scale = _ratio(v, whole)
-                if scale is not None:
-                    return scale, tuple([atoms.index(distinct[c]) for c in chosen]), Fraction(0), divides
-    return None
+_MOST = 8
+_TRIED = tuple(dict.fromkeys((*range(2, 18), 24, 31, 32, 33, 64)))
+
+
+def _first(points, count):
+    return [point for point, _ in zip(points, range(count))]
+
+
+def _holds(check, point) -> bool:
+    try:
+        return bool(check(*point.values()))
+    except (ArithmeticError, ValueError, OverflowError):
+        return False
+

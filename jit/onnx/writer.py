@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,11 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.printer import format_line
+from ...ir.symbolic import SymInt, is_symbol, source_of
 from ..errors import ExportError, at
 from . import proto
 from .recorded import Item, Ref
-from .sizes import FixedSize, Varying, express, is_fixed
+from .sizes import FixedSize, Formulas, is_fixed
 
 SMALL = 512   # bytes of a constant that is kept in a node
 FLOAT8_SINCE = 19   # the operator set that has its dtypes
@@ -71,7 +71,7 @@ class Writer:
         self.used_by: dict = {}                                            # ref -> items that read it, None for a result
         self.ends: dict = {}                                               # ref of a layer's states -> name of the last one
         self.constants: dict = {}                                          # name -> array (of the root)
-        self.atoms: list = []                                              # (sizes in the recordings, ref, dim)
+        self.places: dict = {}                                             # name of a free size -> (ref, dim) that has it
         self.item: Item | None = None
         self._taken: set = set()
         self._same: dict = {}
@@ -104,8 +104,8 @@ class Writer:
         """Says what a ref is called, and that its sizes are there to be computed with."""
         self.names[ref] = name
         for dim, n in enumerate(ref.shape):
-            if type(n) is Varying:
-                self.root.atoms.append((tuple([Fraction(v) for v in n.values]), ref, dim))
+            if type(n) is SymInt:
+                self.root.places.setdefault(n.text, (ref, dim))
 
     # Nodes.
 
@@ -123,9 +123,9 @@ class Writer:
             given.pop()
         attributes = {k: v for k, v in attributes.items() if v is not None}
         for v in attributes.values():
-            loose = next((n for n in (v if isinstance(v, (list, tuple)) else (v,)) if type(n) is Varying), None)
+            loose = next((n for n in (v if isinstance(v, (list, tuple)) else (v,)) if is_symbol(n)), None)
             if loose is not None:
-                raise FixedSize(loose)
+                raise FixedSize(f"the size {source_of(loose)}")
         line = format_line(self.item.line) if self.item is not None and self.item.line else ""
         self.nodes.append(proto.make_node(kind, given, outputs, self.fresh(f"node_{outputs[0]}"), attributes, doc=line))
 
@@ -172,7 +172,7 @@ class Writer:
 
     def scalar(self, value, dtype) -> str:
         """A number as a 0-d constant, or computed where it follows from sizes."""
-        if type(value) is Varying:
+        if is_symbol(value):
             return self.node("Squeeze", self.number(value, dtype))
         return self.const(np.asarray(value).astype(dtype.np), "number")
 
@@ -190,13 +190,13 @@ class Writer:
     # Sizes.
 
     def ints(self, values) -> str:
-        """A vector of whole numbers, of which some may vary."""
+        """A vector of whole numbers, of which some may be symbolic."""
         values = list(values)
         if is_fixed(values):
             return self.const(np.array(values, np.int64), "sizes")
         parts, run = [], []
         for v in [*values, None]:
-            if v is not None and type(v) is not Varying:
+            if v is not None and not is_symbol(v):
                 run.append(v)
                 continue
             if run:
@@ -206,47 +206,19 @@ class Writer:
                 parts.append(self.number(v, dt.int64))
         return parts[0] if len(parts) == 1 else self.node("Concat", *parts, axis=0, hint="sizes")
 
-    def number(self, size: Varying, dtype) -> str:
-        """A varying number as a vector of one element."""
-        key = (size.values, dtype)
+    def number(self, size, dtype) -> str:
+        """A symbolic number as a vector of one element."""
+        key = source_of(size), dtype
         if key not in self._sizes:
-            self._sizes[key] = self._number(size, dtype)
+            self._sizes[key] = Formulas(self, self._size).written(size, dtype)
         return self._sizes[key]
 
-    def _number(self, size, dtype):
-        usable = [a for a in self.root.atoms if a[1] in self.names]
-        found = express(size, [a[0] for a in usable])
-        if found is None:
-            raise ExportError(f"a size{at(self.item.line if self.item else None)} that was {size!r} does not follow from the "
-                              "sizes of tensors in a way that can be written into a model")
-        scale, positions, offset, divides = found
-        whole = scale.denominator == 1 and offset.denominator == 1 and not divides
-        work = dt.int64 if whole else dt.float64
-        total = None
-        for p in positions:
-            factor = self._size_of(usable[p][1], usable[p][2])
-            factor = factor if whole else self.node("Cast", factor, to=proto.type_number(work))
-            total = factor if total is None else self.node("Mul", total, factor)
-        total = self._scaled(total, scale, offset, divides, work)
-        if work is not dtype:
-            total = self.node("Cast", total if dtype.is_inexact else self.node("Round", total), to=proto.type_number(dtype))
-        return total
-
-    def _scaled(self, total, scale, offset, divides, work):
-        number = lambda v: self.const(np.array([v], work.np), "number")
-        if divides:
-            return self.node("Div", number(float(scale)), total)
-        if scale != 1:
-            total = self.node("Mul", total, number(float(scale) if work is dt.float64 else int(scale)))
-        if offset != 0:
-            total = self.node("Add", total, number(float(offset) if work is dt.float64 else int(offset)))
-        return total
-
-    def _size_of(self, ref, dim):
-        key = (ref, dim)
-        if key not in self._sizes:
-            self._sizes[key] = self.node("Shape", self.names[ref], start=dim, end=dim + 1, hint="size")
-        return self._sizes[key]
+    def _size(self, name):
+        """A free size."""
+        if name not in self._sizes:
+            ref, dim = self.root.places[name]
+            self._sizes[name] = self.node("Shape", self.names[ref], start=dim, end=dim + 1, hint="size")
+        return self._sizes[name]
 
     # Shorthands of several writers.
 
@@ -256,9 +228,9 @@ class Writer:
         return self.node("Cast", name, to=proto.type_number(dtype), **more)
 
     def reshape(self, name: str, shape) -> str:
-        """Under another shape; a single varying size needs no computing."""
+        """Under another shape; a single symbolic size needs no computing."""
         shape = tuple(shape)
-        loose = [i for i, n in enumerate(shape) if type(n) is Varying]
+        loose = [i for i, n in enumerate(shape) if is_symbol(n)]
         if len(loose) == 1 and 0 not in shape:
             shape = tuple([-1 if i == loose[0] else n for i, n in enumerate(shape)])
         return self.node("Reshape", name, self.ints(shape), allowzero=1 if 0 in shape else None)
@@ -285,8 +257,8 @@ class Writer:
         return self.node("Unsqueeze", name, self.ints(axes))
 
     def range(self, count, dtype=dt.int64) -> str:
-        """0, 1, 2 ... below a number that may vary."""
-        if type(count) is not Varying:
+        """0, 1, 2 ... below a number that may be symbolic."""
+        if not is_symbol(count):
             return self.const(np.arange(count).astype(dtype.np), "range")
         end = self.node("Squeeze", self.number(count, dt.int64))
         found = self.node("Range", self.scalar(0, dt.int64), end, self.scalar(1, dt.int64))
