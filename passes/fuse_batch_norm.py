@@ -5,7 +5,7 @@ Every result has the bits that the operators apart give; what is saved are sweep
 
 from ..ir.graph import Builder, Graph, Node, Value
 from ..ir.ops.batch_norm import batch_norm_grad, batch_norm_relu_grad, batch_norm_relu_train, batch_norm_train
-from ..ir.ops.elementwise import gt, where
+from ..ir.ops.elementwise import le, where
 from ..ir.ops.nn import relu
 from .canonicalize import is_literal, number_of
 from .rewrite import rebuild
@@ -25,7 +25,7 @@ def fuse_batch_norm(graph: Graph) -> Graph:
             return operands[0]
         if node.op is batch_norm_grad and _is_masked(graph, node):
             mask = node.inputs[0].node
-            return b.append(batch_norm_relu_grad, (env[mask.inputs[1]], env[mask.inputs[0].node.inputs[0]], *operands[1:]),
+            return b.append(batch_norm_relu_grad, (env[mask.inputs[2]], env[mask.inputs[0].node.inputs[0]], *operands[1:]),
                             node.params)
         env.update({old: new for old, new in zip(node.inputs, operands) if type(old) is Value})
         return None
@@ -40,13 +40,13 @@ def _is_only_reader(graph, node, value):
 
 
 def _is_masked(graph, node):
-    """Whether a gradient comes as where(result > 0, g, 0), which nothing else reads."""
+    """Whether a gradient comes as where(result <= 0, 0, g), which nothing else reads."""
     g = node.inputs[0]
     mask = g.node
     if mask is None or mask.op is not where or graph.uses[g] != (node,) or g in graph.results:
         return False
-    test, given, other = mask.inputs
-    return (type(given) is Value and _is_zero(other) and type(test) is Value and test.node is not None and test.node.op is gt
+    test, other, given = mask.inputs
+    return (type(given) is Value and _is_zero(other) and type(test) is Value and test.node is not None and test.node.op is le
             and type(test.node.inputs[0]) is Value and _is_zero(test.node.inputs[1]) and given.aval == node.inputs[3].aval
             and test.node.inputs[0].aval == given.aval)
 

@@ -15,8 +15,8 @@ TEXT = """
     graph g(%x: f64[3,4,5,5], %w: f64[4], %b: f64[4], %g: f64[3,4,5,5], %z: f64[4]) {
       %0: f64[3,4,5,5], %1: f64[4], %2: f64[4] = batch_norm_train(%x, %w, %b, eps=0.001)
       %3: f64[3,4,5,5] = relu(%0)
-      %4: bool[3,4,5,5] = gt(%3, 0.0)
-      %5: f64[3,4,5,5] = where(%4, %g, 0.0)
+      %4: bool[3,4,5,5] = le(%3, 0.0)
+      %5: f64[3,4,5,5] = where(%4, 0.0, %g)
       %6: f64[3,4,5,5], %7: f64[4], %8: f64[4] = batch_norm_grad(%5, %z, %z, %x, %w, %1, %2, eps=0.001)
       return RESULTS
     }"""
@@ -39,11 +39,12 @@ def test_what_is_read_elsewhere_stays():
 
 @pytest.mark.parametrize("shape", [(4, 3, 9, 9), (2, 17, 5), (8, 5, 2, 3), (1, 6, 4, 4, 4), (16, 7)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_traced_training_has_the_bits_of_eager_training(shape, dtype):
+@pytest.mark.parametrize("special", [0.0, float("nan")])
+def test_traced_training_has_the_bits_of_eager_training(shape, dtype, special):
     kind = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}[len(shape)]
     rng = np.random.default_rng(len(shape))
     a = rng.standard_normal(shape).astype(dtype)
-    a.flat[3] = 0.0
+    a.flat[3] = special
     weights = rng.standard_normal(shape).astype(dtype)
 
     def run(wrap):
@@ -68,4 +69,4 @@ def test_traced_training_has_the_bits_of_eager_training(shape, dtype):
     _, want = run(lambda f: f)
     assert any(n.op is batch_norm_relu_grad for job in traced._jobs() for n in job.steps[-1].graph.nodes)
     for i, (g, w) in enumerate(zip(got, want, strict=True)):
-        assert (g == w).all(), f"result {i} of {shape} {dtype}: {np.abs(g - w).max()}"
+        assert np.array_equal(g, w, equal_nan=True), f"result {i} of {shape} {dtype}: {np.abs(g - w).max()}"

@@ -214,11 +214,11 @@ def _infer_relu_grad(g, out, g_mean, g_var, x, w, mean, var, *, eps):
 
 
 def _relu_grad(g, out, *others, eps):
-    return _grad(np.where(out > 0, g, np.asarray(0, g.dtype)), *others, eps=eps)
+    return _grad(np.where(out <= 0, np.asarray(0, g.dtype), g), *others, eps=eps)
 
 
 def _relu_grad_body(g, out, *others, eps):
-    return _grad_body(ew.where(ew.gt(out, 0.0), g, 0.0), *others, eps=eps)
+    return _grad_body(ew.where(ew.le(out, 0.0), 0.0, g), *others, eps=eps)
 
 
 def _batch_train(size, op, args, held, params):

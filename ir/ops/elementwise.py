@@ -264,16 +264,16 @@ gt = compare("gt", np.greater)
 ge = compare("ge", np.greater_equal)
 
 
-def _share(g, x, y, prefer):
-    """The gradient of a maximum or minimum: all to the winner, half each when equal."""
-    return where(eq(x, y), mul(g, 0.5), where(prefer, g, 0.0))
+def _share(g, x, y, loses):
+    """The gradient of a maximum or minimum: all to the winner, half each when equal, all to both where one is nan."""
+    return where(eq(x, y), mul(g, 0.5), where(loses, 0.0, g))
 
 
 maximum = elementwise("maximum", np.maximum,
-                      (lambda g, out, x, y: _share(g, x, y, gt(x, y)), lambda g, out, x, y: _share(g, x, y, gt(y, x))),
+                      (lambda g, out, x, y: _share(g, x, y, lt(x, y)), lambda g, out, x, y: _share(g, x, y, lt(y, x))),
                       takes="real", traits=("exact",))
 minimum = elementwise("minimum", np.minimum,
-                      (lambda g, out, x, y: _share(g, x, y, lt(x, y)), lambda g, out, x, y: _share(g, x, y, lt(y, x))),
+                      (lambda g, out, x, y: _share(g, x, y, gt(x, y)), lambda g, out, x, y: _share(g, x, y, gt(y, x))),
                       takes="real", traits=("exact",))
 
 

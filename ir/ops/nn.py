@@ -70,7 +70,7 @@ def composite(name, body, ref, vjp, *, doc, traits=("takes_float",), wants=wants
 # Activations with a scalar function of their own.
 
 relu = elementwise("relu", lambda x: np.maximum(x, np.asarray(0, x.dtype)),
-                   (lambda g, out, x: ew.where(ew.gt(out, 0), g, 0.0),), takes="real", traits=("exact",), doc="max(x, 0)")
+                   (lambda g, out, x: ew.where(ew.le(out, 0), 0.0, g),), takes="real", traits=("exact",), doc="max(x, 0)")
 
 
 def _log1p_exp(x):
@@ -194,7 +194,7 @@ def _hardtanh_body(x, *, min_val, max_val):
 
 
 def _hardtanh_vjp(g, out, x, *, min_val, max_val):
-    return ew.where(ew.logical_and(ew.gt(out, min_val), ew.lt(out, max_val)), g, 0.0)
+    return ew.where(ew.logical_or(ew.le(out, min_val), ew.ge(out, max_val)), 0.0, g)
 
 
 hardtanh = op("hardtanh", infer=lambda x, *, min_val, max_val: x,

@@ -155,7 +155,7 @@ class _Channel:
         g = self.load("g", offset, mask)
         if not self.kernel.relu:
             return g
-        return self.f.select(self.f.compare("ogt", self.load("out", offset, mask), zero(self.type)), g, zero(self.type))
+        return self.f.select(self.f.compare("ugt", self.load("out", offset, mask), zero(self.type)), g, zero(self.type))
 
     def keep(self, value, mask):
         """The value in lanes that exist, zero in the others."""

@@ -133,7 +133,7 @@ class _Block:
     def upstream(self, at):
         """The gradient of the normalised values of a pixel."""
         f, g = self.f, self.load("g", at)
-        return f.select(f.compare("ogt", self.load("out", at), zero(self.type)), g, zero(self.type)) if self.kernel.relu else g
+        return f.select(f.compare("ugt", self.load("out", at), zero(self.type)), g, zero(self.type)) if self.kernel.relu else g
 
     # --- sums ---
     def each_run(self, item, body):
