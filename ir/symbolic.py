@@ -317,12 +317,17 @@ def _real(plain, x, y, flipped=False):
     if type(value) is not float:           # a power of integers that is one again, or a complex number
         return plain(pinned(a), pinned(b))
     scope = x.scope
-    if plain in (operator.truediv, operator.floordiv, operator.mod) and is_symbol(b):
+    if plain in (operator.truediv, operator.floordiv, operator.mod) and is_symbol(b) and not _is_positive(b):
         scope.note(f"{source_of(b)} != 0")
     text = f"({source_of(a)} {_SIGNS[plain]} {source_of(b)})"
     if plain is operator.pow and not (type(a) is SymInt and type(b) is float):     # it may be complex, or an integer
         scope.note(f"type({text}) is float")
     return SymFloat(scope, text, value, names_of(a) | names_of(b), _quotient(plain, a, b))
+
+
+def _is_positive(x) -> bool:
+    """Whether a number is a size that is above 0 whatever the sizes."""
+    return type(x) is SymInt and (x.scope.lowest(x.poly) or 0) > 0
 
 
 def _quotient_of(x):

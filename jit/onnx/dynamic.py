@@ -53,7 +53,12 @@ class Free:
     def fresh(self, tried) -> list:
         """Further sizes at which the model is compared, if the function takes them."""
         base = self.base
-        return [{**base, s: max(1, 2 * max(sizes[s] for sizes in tried) - n)} for s, n in base.items()]
+        return [{**base, s: 2 * max(sizes[s] for sizes in tried) - n} for s, n in base.items()]
+
+    @property
+    def ones(self) -> list:
+        """Each size as 1, which the recording does not speak of."""
+        return [{**self.base, s: 1} for s in self.base]
 
 
 def _two_more(runs, base, s, n) -> list:

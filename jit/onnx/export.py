@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from ...ir.errors import ArgumentError
 from ...ir.graph import Graph
 from ...ir.scope import Scope
@@ -28,13 +26,13 @@ from ..exported.recorded import refuse_fixed
 from ..traced import Traced
 from . import proto
 from .dynamic import Free, free_dims
-from .model import OnnxModel, from_onnx
+from .model import OnnxModel
 from .recorded import Recorded, Ref, expanded, recorded, resized
-from .sizes import Sizes, breaking
+from .sizes import Sizes
+from .trials import Trials, compare
 from .writer import EMITTERS, Claims, Writer
 
 FIRST, DEFAULT, LAST = 17, 18, 22   # operator set versions that are written
-_TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-6}     # by bytes of a real float: of the largest value in a result
 
 
 def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None, input_names=None, output_names=None,
@@ -72,14 +70,14 @@ def _delivered(model, arrays, path, beside, checks):
             raise ArgumentError("a model with its weights in a file beside it needs a path")
         files = proto.write_model(model, path, arrays)
         try:
-            _compare(checks, path)
+            compare(checks, path)
         except ExportError:
             for file in files:
                 file.unlink()
             raise
         return None
     data = proto.model_bytes(model, arrays)
-    _compare(checks, data)
+    compare(checks, data)
     if path is None:
         return data
     if hasattr(path, "write"):
@@ -87,35 +85,6 @@ def _delivered(model, arrays, path, beside, checks):
     else:
         Path(path).write_bytes(data)
     return None
-
-
-def _compare(checks, source):
-    if not checks:
-        return
-    model = from_onnx(source)
-    for tensors, wanted in checks:
-        found = model.compute(*tensors)
-        for name, a, b in zip(model.output_names, found if isinstance(found, tuple) else (found,), wanted):
-            _require_close(name, a._a, b, [tuple(t.shape) for t in tensors])
-
-
-def _require_close(name, a, b, shapes):
-    said = f"the exported model does not give what eager gives: its output {name!r} for inputs of shapes {shapes}"
-    if a.dtype != b.dtype or a.shape != b.shape:
-        raise ExportError(f"{said} is {a.dtype}{list(a.shape)} instead of {b.dtype}{list(b.shape)}")
-    if a.dtype.kind in "iub":
-        if not np.array_equal(a, b):
-            raise ExportError(f"{said} differs in {int((a != b).sum())} of {a.size} elements")
-        return
-    wide = np.complex128 if a.dtype.kind == "c" else np.float64
-    x, y = a.astype(wide), b.astype(wide)
-    size = a.dtype.itemsize // (2 if a.dtype.kind == "c" else 1)
-    finite = np.isfinite(y)
-    allowed = _TOLERANCE[size] * max(1e-3, float(np.abs(y[finite]).max(initial=0)))
-    same = (x == y) | (np.isnan(x) & np.isnan(y)) | (finite & (np.abs(x - y) <= allowed))
-    if not same.all():
-        with np.errstate(all="ignore"):
-            raise ExportError(f"{said} differs by up to {np.nanmax(np.where(same, 0, np.abs(x - y)))} (allowed: {allowed})")
 
 
 class Subject:
@@ -192,38 +161,6 @@ class Recording:
         """What is to be written, for the sizes at which the function was tried."""
         sizes = None if self.scope is None else Sizes(self.scope, [tuple(point.values()) for point in tried])
         return recorded(self.graph, self.weights, self.count, sizes)
-
-
-class Trials:
-    """What the function gives for its example, and for the example at other sizes."""
-
-    def __init__(self, subject: Subject, free: Free):
-        self.subject, self.free = subject, free
-        self.found: dict = {}           # sizes -> (tensors, what the function gives for them)
-
-    def run(self, sizes: dict):
-        """The function at other sizes."""
-        key = tuple(sizes.values())
-        if key not in self.found:
-            tensors = self.subject.at(sizes, self.free)
-            self.found[key] = tensors, self.subject.results(tensors)
-        return self.found[key]
-
-    def runs(self, sizes: dict) -> bool:
-        """Whether it takes them."""
-        try:
-            return self.run(sizes) is not None
-        except Exception:
-            return False
-
-    def checks(self, tried, conditions) -> list:
-        """What the model is compared with: the example, the sizes of `tried` and those that break conditions, as far as the
-        function takes them."""
-        names = self.free.names
-        points = breaking({names[s]: n for s, n in self.free.base.items()}, conditions,
-                          lambda point: self.runs(dict(zip(names, point.values()))))
-        every = [self.free.sizes, *tried, *[dict(zip(names, point.values())) for point in points]]
-        return list({tuple(sizes.values()): self.run(sizes) for sizes in every if self.runs(sizes)}.values())
 
 
 def _renamed(names, given, what) -> list:

@@ -108,14 +108,13 @@ class Formulas:
         return self.node(_BINARY[op], *operands), floats
 
     def _call(self, name, given):
-        if name in _WHOLE and not any(is_float for _, is_float in given):
+        if name in _WHOLE:
+            if any(is_float for _, is_float in given):
+                raise FixedSize(f"a size of which it takes {name} as a float")
             a, b = (n for n, _ in given)
             rest = self.node("Mod", a, b)               # it has the sign of b, as Python's; Div would cut
             return (rest if name == "mod" else self.node("Div", self.node("Sub", a, rest), b)), False
         floats = [self._float(x) for x in given]
-        if name in _WHOLE:
-            times = self.node("Floor", self.node("Div", *floats))
-            return (times if name == "floordiv" else self.node("Sub", floats[0], self.node("Mul", times, floats[1]))), True
         if name == "float":
             return floats[0], True
         if name == "float32":
@@ -128,30 +127,3 @@ class Formulas:
     def _float(self, given):
         name, is_float = given
         return name if is_float else self.node("Cast", name, to=proto.type_number(dt.float64))
-
-
-def breaking(sizes: dict, conditions, runs: Callable[[dict], bool]) -> list:
-    """Sizes that break conditions under which a function was recorded, where it `runs` all the same: one for each condition."""
-    found = []
-    for condition in list(conditions)[:_MOST]:
-        check = condition_check((condition,), sizes)
-        near = ({**sizes, name: n} for n in _TRIED for name in sizes)
-        broken = (point for point in near if not _holds(check, point))
-        found += [point for point, _ in zip(filter(runs, _first(broken, _MOST)), (0,))]
-    return found
-
-
-_MOST = 8
-_TRIED = tuple(dict.fromkeys((*range(2, 18), 24, 31, 32, 33, 64)))
-
-
-def _first(points, count):
-    return [point for point, _ in zip(points, range(count))]
-
-
-def _holds(check, point) -> bool:
-    try:
-        return bool(check(*point.values()))
-    except (ArithmeticError, ValueError, OverflowError):
-        return False
-
