@@ -18,7 +18,7 @@ from .model import from_onnx
 _TOLERANCE = {2: 2e-2, 4: 1e-3, 8: 1e-6}     # by bytes of a real float: of the largest value in a result
 _MOST = 8                                    # conditions that are broken, and attempts at each
 _ATTEMPTS = 400
-_TRIED = tuple(dict.fromkeys((*range(2, 18), 24, 31, 32, 33, 64)))
+_TRIED = (*range(2, 66), 127, 128, 129)
 
 
 @dataclass(frozen=True)
