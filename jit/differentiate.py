@@ -6,7 +6,7 @@ import numpy as np
 
 from ..ir.errors import AutogradError
 from ..ir.graph import Value
-from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of
+from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of, next_functions
 from .execute import Job, Piece, Result
 from .symbolic_job import job_of
 
@@ -109,7 +109,7 @@ class TraceNode:
 
     @property
     def next_functions(self):
-        return tuple((e.source, e.index) if type(e) is Output else (e, 0) for e in self.edges)
+        return next_functions(self.edges)
 
     register_hook = Node.register_hook
     register_prehook = Node.register_prehook

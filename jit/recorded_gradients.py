@@ -47,7 +47,7 @@ class Gradients:
     def _resting_leaf(self: Any, t) -> Leaf:
         """The leaf of a tensor from outside that does not require grad, but may have a gradient."""
         if t._kept_leaf is None:
-            t._kept_leaf = Leaf()
+            t._kept_leaf = Leaf(t)
         if id(t._kept_leaf) not in self.leaves:
             self.add_leaf(t, t._kept_leaf, t._kept_grad)
         self.leaves[id(t._kept_leaf)].resting = t

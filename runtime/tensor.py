@@ -12,7 +12,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.aval import Aval
 from ..ir.errors import AutogradError, DTypeError
-from .autograd.node import Leaf, Output, aval_of
+from .autograd.node import Leaf, Output, aval_of, shown
 from .state import Defaults, tls
 from .storage import Storage, borrowed
 
@@ -185,7 +185,7 @@ class Tensor:
             leaf = self._kept_leaf = self._node
             self._kept_grad, leaf.grad, self._node = leaf.grad, None, None
             return self
-        self._node = leaf = self._kept_leaf or Leaf()
+        self._node = leaf = self._kept_leaf or Leaf(self)
         leaf.grad = self._kept_grad
         if recorder is not None:
             recorder.leaf_made(self)
@@ -201,7 +201,7 @@ class Tensor:
         node = self._node
         if node is None or type(node) is Leaf:
             return None
-        return node.source if type(node) is Output else node
+        return shown(node.source if type(node) is Output else node)
 
     @property
     def output_nr(self) -> int:

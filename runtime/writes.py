@@ -12,7 +12,7 @@ from ..ir.errors import AutogradError, ShapeError
 from ..ir.numeric import as_kind
 from ..ir.op import OPS
 from ..ir.ops.assign import assign_view
-from ..ir.ops.elementwise import cast
+from ..ir.ops.elementwise import cast, copy
 from ..ir.substitute import at_hint
 from .autograd.hooks import keep_gradient
 from .autograd.node import Leaf, Node, broadcast_edge, rescue_operands, rescue_result
@@ -179,6 +179,8 @@ def rewrite_history(dst: Tensor, src, foreign: bool = False):
     if base is None:
         if dst._node is not None and (foreign or value_edge is None):
             value_edge = Node(assign_view, {"chain": ()}, (dst._node, value_edge), (None, *(dst.aval,) * 2), ())
+        elif foreign and value_edge is src._node:       # that of a tensor which lives on, with hooks and a gradient of its own
+            value_edge = Node(copy, {}, (value_edge,), (None, None), ())
         dst._node = value_edge
         base = dst
     else:

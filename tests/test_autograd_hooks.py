@@ -328,3 +328,51 @@ def test_hooks_of_one_tensor_get_one_object(make):
     y.register_hook(lambda g: seen.append(hasattr(g, "noted")))
     y.sum().backward()
     assert seen == [5, False]
+
+
+# Nodes as people see them.
+
+
+class Doubled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * 2
+
+
+NAMED = {"MulBackward0": lambda x: x * 2, "ExpBackward0": lambda x: x.exp(),
+         "DoubledBackward": Doubled.apply, "AddBackward0": lambda x: ingot.complex(x, x) + 1j}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_classes_of_nodes_have_their_names(name):
+    x = leaf(1.0, 2.0)
+    node = NAMED[name](x).grad_fn
+    assert type(node).__name__ == node.name() == name and isinstance(node, graph.Node)
+    want = grad(NAMED[name](x).abs().sum(), x)[0]
+    y = NAMED[name](x)
+    assert type(y.grad_fn) is type(node)                # and what was looked at is differentiated as ever
+    assert ingot.equal(grad(y.abs().sum(), x)[0], want)
+
+
+def test_a_result_whose_node_was_looked_at_may_be_overwritten():
+    x = leaf(0.5, 2.0)
+    y = x.sin().atan()
+    assert y.grad_fn.next_functions[0][0].name() == "SinBackward0"
+    y.mul_(2)
+    assert ingot.allclose(grad(y.sum(), x)[0], 2 * x.cos() / (1 + x.sin() ** 2))
+
+
+def test_the_end_of_a_path_names_its_tensor_and_calls_hooks_after_it_accumulated():
+    x, seen = leaf(1.0, 2.0), []
+    end = x.expand_as(x).grad_fn.next_functions[0][0]
+    assert type(end).__name__ == "AccumulateGrad" and end.variable is x
+    handle = end.register_hook(lambda *given: seen.append((given, x.grad.tolist())))
+    (x * 3).sum().backward()
+    handle.remove()
+    (x * 3).sum().backward()
+    ((nothing, (g,)), accumulated), = seen
+    assert nothing == () and g is x.grad and accumulated == [3.0, 3.0]

@@ -137,3 +137,42 @@ def test_states_of_recurrent_layers_may_be_overwritten(kind, write):
 
     for a, b in zip(gradient(False), gradient(True)):
         assert ingot.equal(a, b)
+
+
+TAKEN_OVER = {"copy_": lambda y, x: y.copy_(x), "all": lambda y, x: y.__setitem__(..., x),
+              "slice": lambda y, x: y.__setitem__(slice(None), x)}
+
+
+@pytest.mark.parametrize("make", [lambda x: x, lambda x: x * 2.0], ids=["leaf", "computed"])
+@pytest.mark.parametrize("take", TAKEN_OVER.values(), ids=TAKEN_OVER)
+@pytest.mark.parametrize("around", [lambda f: f, jit.trace], ids=["eager", "traced"])
+def test_a_tensor_that_took_over_the_values_of_another_is_not_that_tensor(take, make, around):
+    def fn(x):
+        z, y = make(x), ingot.zeros(2)
+        take(y, z)
+        y.mul_(5.0)
+        y.retain_grad()
+        y.register_hook(lambda g: g * 10.0)
+        (y * 3.0 + z).sum().backward()
+        return y.grad
+
+    fn, factor = around(fn), make(1.0)
+    for _ in range(3):
+        x = ingot.ones(2, requires_grad=True)
+        assert fn(x).tolist() == [30.0, 30.0]
+        assert x.grad.tolist() == [151.0 * factor] * 2
+
+
+@pytest.mark.parametrize("take", [*TAKEN_OVER.values(), lambda y, x: y.copy_(x.sum()), lambda y, x: y.fill_(x.sum())])
+def test_what_took_over_the_values_of_a_leaf_is_none(take):
+    y, x = ingot.zeros(2), ingot.ones(2, requires_grad=True)
+    take(y, x)
+    assert not y.is_leaf and y.grad_fn is not None
+    y.sum().backward()
+    assert y.grad is None and x.grad is not None
+
+
+def test_what_was_filled_over_gets_zeros():
+    x, s = ingot.ones(2, requires_grad=True), ingot.tensor(2.0, requires_grad=True)
+    (x * 3.0).fill_(s).sum().backward()
+    assert x.grad.tolist() == [0.0, 0.0] and s.grad.item() == 2.0

@@ -167,7 +167,7 @@ def fill_(self, value):
     """Writes one value everywhere."""
     if isinstance(value, Tensor) and value.ndim:
         raise DTypeError(f"fill_ takes a number or a 0-d tensor, got a tensor of shape {tuple(value.shape)}")
-    return write(self, value, "fill_")
+    return write(self, value, "fill_", foreign=True)
 
 
 @api(method=False)

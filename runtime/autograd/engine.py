@@ -152,7 +152,7 @@ class Backward:
         g = self.arrive(node, g)
         if node.pre_hooks:
             g = self.run_node_prehooks(node, g)
-        if type(node) is not Node and type(node) is not ComplexNode:
+        if node.run is not None:
             grads = node.run(self, g)
         else:
             if node.outs is not None:
@@ -161,7 +161,7 @@ class Backward:
                 grads = node.pull(g, unpack_tensors(node))
             elif self.by_door:
                 grads = self.pull_by_door(node, g)
-            elif type(node) is Node and type(node.saved) is tuple:
+            elif type(node.saved) is tuple and not isinstance(node, ComplexNode):
                 grads = self.run(node.apply, g, self.pending)
             else:
                 grads = self.run(node.pull, g, node.values())
@@ -404,7 +404,7 @@ def _retie(value, edge, traced, node, recorder):
         return traced.aval if isinstance(value, Aval) and traced is not None else value
     t = wrap(value)
     if edge is not None:
-        hidden_expand = type(edge) is Node and edge.op is expand and at_hint(edge.params["shape"]) != value.shape
+        hidden_expand = isinstance(edge, Node) and edge.op is expand and at_hint(edge.params["shape"]) != value.shape
         t._node = edge.edges[0] if hidden_expand else edge
     if recorder is not None:
         recorder.unpacked(t, traced, node)

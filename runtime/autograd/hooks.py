@@ -8,7 +8,7 @@ from ...ir.errors import AutogradError, DTypeError
 from ...ir.ops.elementwise import add, copy
 from ..structure import HookTable
 from ..tensor import Tensor, wrap
-from .node import Handle, Leaf, Node, Output
+from .node import Handle, Leaf, Node, Output, shown
 from .saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 __all__ = ["GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
@@ -77,6 +77,12 @@ def retains_grad(self) -> bool:
     return self._retains
 
 
+def hook_accumulation(self, hook) -> Handle:
+    """Calls hook((), (gradient,)) after a gradient was accumulated into the `.grad` of the leaf's tensor."""
+    return Handle(_table(self, "post_hooks"), (self.of, lambda tensor: hook((), (tensor.grad,))))
+
+
+Leaf.register_hook = hook_accumulation  # type: ignore[attr-defined]
 Tensor.register_hook = register_hook
 Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
 Tensor.retain_grad = retain_grad
@@ -99,7 +105,8 @@ def get_gradient_edge(tensor) -> GradientEdge:
     """The place in the graph where the tensor's gradient arrives."""
     if tensor._node is None:
         raise AutogradError("a tensor that does not require grad has no gradient edge")
-    return GradientEdge(*_source(tensor._node))
+    node, index = _source(tensor._node)
+    return GradientEdge(shown(node), index)
 
 
 def increment_version(tensor):

@@ -5,6 +5,7 @@ dead branch frees itself. A `Leaf` ends a path and collects a gradient; an `Outp
 """
 
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -55,6 +56,7 @@ class Node:
 
     __slots__ = ("__dict__", "__weakref__", "edges", "guards", "op", "params", "saved")
 
+    run: Any = None             # kinds of nodes that know no rules define it: run(engine, gradients of the results)
     outs: Any = None            # avals of all results when there are several
     inexact_outs: Any = None    # and the numbers of those that can carry gradients
     pre_hooks: Any = None
@@ -81,7 +83,7 @@ class Node:
     @property
     def next_functions(self):
         """The edges as (node, output index) pairs."""
-        return tuple((e.source, e.index) if type(e) is Output else (e, 0) for e in self.edges)
+        return next_functions(self.edges)
 
     def values(self) -> tuple:
         """What the rules read; raises if it is gone or was overwritten."""
@@ -181,6 +183,26 @@ class Node:
         return f"<{self.label}>"
 
 
+def next_functions(edges) -> tuple:
+    """Edges as people see them: (node, number of the result) each, (None, 0) where no gradient goes."""
+    return tuple([(shown(e.source), e.index) if type(e) is Output else (shown(e), 0) for e in edges])
+
+
+def shown(node):
+    """A node as people get it: of a class with the node's name (`type(t.grad_fn).__name__`), made when somebody looks."""
+    if isinstance(node, Node):
+        kind = type(node)
+        if kind.__name__ != node.label:
+            found = _shown.get((kind, node.label))
+            if found is None:
+                found = _shown[kind, node.label] = type(node.label, (kind,), {"__slots__": (), "__module__": __name__})
+            node.__class__ = found
+    return node
+
+
+_shown: dict = {}       # such classes, by what they are of and by name
+
+
 class ComplexNode(Node):
     """That of an operation with a complex result: rules give f'(z) g, and the gradient of z is conj(f'(z)) g."""
 
@@ -209,12 +231,13 @@ class Output:
 class Leaf:
     """The end of a path: a tensor that requires a gradient and was not computed."""
 
-    __slots__ = ("__weakref__", "grad", "hooks", "post_hooks")
+    __slots__ = ("__weakref__", "grad", "hooks", "of", "post_hooks")
     label = "AccumulateGrad"
     next_functions = ()
 
-    def __init__(self, grad=None):
-        self.grad = grad
+    def __init__(self, tensor):
+        self.grad = None
+        self.of = ref(tensor)
         self.hooks = None         # replace the gradient before it is accumulated
         self.post_hooks = None    # run after accumulation, given the tensor
 
@@ -222,12 +245,20 @@ class Leaf:
         """Its label, by a call as in PyTorch."""
         return self.label
 
+    @property
+    def variable(self):
+        """The tensor that collects the gradient."""
+        return self.of()
+
     def hook_numbers(self) -> tuple:
         """The hooks by their numbers, which no other hook ever gets; empty without any."""
         return (tuple(self.hooks or ()), tuple(self.post_hooks or ())) if self.hooks or self.post_hooks else ()
 
     def __repr__(self):
         return "<AccumulateGrad>"
+
+
+Leaf.__name__ = Leaf.label      # what people see of its class
 
 
 class Handle:
@@ -267,7 +298,8 @@ def rescue_result(t):
     node, storage = t._node, t._storage
     if type(node) is Output:
         node = node.source
-    if type(node) is not Node or "rescued" not in node.op.traits or type(node.saved) is not tuple:
+    if (not isinstance(node, Node) or isinstance(node, ComplexNode) or node.run is not None or type(node.saved) is not tuple
+            or "rescued" not in node.op.traits):
         return
     if (storage, storage.version) in node.guards and _holds(node.saved[0], t._a):
         node.saved = (_apart(node.saved[0], t._a), *node.saved[1:])
