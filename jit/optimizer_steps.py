@@ -10,7 +10,7 @@ from ..ir.symbolic import SymFloat, hint, is_symbol
 from ..runtime.optim.optimizer import NUMPY_FLOATS, with_plain_floats
 from ..runtime.tensor import Tensor, wrap
 from .host import record
-from .recording import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, Source
+from .recording import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, Source, StepHooksGuard
 
 _FLOATS = {float, *NUMPY_FLOATS}        # kinds of options that are read anew
 
@@ -23,6 +23,10 @@ class OptimizerSteps:
         if any(id(group) in self.scheduled for group in optimizer.param_groups):
             self.refuse("its optimizer steps after its learning rate schedule did", "step the schedule last, or outside of it")
         self.guards += [GroupsGuard(optimizer), OptimizerGuard(optimizer, self.replaced)]
+
+    def steps_between(self: Any, optimizer):
+        """An optimizer, perhaps of a class of the user's, is about to step between its hooks."""
+        self.guards.append(StepHooksGuard(optimizer))
 
     def clears(self: Any, optimizer):
         """The gradients of an optimizer's parameters are about to go."""

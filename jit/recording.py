@@ -9,6 +9,7 @@ from ..ir.dim_order import inverse
 from ..ir.graph import Builder, Value
 from ..ir.scope import Scope
 from ..runtime.autograd.node import Leaf
+from ..runtime.optim.step_hooks import step_hooks
 from ..runtime.tensor import Tensor
 from .conditions import Condition, StructureCondition
 from .made_leaves import MadeLeaf
@@ -254,6 +255,26 @@ class OptimizerGuard(StructureCondition):
 
     def __str__(self):
         return f"the state or the groups of {type(self.optimizer).__name__} are other objects than before"
+
+
+class StepHooksGuard(StructureCondition):
+    """The hooks around a step of an optimizer."""
+
+    def __init__(self, optimizer):
+        super().__init__()
+        self.optimizer, self.seen = optimizer, step_hooks(optimizer)
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "step hooks", id(self.optimizer)
+
+    def is_as_before(self) -> bool:
+        """Whether the same hooks would run."""
+        return all(map(_are_same, step_hooks(self.optimizer), self.seen))
+
+    def __str__(self):
+        return f"the hooks around the steps of {type(self.optimizer).__name__} are others than before"
 
 
 def _are_same(objects, known) -> bool:

@@ -9,8 +9,8 @@ from .api.counting import arange
 from .api.register import FUNCTIONS, deliver, rename_all
 from .state import Defaults
 
-__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
-           "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
+__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
+           "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
 
 _NORMS = {None: "backward", "backward": "backward", "ortho": "ortho", "forward": "forward"}
 
@@ -182,6 +182,28 @@ def rfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
 def irfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
     """`irfftn` along two dims."""
     return _of_half(input, s, dim, norm, out, "irfft2")
+
+
+def hfftn(input, s=None, dim=None, norm=None, *, out=None):
+    """The real transform along dims of half of numbers, along the last of them, of which the others are the conjugates."""
+    _norm(norm, "hfftn")
+    return irfftn(FUNCTIONS["conj"](input), s, dim, _OTHER_WAY[norm], out=out)
+
+
+def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
+    """The inverse of `hfftn`."""
+    _norm(norm, "ihfftn")
+    return deliver(co.conj(rfftn(input, s, dim, _OTHER_WAY[norm])), out, "ihfftn")
+
+
+def hfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+    """`hfftn` along two dims."""
+    return hfftn(input, s, dim, norm, out=out)
+
+
+def ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
+    """`ihfftn` along two dims."""
+    return ihfftn(input, s, dim, norm, out=out)
 
 
 # Frequencies.

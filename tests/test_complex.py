@@ -107,6 +107,8 @@ for _name in ("rfft", "ihfft"):
             )
 for _name in ("fftn", "ifft2", "irfftn"):
     GRADIENTS[_name] = lambda z, w, f=_name: getattr(ingot.fft, f)(z, s=(3, 4), norm="ortho")
+GRADIENTS["hfftn"] = lambda z, w: ingot.fft.hfftn(z, s=(3, 4), norm="ortho")
+GRADIENTS["ihfft2"] = lambda z, w: ingot.fft.ihfft2(z.real, s=(3, 4)) * w[0, 0]
 GRADIENTS["rfftn"] = lambda z, w: ingot.fft.rfftn(z.real, dim=(1, 0))
 
 
@@ -159,6 +161,21 @@ def test_the_gradient_of_a_complex_number_is_that_of_both_parts():
     z = ingot.tensor([3 + 4j, 0j], requires_grad=True)
     z.abs().sum().backward()
     np.testing.assert_allclose(z.grad.numpy(), [0.6 + 0.8j, 0])
+
+
+@pytest.mark.parametrize(("name", "dims"), [("hfft2", (-2, -1)), ("hfftn", (0, 2)), ("hfftn", None)])
+@pytest.mark.parametrize("norm", NORMS)
+def test_hermitian_transforms_along_dims_are_one_after_the_other(name, dims, norm):
+    z = ingot.complex(*(ingot.tensor(np.random.default_rng(i).standard_normal((3, 4, 5))) for i in (1, 2)))
+    along = {} if dims is None else {"dim": dims}
+    *others, last = dims or (0, 1, 2)
+    want = ingot.fft.hfft(ingot.fft.fftn(z, dim=others, norm=norm), dim=last, norm=norm)
+    got = getattr(ingot.fft, name)(z, norm=norm, **along)
+    np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-10, atol=1e-10)
+    back = getattr(ingot.fft, "i" + name)(got, norm=norm, **along)      # half of numbers that have the symmetry
+    np.testing.assert_allclose(getattr(ingot.fft, name)(back, norm=norm, **along).numpy(), got.numpy(), rtol=1e-10, atol=1e-10)
+    out = ingot.empty(0, dtype=ingot.float64)
+    assert getattr(ingot.fft, name)(z, norm=norm, out=out, **along) is out and ingot.equal(out, got)
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,20 @@ def test_in_place_activations_give_value_and_gradient_of_the_plain_ones(name):
     np.testing.assert_array_equal(x.grad.numpy(), y.grad.numpy())
 
 
+OUT = {"avg_pool2d": ((1, 2, 4, 4), 2), "avg_pool3d": ((1, 2, 4, 4, 4), 2), "gelu": ((3, 4),), "hardshrink": ((3, 4),),
+       "linear": ((3, 4), (5, 4), (5,)), "logsigmoid": ((3, 4),), "normalize": ((3, 4),), "softplus": ((3, 4), 2),
+       "softshrink": ((3, 4),)}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", OUT)
+def test_results_go_where_out_says(name, dtype):
+    kind = getattr(ingot, dtype)
+    args = [ingot.tensor(rng.standard_normal(a)).to(kind) if isinstance(a, tuple) else a for a in OUT[name]]
+    want, out = getattr(F, name)(*args), ingot.empty(0, dtype=kind)
+    assert getattr(F, name)(*args, out=out) is out and ingot.equal(out, want)
+
+
 def test_softmax_needs_floats_and_a_dimension():
     with pytest.raises(TypeError, match="floating point"):
         F.softmax(ingot.tensor([1, 2]), 0)

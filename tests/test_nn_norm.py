@@ -163,6 +163,7 @@ def test_gradients_of_training_statistics_to_second_order():
     (lambda x: F.batch_norm(x, ingot.zeros(2), ingot.ones(2)), "channels"),
     (lambda x: F.batch_norm(x[:1, :, :1], None, None, training=True), "more than 1"),
     (lambda x: F.instance_norm(x[:, :, :1]), "more than 1"),
+    (lambda x: F.group_norm(x[:1, :2, :1], 2), "more than 1"),
     (lambda x: nn.BatchNorm2d(3)(x), "4 dimensions"),
     (lambda x: nn.GroupNorm(2, 3), "divisible"),
 ])

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import nn, optim
+from ingot import jit, nn, optim
 from ingot.ir.errors import IngotError
 from ingot.optim import lr_scheduler as sched
+from ingot.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from ingot.runtime.state import tls
 
 OPTIMIZERS = {
@@ -245,6 +246,75 @@ def test_hooks_and_closures_run():
     assert p.grad.item() == 0
     opt.zero_grad()
     assert p.grad is None
+
+
+class Own(optim.Optimizer):
+    def __init__(self, params, lr=0.1):
+        super().__init__(params, {"lr": lr})
+
+    @ingot.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            for p in group["params"]:
+                p.sub_(p.grad, alpha=group["lr"])
+
+
+class Derived(Own):
+    def step(self, closure=None):
+        return super().step(closure)
+
+
+@pytest.mark.parametrize("around", [lambda f: f, jit.trace], ids=["eager", "traced"])
+@pytest.mark.parametrize(("kind", "levels"), [(optim.SGD, 1), (Own, 1), (Derived, 2)])
+def test_steps_of_every_optimizer_run_hooks(kind, levels, around):
+    p = ingot.ones(1).requires_grad_()
+    opt = kind([p], lr=0.5)
+
+    @around
+    def step():
+        p.grad = ingot.ones(1)
+        opt.step()
+
+    for _ in range(2):
+        step()
+    def tenfold(o, args, kwargs):
+        p.data.mul_(10.0)
+
+    def one_more(o, args, kwargs):
+        p.data.add_(1.0)
+
+    with opt.register_step_post_hook(tenfold), register_optimizer_step_pre_hook(one_more):
+        for _ in range(2):
+            step()
+    step()
+    value = 0.0
+    for _ in range(2):
+        value = (value + levels - 0.5) * 10.0 ** levels
+    assert p.item() == value - 0.5
+
+
+def test_hooks_before_a_step_may_change_its_arguments():
+    p = ingot.ones(1).requires_grad_()
+    p.grad, opt, seen = ingot.ones(1), optim.SGD([p], lr=0.5), []
+    with opt.register_step_pre_hook(lambda o, args, kwargs: (args, {"closure": lambda: 7})):
+        assert opt.step() == 7
+    with opt.register_step_pre_hook(lambda o, args, kwargs: 3), pytest.raises(TypeError, match="got int"):
+        opt.step()
+    with register_optimizer_step_post_hook(lambda o, args, kwargs: seen.append((o, args, sorted(kwargs)))):
+        opt.step(closure=lambda: 8)
+    assert seen == [(opt, (opt,), ["closure"])]
+
+
+def test_a_parameter_that_is_named_twice_moves_twice():
+    p = ingot.ones(1).requires_grad_()
+    with pytest.warns(UserWarning, match="twice") as seen:
+        opt = optim.SGD([p, p], lr=0.25)
+    assert seen[0].filename == __file__
+    p.grad = ingot.ones(1)
+    opt.step()
+    assert p.item() == 0.5
+    with pytest.raises(ValueError, match="more than one parameter group"):
+        opt.add_param_group({"params": [p]})
 
 
 SCHEDULES = {

@@ -1,8 +1,10 @@
 """Optimizer: parameter groups, state, hooks, and the loop over parameters that all algorithms share."""
 
 import copy
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable
+from types import FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -22,6 +24,9 @@ from ..tensor import Tensor, wrap
 from ..writes import write
 from .complex_pairs import by_pairs
 from .scalar_parameters import by_vectors
+from .step_hooks import hooked
+from .step_hooks import register_optimizer_step_post_hook as register_optimizer_step_post_hook
+from .step_hooks import register_optimizer_step_pre_hook as register_optimizer_step_pre_hook
 
 ranges = lazy(__package__, "..profiler.ranges")
 
@@ -126,6 +131,12 @@ class Optimizer:
 
     _update_rows: Any = None
     _takes_complex = True       # as pairs of real numbers, in a last dimension more
+    _repeats = False            # whether a group has a parameter twice, which then moves twice, one step after the other
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if isinstance(cls.__dict__.get("step"), FunctionType):
+            cls.step = hooked(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def __init__(self, params, defaults):
         self.defaults = defaults
@@ -175,28 +186,21 @@ class Optimizer:
             if id(p) in taken:
                 raise ArgumentError("some parameters appear in more than one parameter group")
             if id(p) in seen:
-                raise ArgumentError("a parameter group names a parameter twice")
+                self._repeats = True
             seen.add(id(p))
+        if len(seen) < len(params):
+            warnings.warn("a parameter group names a parameter twice, which is updated twice at each step", stacklevel=5)
 
     # Stepping.
 
+    @hooked
     def step(self, closure=None):
         """One update of all parameters that have gradients; `closure` recomputes the loss first and is returned."""
-        args = () if closure is None else (closure,)
-        for hook in list(self._hooks["pre"].values()):
-            changed = hook(self, args, {})
-            if changed is not None:
-                args, kwargs = changed
-                closure = args[0] if args else kwargs.get("closure")
         with no_grad():
             if tls.m.clock is None:
-                loss = self._step(closure)
-            else:
-                with ranges.record_function(f"Optimizer.step#{type(self).__name__}.step"):
-                    loss = self._step(closure)
-        for hook in list(self._hooks["post"].values()):
-            hook(self, args, {})
-        return loss
+                return self._step(closure)
+            with ranges.record_function(f"Optimizer.step#{type(self).__name__}.step"):
+                return self._step(closure)
 
     def _step(self, closure):
         loss = None
@@ -225,7 +229,8 @@ class Optimizer:
                         by_vectors(self._update, *row, group)
                     else:
                         rows.append(row)
-            self._update_each(rows, group)
+            for some in [[row] for row in rows] if self._repeats else (rows,):
+                self._update_each(some, group)
         return loss
 
     def _update_each(self, rows, group):
@@ -249,9 +254,9 @@ class Optimizer:
         return self._update_rows
 
     def layout(self) -> list:
-        """What an update consists of, as a trace must find it again: hooks, groups, parameters, and the tensors in the state of
+        """What an update consists of, as a trace must find it again: groups, parameters, and the tensors in the state of
         each; as (None or (id of the state, name), object)."""
-        found: list = [(None, hook) for name in ("pre", "post") for hook in self._hooks[name].values()]
+        found: list = []
         for group in self.param_groups:
             found.append((None, group))
             for p in group["params"]:
@@ -273,7 +278,7 @@ class Optimizer:
     # Hooks.
 
     def register_step_pre_hook(self, hook):
-        """Calls hook(optimizer, args, kwargs) before each step."""
+        """Calls hook(optimizer, args, kwargs) before each step; args begin with the optimizer, a result replaces both."""
         return add_hook(self._hooks["pre"], hook)
 
     def register_step_post_hook(self, hook):

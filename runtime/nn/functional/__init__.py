@@ -3,7 +3,7 @@
 from ...api.conv import conv1d, conv2d, conv3d, conv_tbc, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ...api.distance import cosine_similarity, pairwise_distance, pdist
 from ...api.image import channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle
-from ...api.norm import group_norm, layer_norm, rms_norm
+from ...api.norm import layer_norm, rms_norm
 from ...api.pool import avg_pool1d
 from .activation import (
     celu,
@@ -80,7 +80,7 @@ from .loss import (
     triplet_margin_loss,
     triplet_margin_with_distance_loss,
 )
-from .norm import batch_norm, instance_norm, local_response_norm, normalize
+from .norm import batch_norm, group_norm, instance_norm, local_response_norm, normalize
 from .pad import pad
 from .pool import (
     adaptive_avg_pool1d,

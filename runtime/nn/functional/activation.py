@@ -13,7 +13,7 @@ from ...api import nn as core
 from ...api.limits import clamp
 from ...api.nn import activated, finish, floating, spared
 from ...api.promote import rounds_once, to_dtype
-from ...api.register import FUNCTIONS
+from ...api.register import FUNCTIONS, deliver
 
 
 def relu(input, inplace=False):
@@ -63,11 +63,12 @@ def selu(input, inplace=False):
     return activated(ops.elu, input, inplace, "selu", **core.SELU_SHAPE)
 
 
-def gelu(input, approximate="none"):
+def gelu(input, approximate="none", *, out=None):
     """x times the normal distribution function, exactly or by its tanh approximation."""
     if approximate not in ("none", "tanh"):
         raise ArgumentError(f"approximate must be 'none' or 'tanh', got {approximate!r}")
-    return (ops.gelu if approximate == "none" else ops.gelu_tanh)(floating(input, "gelu"))
+    found = (ops.gelu if approximate == "none" else ops.gelu_tanh)(floating(input, "gelu"))
+    return found if out is None else deliver(found, out, "gelu")
 
 
 def silu(input, inplace=False):
@@ -99,28 +100,28 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     return activated(ops.hardtanh, input, inplace, min_val=as_float(min_val), max_val=as_float(max_val))
 
 
-def hardshrink(input, lambd=0.5):
+def hardshrink(input, lambd=0.5, *, out=None):
     """0 where |x| <= lambd, x elsewhere."""
-    return core.hardshrink(input, lambd)
+    return deliver(core.hardshrink(input, lambd), out, "hardshrink")
 
 
-def softshrink(input, lambd=0.5):
+def softshrink(input, lambd=0.5, *, out=None):
     """x moved towards 0 by lambd, 0 within."""
     if lambd < 0:
         raise ArgumentError(f"softshrink needs lambd >= 0, got {lambd}")
-    return ops.softshrink(floating(input, "softshrink"), lambd=as_float(lambd))
+    return deliver(ops.softshrink(floating(input, "softshrink"), lambd=as_float(lambd)), out, "softshrink")
 
 
 @rounds_once
-def softplus(input, beta=1, threshold=20):
+def softplus(input, beta=1, threshold=20, *, out=None):
     """log(1 + exp(beta * x)) / beta; x itself where beta * x is above the threshold."""
     floating(input, "softplus")
     scaled = input if beta == 1 else ew.mul(input, as_float(beta))
     smooth = ops.softplus(scaled)
-    if beta == 1 and threshold == 20 and input.dtype is not dt.float64:
-        return smooth   # beyond 20 both agree to the last place of float32
-    smooth = smooth if beta == 1 else ew.div(smooth, as_float(beta))
-    return ew.where(ew.gt(scaled, as_float(threshold)), input, smooth)
+    if beta != 1 or threshold != 20 or input.dtype is dt.float64:       # beyond 20 both agree to the last place of float32
+        smooth = smooth if beta == 1 else ew.div(smooth, as_float(beta))
+        smooth = ew.where(ew.gt(scaled, as_float(threshold)), input, smooth)
+    return smooth if out is None else deliver(smooth, out, "softplus")
 
 
 def softsign(input):
@@ -160,9 +161,9 @@ def glu(input, dim=-1):
     return gated.glu(input, dim=d)
 
 
-def logsigmoid(input):
+def logsigmoid(input, *, out=None):
     """log(sigmoid(x))"""
-    return ops.log_sigmoid(floating(input, "logsigmoid"))
+    return deliver(ops.log_sigmoid(floating(input, "logsigmoid")), out, "logsigmoid")
 
 
 def _implied_dim(name, ndim):

@@ -8,16 +8,19 @@ from ....ir.ops.linalg import matmul
 from ....ir.ops.shape import expand, permute, reshape
 from ...api import grouped
 from ...api.promote import rounds_once
+from ...api.register import deliver
 from ...tensor import shape_of
 
 
-def linear(input, weight, bias=None):
+def linear(input, weight, bias=None, *, out=None):
     """input @ weight.T + bias; the weight is (out_features, in_features), or (in_features,) for one output."""
+    if out is not None:
+        return deliver(linear(input, weight, bias), out, "linear")
     rows = shape_of(weight)
     if len(rows) == 1:
-        out = ops.linear.call(input, reshape(weight, shape=(1, *weight.shape)), None)
-        out = reshape(out, shape=input.shape[:-1])
-        return out if bias is None else out + bias
+        found = ops.linear.call(input, reshape(weight, shape=(1, *weight.shape)), None)
+        found = reshape(found, shape=input.shape[:-1])
+        return found if bias is None else found + bias
     if bias is not None and shape_of(bias) != rows[:1]:
         return ops.linear.call(input, weight, None) + bias
     return ops.linear.call(input, weight, bias)

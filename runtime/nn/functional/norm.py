@@ -8,7 +8,8 @@ from ....ir.ops import elementwise as ew
 from ....ir.ops.pool import avg_pool
 from ....ir.ops.shape import reshape
 from ....ir.substitute import as_float
-from ...api.norm import floating, group_norm, in_one_dtype
+from ...api import norm as api
+from ...api.norm import floating, in_one_dtype
 from ...api.promote import to_dtype
 from ...api.register import deliver
 from ...autograd.grad_mode import no_grad
@@ -110,7 +111,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if prod(sizes) == 1:
         raise ArgumentError(f"instance_norm in training needs more than 1 spatial element, got {x.aval}")
     if running_mean is None and running_var is None:
-        return group_norm(x, channels, weight, bias, eps)
+        return api.group_norm(x, channels, weight, bias, eps)
     work, w, b = in_one_dtype(x, weight, bias)
     joined = reshape(work, shape=(1, images * channels, *sizes))
     out, mean, var = batch_ops.batch_norm_train(joined, _repeated(w, images), _repeated(b, images), eps=as_float(eps))
@@ -119,6 +120,13 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     if running_var is not None:
         update_running(running_var, _mean_over_images(var, images), momentum, "instance_norm", prod(sizes))
     return to_dtype(reshape(out, shape=tuple(x.shape)), x.dtype)
+
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
+    """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
+    if numel_of(input) == num_groups and input.ndim > 1 and input.shape[1] == num_groups:
+        raise ArgumentError(f"group_norm of one image needs more than 1 value in each of {num_groups} groups, got {input.aval}")
+    return api.group_norm(input, num_groups, weight, bias, eps)
 
 
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):

@@ -8,6 +8,7 @@ from ....ir.ops import pool as ops
 from ....ir.substitute import as_int
 from ...api.pool import adaptive_average, adaptive_maximum, average_pool, max_pool, window
 from ...api.random import rand
+from ...api.register import deliver
 from ...api.spatial import as_batch, per_dim, unbatch
 
 # Maxima.
@@ -168,14 +169,18 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
 # Averages and power means.
 
 
-def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *,
+               out=None):
     """The mean of each window."""
-    return average_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    found = average_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return deliver(found, out, "avg_pool2d")
 
 
-def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *,
+               out=None):
     """The mean of each window."""
-    return average_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    found = average_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
+    return deliver(found, out, "avg_pool3d")
 
 
 def adaptive_avg_pool1d(input, output_size):

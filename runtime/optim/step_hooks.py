@@ -1,0 +1,55 @@
+"""Hooks around the steps of optimizers: those of every optimizer there is, and an optimizer's own."""
+
+from functools import wraps
+from typing import Any
+
+from ...ir.errors import DTypeError, kind_of
+from ..nn.hooks import add_hook
+from ..state import tls
+from ..structure import HookTable
+
+_EVERY: dict[str, Any] = {"pre": HookTable(), "post": HookTable()}
+_NONE: dict[str, Any] = {"pre": {}, "post": {}}
+
+
+def register_optimizer_step_pre_hook(hook):
+    """Calls hook(optimizer, args, kwargs) before each step of any optimizer; args begin with the optimizer."""
+    return add_hook(_EVERY["pre"], hook)
+
+
+def register_optimizer_step_post_hook(hook):
+    """Calls hook(optimizer, args, kwargs) after each step of any optimizer."""
+    return add_hook(_EVERY["post"], hook)
+
+
+def step_hooks(optimizer) -> tuple[list, list]:
+    """What runs before a step of an optimizer, and after it."""
+    own = vars(optimizer).get("_hooks", _NONE)      # classes of the user's may leave out Optimizer's __init__
+    return [*_EVERY["pre"].values(), *own["pre"].values()], [*own["post"].values(), *_EVERY["post"].values()]
+
+
+def hooked(step):
+    """A `step` of an optimizer with the hooks around it. A class gets it for the one that it defines itself, too."""
+
+    @wraps(step)
+    def run(self, *args, **kwargs):
+        recorder = tls.m.recorder
+        if recorder is not None:
+            recorder.steps_between(self)
+        before, after = step_hooks(self)
+        if not before and not after:
+            return step(self, *args, **kwargs)
+        args = (self, *args)
+        for hook in before:
+            changed = hook(self, args, kwargs)
+            if changed is not None:
+                if type(changed) is not tuple or len(changed) != 2:
+                    raise DTypeError("a hook before an optimizer's step gives None or (args, kwargs), args beginning with the "
+                                     f"optimizer; got {kind_of(changed)}")
+                args, kwargs = changed
+        result = step(*args, **kwargs)
+        for hook in after:
+            hook(self, args, kwargs)
+        return result
+
+    return run
