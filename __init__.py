@@ -16,6 +16,8 @@ __version__ = _VERSION
 
 _SUBMODULES = frozenset({"jit", *(p for p in _paths.PUBLIC if "." not in p)})
 
+_CLASSES = {"Event": "cuda", "Future": "futures", "GradScaler": "amp", "Stream": "cuda", "compile": "jit.compiler"}
+
 _paths.install()
 globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)
 
@@ -24,10 +26,8 @@ def __getattr__(name):
     """Modules load on first use, and so do the functions that few programs need (see `runtime/api`)."""
     if name in _SUBMODULES:
         return _importlib.import_module(f"{__name__}.{name}")
-    if name == "compile":
-        return _importlib.import_module(f"{__name__}.jit.compiler").compile
-    if name == "Future":
-        return _importlib.import_module(f"{__name__}.futures").Future
+    if name in _CLASSES:
+        return getattr(_importlib.import_module(f"{__name__}.{_CLASSES[name]}"), name)
     if name == "__all__":
         _api.load_rest()
         _api.load_twins()

@@ -65,6 +65,8 @@ from .runtime.api import legacy as _legacy_module
 from .runtime.api import quantized_dtypes as _quantized_dtypes_module
 from .runtime.api import returns as _returns
 from .runtime.api import returns as _returns_module
+from .runtime.api import storages as _storages
+from .runtime.api import storages as _storages_module
 from .runtime.api.formats import MemoryFormat as _MemoryFormat
 from .runtime.api.layouts import layout as layout
 from .runtime.api.quantized_dtypes import qscheme as qscheme
@@ -97,6 +99,7 @@ cpu = _processor
 export = _programs
 library = _operators
 return_types = _returns
+storage = _storages
 utils = _toolbox
 __version__: builtins.str
 __all__: builtins.list[builtins.str]
@@ -119,15 +122,27 @@ float64: _dtype_module.DType
 complex64: _dtype_module.DType
 complex128: _dtype_module.DType
 
+BFloat16Storage: _storages_module.StorageType
 BFloat16Tensor: _legacy_module.TensorType
+BoolStorage: _storages_module.StorageType
 BoolTensor: _legacy_module.TensorType
+ByteStorage: _storages_module.StorageType
 ByteTensor: _legacy_module.TensorType
+CharStorage: _storages_module.StorageType
 CharTensor: _legacy_module.TensorType
+ComplexDoubleStorage: _storages_module.StorageType
+ComplexFloatStorage: _storages_module.StorageType
+DoubleStorage: _storages_module.StorageType
 DoubleTensor: _legacy_module.TensorType
+FloatStorage: _storages_module.StorageType
 FloatTensor: _legacy_module.TensorType
+HalfStorage: _storages_module.StorageType
 HalfTensor: _legacy_module.TensorType
+IntStorage: _storages_module.StorageType
 IntTensor: _legacy_module.TensorType
+LongStorage: _storages_module.StorageType
 LongTensor: _legacy_module.TensorType
+ShortStorage: _storages_module.StorageType
 ShortTensor: _legacy_module.TensorType
 def _assert(condition, message) -> Tensor:
     """An assertion that vision libraries spell as a function; raises AssertionError."""
@@ -949,6 +964,8 @@ def get_default_dtype() -> _dtype_module.DType:
     """The dtype of tensors made from Python floats, and of int inputs to float functions."""
 def get_deterministic_debug_mode() -> builtins.int:
     """0, 1 (warn) or 2 (error)."""
+def get_device_module(device=None) -> Any:
+    """The module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without one."""
 def get_float32_matmul_precision() -> builtins.str:
     """What set_float32_matmul_precision set."""
 def get_num_interop_threads() -> builtins.int:
@@ -1134,6 +1151,8 @@ def is_same_size(self, other) -> builtins.bool:
     """Whether both tensors have the same shape."""
 def is_signed(input) -> builtins.bool:
     """Whether the dtype has negative values."""
+def is_storage(obj) -> builtins.bool:
+    """Whether an object is the memory of a tensor."""
 def is_tensor(obj) -> builtins.bool:
     """Whether an object is a tensor."""
 def is_warn_always_enabled() -> builtins.bool:

@@ -167,3 +167,5 @@ def _is_on(kind: str) -> property:
 
 for _kind in KINDS:
     setattr(Tensor, f"is_{_kind}", _is_on(_kind))
+for _kind in ("ipu", "maia", "mtia", "vulkan", "xla"):      # kinds that libraries ask for, and ingot has no name for
+    setattr(Tensor, f"is_{_kind}", False)

@@ -778,8 +778,10 @@ class Tensor:
         """Whether this tensor is on a device of kind hip."""
     def is_inference(self) -> builtins.bool:
         """False: tensors made in inference mode are ordinary ones, which autograd may use afterwards."""
+    is_ipu: builtins.bool
     @builtins.property
     def is_leaf(self) -> builtins.bool: ...
+    is_maia: builtins.bool
     @builtins.property
     def is_meta(self) -> builtins.bool:
         """Whether this tensor is on a device of kind meta."""
@@ -787,6 +789,7 @@ class Tensor:
     @builtins.property
     def is_mps(self) -> builtins.bool:
         """Whether this tensor is on a device of kind mps."""
+    is_mtia: builtins.bool
     def is_neg(self) -> builtins.bool:
         """False: negative values are computed when they are asked for."""
     is_nested: builtins.bool
@@ -805,6 +808,8 @@ class Tensor:
         """Whether the dtype has negative values."""
     is_sparse: builtins.bool
     is_sparse_csr: builtins.bool
+    is_vulkan: builtins.bool
+    is_xla: builtins.bool
     @builtins.property
     def is_xpu(self) -> builtins.bool:
         """Whether this tensor is on a device of kind xpu."""

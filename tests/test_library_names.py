@@ -1,8 +1,10 @@
 """Names that libraries import: protocols of classes, handles, windows, timers, model files, older compilers, control flow."""
 
 import copy
+import importlib
 import io
 import pickle
+import sys
 from contextlib import redirect_stdout
 
 import numpy as np
@@ -11,9 +13,19 @@ import pytest
 import ingot
 from ingot import hub, jit, nn, overrides, types
 from ingot.jit import annotations
+from ingot.nn.attention.bias import CausalBias, CausalVariant, causal_lower_right, causal_upper_left
 from ingot.nn.modules import utils as tuples
 from ingot.signal import windows
 from ingot.utils import benchmark, hooks, model_zoo
+from ingot.utils.checkpoint import (
+    check_backward_validity,
+    checkpoint,
+    detach_variable,
+    get_device_states,
+    set_checkpoint_debug_enabled,
+    set_checkpoint_early_stop,
+    set_device_states,
+)
 from side_by_side import plain, vec
 
 # Windows.
@@ -301,8 +313,7 @@ def test_storages_tell_who_shares_memory():
     assert ingot.empty(0).untyped_storage().data_ptr() == 0
     with pytest.raises(ingot.IngotError, match="resized"):
         x.untyped_storage().resize_(0)
-    with pytest.raises(TypeError, match="untyped_storage"):
-        ingot.UntypedStorage(12)
+    assert ingot.UntypedStorage(12).nbytes() == 12
     with pytest.raises(jit.TraceError, match="address"):
         jit.trace(lambda t: t * t.untyped_storage().nbytes())(x)
 
@@ -355,3 +366,115 @@ def test_symbols_are_plain_numbers_outside_of_recordings():
     traced = jit.trace(lambda x: x * ingot.sym_max(x.shape[0], 2) + ingot.sym_float(x.shape[0]), dynamic=True)
     for n in (3, 4, 5):
         assert traced(ingot.ones(n)).tolist() == [n + float(n)] * n
+
+
+# Memory.
+
+KINDS = {"FloatStorage": ingot.float32, "DoubleStorage": ingot.float64, "LongStorage": ingot.int64, "ByteStorage": ingot.uint8,
+         "HalfStorage": ingot.float16, "BoolStorage": ingot.bool, "ComplexFloatStorage": ingot.complex64}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_storages_by_their_old_names(name):
+    kind = getattr(ingot, name)
+    made, x = kind(3), ingot.ones(2, 2, dtype=KINDS[name])
+    assert made.tolist() == [0, 0, 0] and made.dtype is KINDS[name] and len(made) == 3
+    for storage in (made, kind([1, 0]), x.storage(), kind.from_buffer(x.contiguous().untyped_storage().tolist())):
+        assert isinstance(storage, kind) and isinstance(storage, ingot.TypedStorage) and ingot.is_storage(storage)
+    assert not isinstance(ingot.ones(1, dtype=ingot.int16).storage(), kind) and not ingot.is_storage(x)
+
+
+def test_storages_are_read_and_written():
+    x = ingot.arange(6.0).reshape(2, 3)
+    typed, raw = x[1].storage(), x.untyped_storage()
+    typed[1] = 9
+    assert x[0].tolist() == [0, 9, 2] and list(typed) == [0, 9, 2, 3, 4, 5] and typed[5] == 5.0
+    apart = typed.clone().fill_(7)
+    assert typed[0] == 0 and apart.tolist() == [7] * 6
+    assert typed.copy_(apart)[2] == 7 and x.eq(7).all()
+    assert raw.fill_(0)[23] == 0 and x.eq(0).all() and raw.cpu() is raw and not raw.is_cuda
+    bits = ingot.UntypedStorage(4).fill_(1)
+    assert ingot.TypedStorage(wrap_storage=bits, dtype=ingot.int16).tolist() == [257, 257]
+    shared = ingot.ByteTensor(ingot.ByteStorage.from_buffer(b"\1\2"))
+    assert shared.tolist() == [1, 2] and shared.dtype is ingot.uint8
+    with pytest.raises(ingot.IngotError, match="order"):
+        ingot.FloatStorage.from_buffer(bytes(4), "big" if sys.byteorder == "little" else "little")
+
+
+def test_writes_through_a_storage_are_noticed():
+    w = ingot.ones(2, requires_grad=True)
+    x = w * 2
+    y = x.exp()
+    y.detach().storage()[0] = 5.0
+    with pytest.raises(ingot.IngotError, match="overwritten"):
+        y.sum().backward()
+
+
+# Devices and what libraries of modules build on.
+
+
+def test_modules_of_devices():
+    assert ingot.get_device_module("cpu") is ingot.get_device_module(ingot.device("cpu")) is ingot.cpu
+    assert ingot.get_device_module("cuda:0") is ingot.cuda and ingot.Stream is ingot.cuda.Stream
+    assert ingot.GradScaler is ingot.amp.GradScaler and not ingot.ones(1).is_xla
+    with pytest.raises(RuntimeError, match="mps"):
+        ingot.get_device_module("mps")
+
+
+@pytest.mark.parametrize(("path", "names"), [
+    ("nn.common_types", "_size_2_t _size_any_opt_t _ratio_3_t"), ("nn.modules.module", "_addindent"),
+    ("nn.modules.batchnorm", "_NormBase _BatchNorm"), ("nn.modules.transformer", "_get_clones _get_activation_fn"),
+    ("autograd.function", "InplaceFunction"), ("autograd.anomaly_mode", "detect_anomaly set_detect_anomaly"),
+    ("utils.data._utils.collate", "collate_tensor_fn collate_numpy_array_fn collate_str_fn"),
+    ("nn.utils.memory_format", "convert_conv2d_weight_memory_format"), ("storage", "TypedStorage UntypedStorage"),
+    ("utils.checkpoint", "detach_variable set_checkpoint_early_stop set_checkpoint_debug_enabled")])
+def test_paths_that_libraries_import_from(path, names):
+    module = importlib.import_module(f"ingot.{path}")
+    assert all(hasattr(module, name) for name in names.split())
+
+
+def test_weights_of_convolutions_in_another_order():
+    net = nn.Sequential(nn.Conv2d(3, 4, 3), nn.Linear(2, 2), nn.ConvTranspose2d(4, 5, 2))
+    before, x = net[0].weight, ingot.randn(1, 3, 6, 6)
+    want = net[0](x)
+    assert nn.utils.convert_conv2d_weight_memory_format(net, ingot.channels_last) is net
+    assert net[0].weight is before and net[2].weight.is_contiguous(memory_format=ingot.channels_last)
+    assert ingot.equal(net[0](x), want)
+
+
+def test_states_and_leaves_of_a_checkpoint():
+    x = ingot.ones(2, requires_grad=True)
+    y, n = detach_variable((x * 2, 3))
+    assert y.is_leaf and y.requires_grad and n == 3 and not detach_variable((x.detach(),))[0].requires_grad
+    assert get_device_states(x, [x], 3) == ([], [])
+    set_device_states([], [])
+    with pytest.warns(UserWarning, match="no input requires grad"):
+        check_backward_validity([x.detach()])
+    with set_checkpoint_early_stop(False), set_checkpoint_debug_enabled(True):
+        checkpoint(ingot.exp, x, use_reentrant=False).sum().backward()
+    assert ingot.allclose(x.grad, x.exp())
+
+
+# Causal masks.
+
+
+@pytest.mark.parametrize(("queries", "keys"), [(3, 5), (4, 4), (5, 3)])
+@pytest.mark.filterwarnings("ignore:of 5 queries")
+def test_causal_masks_go_through_a_corner(queries, keys):
+    q, k, v = (ingot.randn(2, n, 4, dtype=ingot.float64) for n in (queries, keys, keys))
+    upper, lower = causal_upper_left(queries, keys), causal_lower_right(queries, keys)
+    attend = nn.functional.scaled_dot_product_attention
+    np.testing.assert_allclose(attend(q, k, v, attn_mask=upper).numpy(), attend(q, k, v, is_causal=True).numpy())
+    np.testing.assert_array_equal(lower.numpy(), np.tril(np.ones((queries, keys), bool), keys - queries))
+    assert (upper.variant, lower.variant) == (CausalVariant.UPPER_LEFT, CausalVariant.LOWER_RIGHT)
+    assert (lower.seq_len_q, lower.seq_len_kv) == (queries, keys) and isinstance(lower, CausalBias)
+    assert type(lower._materialize()) is ingot.Tensor
+
+
+def test_a_causal_mask_that_hides_all_keys_is_told_of():
+    with pytest.warns(UserWarning, match="first 2 queries"):
+        causal_lower_right(5, 3)
+    with pytest.raises(ValueError, match="numbers of queries and of keys"):
+        causal_upper_left(3)
+    with pytest.raises(ValueError, match="CausalVariant"):
+        CausalBias(1, 2, 3)

@@ -1,10 +1,17 @@
 """Limits of dtypes, switches and files under their top-level names."""
 
+import importlib
+from types import ModuleType
+
 from ...ir.dtype import DType
+from ...ir.errors import DeviceError
 from .. import info
+from ..device import DRIVERS, Device, available
 from ..serialization import load, save
 from .promote import result_type as _meet
 from .register import FUNCTIONS, api
+
+_FACE = __name__.removesuffix(".runtime.api.info")
 
 for _name in info.__all__:
     FUNCTIONS[_name] = getattr(info, _name)
@@ -15,3 +22,15 @@ FUNCTIONS.update(save=save, load=load)
 def result_type(tensor1, tensor2) -> DType:
     """The dtype in which two tensors or numbers meet."""
     return _meet(tensor1, tensor2)
+
+
+@api(method=False)
+def get_device_module(device=None) -> ModuleType:
+    """The module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without one."""
+    kind = next((k for k in DRIVERS if available(k)), "cpu") if device is None else Device(device).type
+    if kind not in _MODULES:
+        raise DeviceError(f"devices of kind {kind!r} have no module; there are {', '.join(_MODULES)}")
+    return importlib.import_module(f"{_FACE}.{kind}")
+
+
+_MODULES = ("cpu", "cuda")

@@ -12,6 +12,7 @@ from ..state import set_default_dtype
 from ..tensor import Tensor
 from .creation import filled, mark_for, require_device, tensor
 from .register import FUNCTIONS, api
+from .storages import UntypedStorage
 
 
 class TensorType(type):
@@ -27,6 +28,8 @@ class TensorType(type):
             return put(filled(mark_for(device), tuple(int(n) for n in data) or (0,), 0, cls.tensor_dtype), device)
         if len(data) == 1 and isinstance(data[0], cls):
             return data[0].detach()
+        if len(data) == 1 and isinstance(data[0], UntypedStorage):
+            return data[0]._elements().view(cls.tensor_dtype)
         if len(data) == 1 and type(data[0]).__name__ == "Size":
             return put(filled(mark_for(device), data[0], 0, cls.tensor_dtype), device)
         return tensor(*data, dtype=cls.tensor_dtype, device=device)

@@ -1,13 +1,25 @@
-"""Memory that tensors lie in, as libraries ask for it: whether two tensors share some (`untyped_storage().data_ptr()`), and how
-large it is."""
+"""Memory that tensors lie in, as libraries ask for it: whether two tensors share some (`untyped_storage().data_ptr()`), how
+large it is, and what its bytes or elements are; and its types by their old names: `FloatStorage(3)`."""
+
+import sys
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ...ir.errors import DTypeError, IngotError
+from ...ir import dtype as dt
+from ...ir.errors import ArgumentError, DeviceError, IngotError
 from ..device_array import DeviceArray, shown_address
+from ..state import Defaults
 from ..tensor import Tensor, wrap
 from .convert import data_ptr
+from .creation import tensor as tensor_of
 from .register import FUNCTIONS, api
+
+
+def made_of(data, dtype) -> Tensor:
+    """A tensor of `data` zeros, if that is a number, or of what it holds."""
+    return FUNCTIONS["zeros"](data, dtype=dtype) if isinstance(data, int) else tensor_of(list(data), dtype=dtype)
 
 
 def _whole(a):
@@ -20,9 +32,9 @@ def _whole(a):
 class UntypedStorage:
     """The memory of a tensor and of all that share it, as bytes."""
 
-    def __init__(self, tensor: Tensor):
+    def __init__(self, tensor: Tensor | int | Sequence = 0):
         if not isinstance(tensor, Tensor):
-            raise DTypeError("storages are not made by themselves; tensor.untyped_storage() gives that of a tensor")
+            tensor = made_of(tensor, dt.uint8)
         data_ptr(tensor)                  # refused while a function is traced
         self._tensor = tensor
         self._array = _whole(tensor._a)
@@ -51,6 +63,63 @@ class UntypedStorage:
         """What tells storages apart."""
         return shown_address(self._array)
 
+    @classmethod
+    def from_buffer(cls, buffer, byte_order="native", dtype=dt.uint8):
+        """A copy of the bytes of an object that offers its memory, as numbers of a dtype."""
+        if byte_order not in ("native", sys.byteorder):
+            raise ArgumentError(f"from_buffer takes numbers in this machine's order, {sys.byteorder!r}, got {byte_order!r}")
+        return cls(wrap(np.frombuffer(bytes(buffer), dt.as_dtype(dtype).np).copy()))
+
+    def _elements(self) -> Tensor:
+        """All that the memory holds, as a tensor with one dimension over it."""
+        if self._array.__class__ is not np.ndarray:
+            raise DeviceError("what the memory of a device holds is read with storage.cpu()")
+        kind = np.dtype(np.uint8) if type(self) is UntypedStorage else self._tensor._a.dtype
+        flat = wrap(np.frombuffer(self._array, kind) if self.nbytes() else np.empty(0, kind))
+        flat._storage = self._tensor._storage
+        return flat
+
+    def tolist(self) -> list:
+        """All bytes, or all elements of a dtype."""
+        return self._elements().tolist()
+
+    def __iter__(self):
+        return iter(self.tolist())
+
+    def __getitem__(self, index):
+        return self._elements()[index].item()
+
+    def __setitem__(self, index, value):
+        self._elements()[index] = value
+
+    def fill_(self, value):
+        """Writes one value everywhere."""
+        self._elements().fill_(value)
+        return self
+
+    def copy_(self, source, non_blocking=False):
+        """Writes what another memory of this size holds."""
+        self._elements().copy_(source._elements())
+        return self
+
+    def clone(self):
+        """Other memory with the same values."""
+        return type(self)(self._elements().clone())
+
+    def cpu(self):
+        """This memory, or a copy on the host of what a device holds."""
+        if self._array.__class__ is np.ndarray:
+            return self
+        whole = self._tensor.detach()
+        if whole.numel() * whole.element_size() != self.nbytes():
+            raise DeviceError("this tensor is a part of its memory, of which the host can get all from the whole tensor only")
+        return type(self)(whole.cpu())
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether it is on a GPU."""
+        return self._tensor.is_cuda
+
     def is_shared(self) -> bool:
         """Whether other processes see it."""
         return self._tensor.is_shared()
@@ -78,6 +147,13 @@ class UntypedStorage:
 class TypedStorage(UntypedStorage):
     """The memory of a tensor, counted in its elements."""
 
+    def __init__(self, tensor: Tensor | int | Sequence = 0, *, dtype=None, wrap_storage=None):
+        if wrap_storage is not None:
+            tensor = wrap_storage._elements().view(dt.as_dtype(dtype))
+        elif not isinstance(tensor, Tensor):
+            tensor = made_of(tensor, Defaults.dtype if dtype is None else dt.as_dtype(dtype))
+        super().__init__(tensor)
+
     def element_size(self) -> int:
         """The bytes of one element."""
         return self._tensor.element_size()
@@ -99,13 +175,37 @@ class TypedStorage(UntypedStorage):
 
     _untyped_storage = property(untyped)
 
-    def tolist(self) -> list:
-        """All elements."""
-        kind = self._tensor._a.dtype
-        return wrap(np.frombuffer(self._array, kind) if self.size() else np.empty(0, kind)).tolist()
+
+class StorageType(type):
+    """The type of the old names: calling one makes a TypedStorage, and one of its dtype is an instance of it."""
+
+    dtype: dt.DType
+
+    def __call__(cls, data: Any = 0):
+        return TypedStorage(data, dtype=cls.dtype)
+
+    def __instancecheck__(cls, x):
+        return isinstance(x, TypedStorage) and x.dtype is cls.dtype
+
+    def from_buffer(cls, buffer, byte_order="native"):
+        """A copy of the bytes of an object that offers its memory, as numbers of the dtype."""
+        return TypedStorage.from_buffer(buffer, byte_order, cls.dtype)
 
 
 FUNCTIONS.update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
+STORAGE_DTYPES = {"FloatStorage": dt.float32, "DoubleStorage": dt.float64, "HalfStorage": dt.float16,
+                  "BFloat16Storage": dt.bfloat16, "LongStorage": dt.int64, "IntStorage": dt.int32, "ShortStorage": dt.int16,
+                  "CharStorage": dt.int8, "ByteStorage": dt.uint8, "BoolStorage": dt.bool_, "ComplexFloatStorage": dt.complex64,
+                  "ComplexDoubleStorage": dt.complex128}
+for _name, _dtype in STORAGE_DTYPES.items():
+    FUNCTIONS[_name] = StorageType(_name, (), {"dtype": _dtype, "__module__": "ingot",
+                                               "__doc__": f"Memory of {_dtype.name}, by its old name."})
+
+
+@api(method=False)
+def is_storage(obj) -> bool:
+    """Whether an object is the memory of a tensor."""
+    return isinstance(obj, UntypedStorage)
 
 
 @api(function=False)

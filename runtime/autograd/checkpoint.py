@@ -3,7 +3,9 @@
 import warnings
 from contextlib import contextmanager, nullcontext
 
-from ...ir.errors import ArgumentError, AutogradError
+from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
+from ..device import EVERYWHERE
+from ..pytree import tree_leaves
 from ..random import get_rng_state, set_rng_state
 from ..state import tls
 from ..tensor import Tensor
@@ -14,8 +16,9 @@ from .node import overwritten
 from .saved_hooks import saved_tensors_hooks
 from .selective import CheckpointPolicy, SelectiveCheckpointContext, create_selective_checkpoint_contexts
 
-__all__ = ["CheckpointError", "CheckpointPolicy", "SelectiveCheckpointContext", "checkpoint", "checkpoint_sequential",
-           "create_selective_checkpoint_contexts", "noop_context_fn"]
+__all__ = ["CheckpointError", "CheckpointPolicy", "SelectiveCheckpointContext", "check_backward_validity", "checkpoint",
+           "checkpoint_sequential", "create_selective_checkpoint_contexts", "detach_variable", "get_device_states",
+           "noop_context_fn", "set_checkpoint_debug_enabled", "set_checkpoint_early_stop", "set_device_states"]
 
 
 class CheckpointError(AutogradError):
@@ -179,9 +182,7 @@ def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, 
     if use_reentrant:
         if kwargs or context_fn is not noop_context_fn:
             raise ArgumentError("checkpoint with use_reentrant=True takes neither keyword arguments nor context_fn")
-        if not any(isinstance(a, Tensor) and a.requires_grad for a in args):
-            warnings.warn("checkpoint with use_reentrant=True: no input requires grad, so no gradient will be computed",
-                          stacklevel=2)
+        check_backward_validity(args)
         return _Reentrant.apply(function, surroundings, *args)
     first, again = context_fn()
     if not tls.m.grad:
@@ -214,3 +215,50 @@ def checkpoint_sequential(functions, segments, input, use_reentrant=None, preser
         input = checkpoint(run(start, start + size), input, use_reentrant=use_reentrant, preserve_rng_state=preserve_rng_state)
         start += size
     return run(start, len(steps))(input)
+
+
+# What libraries build checkpoints of their own with.
+
+
+def detach_variable(inputs) -> tuple:
+    """Leaves over the memory of tensors, which ask for gradients as these do; other things as they are."""
+    if not isinstance(inputs, tuple):
+        raise DTypeError(f"detach_variable takes a tuple, got {kind_of(inputs)}")
+    return tuple([x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs])
+
+
+def check_backward_validity(inputs) -> None:
+    """Warns if no tensor among the inputs asks for a gradient."""
+    if not any(isinstance(x, Tensor) and x.requires_grad for x in inputs):
+        warnings.warn("checkpoint with use_reentrant=True: no input requires grad, so no gradient will be computed",
+                      stacklevel=3)
+
+
+def _devices_of(trees):
+    """The indices of the GPUs that tensors in arguments are on, each once."""
+    tensors = [x for x in tree_leaves(trees) if isinstance(x, Tensor)]
+    return list(dict.fromkeys([t.device.index for t in tensors if t.device.type not in EVERYWHERE]))
+
+
+def get_device_states(*args) -> tuple[list, list]:
+    """(indices, states of the random numbers) of the GPUs that arguments are on."""
+    devices = _devices_of(args)
+    return devices, [get_rng_state() for _ in devices]     # one generator draws for all of them
+
+
+def set_device_states(devices, states, *, device_type=None) -> None:
+    """Puts GPUs into the states that `get_device_states` has found."""
+    for state in states:
+        set_rng_state(state)
+
+
+@contextmanager
+def set_checkpoint_early_stop(enable: bool):
+    """Accepted: a second run goes as far as gradients need it, in any case."""
+    yield
+
+
+@contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None):
+    """Accepted: errors always say which saved tensors differ."""
+    yield

@@ -396,6 +396,14 @@ def _save(t, saved_as, inputs, carried):
     return SavedTensor(t, inputs.get(id(t), t._node), None)
 
 
+class InplaceFunction(Function):
+    """A Function that keeps whether it is to write over its input."""
+
+    def __init__(self, inplace=False):
+        super().__init__()
+        self.inplace = inplace
+
+
 class ForbiddenNode(Node):
     """The history of a gradient that cannot be differentiated again."""
 

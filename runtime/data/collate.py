@@ -88,7 +88,7 @@ def _columns(batch) -> list:
         raise ShapeError(f"each element in list of batch should be of equal size; samples have {lengths} entries") from None
 
 
-def _of_tensors(batch, *, collate_fn_map=None):
+def collate_tensor_fn(batch, *, collate_fn_map=None):
     """Tensors stacked; straight into the batch's memory unless their history matters."""
     first = batch[0]
     m = tls.m
@@ -97,7 +97,8 @@ def _of_tensors(batch, *, collate_fn_map=None):
     return _stacked([t._a for t in batch])
 
 
-def _of_arrays(batch, *, collate_fn_map=None):
+def collate_numpy_array_fn(batch, *, collate_fn_map=None):
+    """Arrays of numbers, stacked."""
     if _TEXT_ARRAY.search(batch[0].dtype.str):
         raise DTypeError("default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found an array "
                          f"of {batch[0].dtype}")
@@ -116,26 +117,31 @@ def _stacked(arrays) -> Tensor:
     return wrap(np.stack(arrays, out=out, casting="unsafe"))
 
 
-def _of_numbers(batch, *, collate_fn_map=None):
+def collate_int_fn(batch, *, collate_fn_map=None):
+    """Ints and bools, as a tensor of them."""
     return wrap(array_of(list(batch)))
 
 
-def _of_floats(batch, *, collate_fn_map=None):
+def collate_float_fn(batch, *, collate_fn_map=None):
+    """Floats, as float64."""
     return wrap(np.array(batch, np.float64))
 
 
-def _of_texts(batch, *, collate_fn_map=None):
+def collate_str_fn(batch, *, collate_fn_map=None):
+    """Texts, as they are."""
     return batch
 
 
-def _of_numpy_numbers(batch, *, collate_fn_map=None):
+def collate_numpy_scalar_fn(batch, *, collate_fn_map=None):
+    """Numpy's numbers, as a tensor of their dtype."""
     return wrap(np.array(batch, dt.from_numpy(batch[0].dtype).np))
 
 
 np_str_obj_array_pattern = _TEXT_ARRAY        # as libraries import it
 
-default_collate_fn_map = {Tensor: _of_tensors, np.ndarray: _of_arrays, (np.bool_, np.number): _of_numpy_numbers,
-                          float: _of_floats, int: _of_numbers, str: _of_texts, bytes: _of_texts}
+default_collate_fn_map = {Tensor: collate_tensor_fn, np.ndarray: collate_numpy_array_fn,
+                          (np.bool_, np.number): collate_numpy_scalar_fn, float: collate_float_fn, int: collate_int_fn,
+                          str: collate_str_fn, bytes: collate_str_fn}
 
 
 def default_collate(batch):

@@ -352,12 +352,17 @@ class Module(HookMethods, StateMethods, ConversionMethods):
 
     def __repr__(self):
         extra = self.extra_repr().split("\n") if self.extra_repr() else []
-        children = [f"({name}): " + repr(child).replace("\n", "\n  ") for name, child in self._modules.items()]
+        children = [f"({name}): " + _addindent(repr(child), 2) for name, child in self._modules.items()]
         if len(extra) == 1 and not children:
             return f"{self._get_name()}({extra[0]})"
         if not extra and not children:
             return f"{self._get_name()}()"
         return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
+
+
+def _addindent(s_: str, numSpaces: int) -> str:
+    """A text with all lines but the first moved to the right."""
+    return s_.replace("\n", "\n" + " " * numSpaces)
 
 
 class RegistrationError(ArgumentError, KeyError):

@@ -15,7 +15,7 @@ from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
 sync_norm = lazy(__package__, ".sync_norm")
 
 
-class _Statistics(Module):
+class _NormBase(Module):
     """Running statistics and, if `affine`, a weight and bias for each of `num_features` channels."""
 
     ndims: tuple = ()   # dimensions that an input may have
@@ -66,7 +66,7 @@ class _Statistics(Module):
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
 
-class _BatchNorm(_Statistics):
+class _BatchNorm(_NormBase):
     def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True, device=None, dtype=None,
                  bias=True):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
@@ -106,7 +106,7 @@ class BatchNorm3d(_BatchNorm):
     ndims = (5,)
 
 
-class _InstanceNorm(_Statistics):
+class _InstanceNorm(_NormBase):
     def __init__(self, num_features, eps=1e-05, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None,
                  bias=True):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)

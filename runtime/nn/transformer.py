@@ -15,7 +15,7 @@ from .norm import LayerNorm
 _ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu}
 
 
-def activation_of(activation):
+def _get_activation_fn(activation):
     """The function of a name, or the function itself."""
     if not isinstance(activation, str):
         return activation
@@ -24,7 +24,7 @@ def activation_of(activation):
     return _ACTIVATIONS[activation]
 
 
-def _copies(module, n):
+def _get_clones(module, n):
     return ModuleList([copy.deepcopy(module) for _ in range(n)])
 
 
@@ -68,7 +68,7 @@ class TransformerEncoderLayer(_Layer):
         self._add_feed_forward(d_model, dim_feedforward, dropout, bias, kinds)
         self.norm_first = norm_first
         self._add_norms(2, d_model, layer_norm_eps, bias, dropout, kinds)
-        self.activation = activation_of(activation)
+        self.activation = _get_activation_fn(activation)
 
     def forward(self, src, src_mask=None, src_key_padding_mask=None, is_causal=False):
         """The layer's output, like src."""
@@ -93,7 +93,7 @@ class TransformerDecoderLayer(_Layer):
         self._add_feed_forward(d_model, dim_feedforward, dropout, bias, kinds)
         self.norm_first = norm_first
         self._add_norms(3, d_model, layer_norm_eps, bias, dropout, kinds)
-        self.activation = activation_of(activation)
+        self.activation = _get_activation_fn(activation)
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
                 memory_key_padding_mask=None, tgt_is_causal=False, memory_is_causal=False):
@@ -119,7 +119,7 @@ class TransformerEncoder(Module):
 
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
         super().__init__()
-        self.layers = _copies(encoder_layer, num_layers)
+        self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
@@ -135,7 +135,7 @@ class TransformerDecoder(Module):
 
     def __init__(self, decoder_layer, num_layers, norm=None):
         super().__init__()
-        self.layers = _copies(decoder_layer, num_layers)
+        self.layers = _get_clones(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None,
