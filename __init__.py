@@ -16,7 +16,7 @@ __version__ = _VERSION
 
 _SUBMODULES = frozenset({"jit", *(p for p in _paths.PUBLIC if "." not in p)})
 
-_CLASSES = {"Event": "cuda", "Future": "futures", "GradScaler": "amp", "Stream": "cuda", "compile": "jit.compiler"}
+_LATE = {"Event": "cuda", "Future": "futures", "GradScaler": "amp", "Stream": "cuda", "compile": "jit.compiler"}
 
 _paths.install()
 globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)
@@ -26,12 +26,12 @@ def __getattr__(name):
     """Modules load on first use, and so do the functions that few programs need (see `runtime/api`)."""
     if name in _SUBMODULES:
         return _importlib.import_module(f"{__name__}.{name}")
-    if name in _CLASSES:
-        return getattr(_importlib.import_module(f"{__name__}.{_CLASSES[name]}"), name)
+    if name in _LATE:
+        return getattr(_importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
     if name == "__all__":
         _api.load_rest()
         _api.load_twins()
-        return sorted({"IngotError", "Size", "Tensor", "compile", *(d.name for d in _DTYPES), *_FUNCTIONS,
+        return sorted({"IngotError", "Size", "Tensor", *_LATE, *(d.name for d in _DTYPES), *_FUNCTIONS,
                        *(name for name in _SUBMODULES if name[0] != "_")})
     try:
         found = _FUNCTIONS[name]

@@ -59,6 +59,7 @@ from .runtime import toolbox as _toolbox
 from .runtime import types as types
 from .runtime import version as version
 from .runtime.amp.autocast_mode import autocast as autocast
+from .runtime.amp.grad_scaler import GradScaler as GradScaler
 from .runtime.api import formats as _formats_module
 from .runtime.api import layouts as _layouts_module
 from .runtime.api import legacy as _legacy_module
@@ -78,7 +79,10 @@ from .runtime.autograd.grad_mode import enable_grad as enable_grad
 from .runtime.autograd.grad_mode import inference_mode as inference_mode
 from .runtime.autograd.grad_mode import no_grad as no_grad
 from .runtime.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from .runtime.cuda.streams import Event as Event
+from .runtime.cuda.streams import Stream as Stream
 from .runtime.device import Device as _Device
+from .runtime.futures import Future as Future
 from .runtime.info import finfo as finfo
 from .runtime.info import iinfo as iinfo
 from .runtime.nn.utils import convert_parameters as _convert_parameters

@@ -47,6 +47,15 @@ with ingot.no_grad():
     net(x)
 autograd.grad(net(x).sum(), x)
 
+# Lists of modules are walked, and grow; classes of the top level are those of their modules.
+layers = nn.ModuleList([nn.Linear(3, 3)])
+layers += [nn.ReLU()]
+layers.insert(0, nn.Identity())
+for layer in layers:
+    x = layer(x)
+scaler: ingot.amp.GradScaler = ingot.GradScaler("cpu")
+done: ingot.Future = ingot.futures.Future()
+
 
 @jit.trace
 def step(batch: Tensor) -> Tensor:

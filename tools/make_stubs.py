@@ -238,7 +238,9 @@ def face_stub() -> str:
     for name, real in modules.items():
         folder, _, last = f"ingot.{real}".rpartition(".")
         stub.publish(folder, last, name)
-    stub.publish("ingot.jit.compiler", "compile", "compile")
+    for name in vars(ingot)["_LATE"]:
+        thing = getattr(ingot, name)
+        stub.publish(thing.__module__, thing.__name__, name)
     stub.lines += ["__version__: builtins.str", "__all__: builtins.list[builtins.str]", ""]
     for dtype in ALL:
         stub.lines.append(f"{dtype.name}: {stub.annotation(DType)}")

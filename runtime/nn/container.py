@@ -4,7 +4,6 @@ from collections import OrderedDict, abc
 from itertools import groupby
 from operator import index as as_index
 from operator import itemgetter
-from typing import Any
 
 from ...ir.errors import ArgumentError, DimError, DTypeError
 from ..tensor import Tensor
@@ -19,24 +18,17 @@ def _position(index, size):
     return i % size
 
 
-class Sequential(Module):
-    """Calls its modules one after the other."""
-
-    def __init__(self, *args):
-        super().__init__()
-        named = args[0].items() if len(args) == 1 and isinstance(args[0], abc.Mapping) else enumerate(args)
-        for name, module in named:
-            self.add_module(str(name), module)
-
-    def forward(self, input):
-        for module in self._modules.values():
-            input = module(input)
-        return input
+class _Numbered(Module):
+    """What modules that hold others in an order share."""
 
     def __getitem__(self, index):
         if isinstance(index, slice):
-            return type(self)(OrderedDict(list(self._modules.items())[index]))
+            return self._part(list(self._modules.items())[index])
         return list(self._modules.values())[_position(index, len(self))]
+
+    def _part(self, named):
+        """A module of this kind with some of the (name, module) pairs."""
+        raise NotImplementedError
 
     def __setitem__(self, index, module):
         setattr(self, list(self._modules)[_position(index, len(self))], module)
@@ -59,16 +51,8 @@ class Sequential(Module):
     def __iter__(self):
         return iter(self._modules.values())
 
-    def __add__(self, other):
-        return Sequential(*self, *other)
-
     def __iadd__(self, other):
         return self.extend(other)
-
-    def __mul__(self, times):
-        return Sequential(*[m for _ in range(times) for m in self])
-
-    __rmul__ = __mul__
 
     def append(self, module):
         """Adds a module at the end."""
@@ -77,6 +61,8 @@ class Sequential(Module):
 
     def extend(self, modules):
         """Adds modules at the end."""
+        if not isinstance(modules, abc.Iterable):
+            raise DTypeError(f"{self._get_name()} takes an iterable of modules, got {type(modules).__name__}")
         for module in list(modules):
             self.append(module)
         return self
@@ -97,7 +83,33 @@ class Sequential(Module):
         return module
 
 
-class ModuleList(Module):
+class Sequential(_Numbered):
+    """Calls its modules one after the other."""
+
+    def __init__(self, *args):
+        super().__init__()
+        named = args[0].items() if len(args) == 1 and isinstance(args[0], abc.Mapping) else enumerate(args)
+        for name, module in named:
+            self.add_module(str(name), module)
+
+    def forward(self, input):
+        for module in self._modules.values():
+            input = module(input)
+        return input
+
+    def _part(self, named):
+        return type(self)(OrderedDict(named))
+
+    def __add__(self, other):
+        return Sequential(*self, *other)
+
+    def __mul__(self, times):
+        return Sequential(*[m for _ in range(times) for m in self])
+
+    __rmul__ = __mul__
+
+
+class ModuleList(_Numbered):
     """A list of modules."""
 
     def __init__(self, modules=None):
@@ -105,24 +117,12 @@ class ModuleList(Module):
         if modules is not None:
             self.extend(modules)
 
-    __len__ = Sequential.__len__
-    __iter__ = Sequential.__iter__
-    __setitem__ = Sequential.__setitem__
-    append: Any = Sequential.append
-    insert = Sequential.insert
-    pop = Sequential.pop
-    __delitem__ = Sequential.__delitem__
-    __iadd__ = Sequential.__iadd__
-    _number = Sequential._number
-
     def _get_abs_string_index(self, idx) -> str:
         """The name of the module at a position, for classes that derive from this one."""
         return str(_position(idx, len(self)))
 
-    def __getitem__(self, index):
-        if isinstance(index, slice):
-            return type(self)(list(self._modules.values())[index])
-        return list(self._modules.values())[_position(index, len(self))]
+    def _part(self, named):
+        return type(self)([module for _, module in named])
 
     def __repr__(self):
         lines, start = [], 0
@@ -135,14 +135,6 @@ class ModuleList(Module):
 
     def __add__(self, other):
         return ModuleList([*self, *other])
-
-    def extend(self, modules):
-        """Adds modules at the end."""
-        if not isinstance(modules, abc.Iterable):
-            raise DTypeError(f"ModuleList takes an iterable of modules, got {type(modules).__name__}")
-        for module in list(modules):
-            self.append(module)
-        return self
 
 
 class ModuleDict(Module):
