@@ -358,3 +358,27 @@ def test_draws_by_rates(randomness):
     for draw in (ingot.poisson, lambda r: ingot.binomial(r, r / 50)):
         out = vmap(draw, randomness=randomness)(rates)
         assert (ingot.unique(out, dim=0).shape[0] == 1) == (randomness == "same")
+
+
+def written(x, i, j):
+    x = x + 0.0 * i         # what is written is each sample's own
+    x[i] = 7.0
+    x[:, j] += x[i]
+    return x
+
+
+CHOSEN = {"row": lambda x, i, j: x[i], "column": lambda x, i, j: x[:, j], "one": lambda x, i, j: x[i, j],
+          "of a part": lambda x, i, j: x[1:, j], "beside a number": lambda x, i, j: x[0, j],
+          "from the end": lambda x, i, j: x[i - 3],
+          "with more": lambda x, i, j: x[None, i, ..., 1:2], "beside a list": lambda x, i, j: x[i, [0, 2]], "written": written,
+          "gradient": lambda x, i, j: grad(lambda x: (x[i] * x[:, j]).square().sum())(x)}
+
+
+@pytest.mark.parametrize("choose", CHOSEN.values(), ids=CHOSEN)
+@pytest.mark.parametrize("of_each", [False, True], ids=["of one", "of each"])
+def test_indices_may_be_others_for_each_sample(choose, of_each):
+    x = ingot.arange(27.0).reshape(3, 3, 3) if of_each else ingot.arange(9.0).reshape(3, 3)
+    i, j = ingot.tensor([0, 2, 1]), ingot.tensor([1, 1, 2])
+    got = vmap(choose, in_dims=(0 if of_each else None, 0, 0))(x, i, j)
+    want = ingot.stack([choose(x[n] if of_each else x, int(i[n]), int(j[n])) for n in range(3)])
+    assert ingot.equal(got, want)

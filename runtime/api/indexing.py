@@ -141,7 +141,7 @@ def resolve(x, key):
             x, found = _mask_part(x, dim, k)
             indices.extend(found)
             dim += len(found) - 1
-        elif isinstance(k, Tensor) and (k.ndim or k.dtype.is_inexact):
+        elif isinstance(k, Tensor) and (k.ndim or k.dtype.is_inexact or _stands_for_many(k)):
             indices.append(_index_tensor(k))
         else:
             x = _int_view(x, dim, _as_int(k))
@@ -150,6 +150,11 @@ def resolve(x, key):
     while indices and indices[-1] is None:
         indices.pop()
     return x, beside_all(indices, x)
+
+
+def _stands_for_many(k) -> bool:
+    """Whether an index is another number for each sample of a batch (`runtime/batching`), which no view can show."""
+    return tls.m.batched is not None and k._a.__class__ is DeviceArray
 
 
 def _as_int(k) -> int:
