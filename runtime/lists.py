@@ -178,9 +178,12 @@ def clear_gradients(parameters, set_to_none: bool):
         grad = p.grad
         if grad is None:
             continue
-        p.grad = None if set_to_none else grad.detach()
-        if not set_to_none:
-            kept.append(p.grad)
+        if set_to_none:
+            p.grad = None
+            continue
+        if grad.requires_grad:
+            grad = p.grad = grad.detach()
+        kept.append(grad)
     zero(kept, "zero_grad")
 
 

@@ -248,6 +248,26 @@ def test_hooks_and_closures_run():
     assert p.grad is None
 
 
+@pytest.mark.parametrize("around", [lambda f: f, jit.trace], ids=["eager", "traced"])
+def test_gradients_that_are_set_to_zero_stay_the_tensors_that_they_were(around):
+    p, flat = ingot.ones(2).requires_grad_(), ingot.zeros(4)
+    opt = optim.SGD([p], lr=0.5)
+
+    @around
+    def step(x):
+        opt.zero_grad(set_to_none=False)
+        (p * x).sum().backward()
+        opt.step()
+
+    g = p.grad = flat[1:3]
+    for i in range(3):
+        step(ingot.ones(2) * (i + 1))
+    assert p.grad is g and g.tolist() == [3.0, 3.0] and flat.tolist() == [0.0, 3.0, 3.0, 0.0] and p.tolist() == [-2.0, -2.0]
+    (p ** 2).sum().backward(create_graph=True)
+    opt.zero_grad(set_to_none=False)
+    assert p.grad is not g and not p.grad.requires_grad and p.grad.tolist() == [0.0, 0.0]
+
+
 class Own(optim.Optimizer):
     def __init__(self, params, lr=0.1):
         super().__init__(params, {"lr": lr})
