@@ -16,6 +16,7 @@ from .ir.symbolic import SymInt as SymInt
 from .jit import compiler as compiler
 from .jit import dynamo as _dynamo
 from .jit import fx as fx
+from .jit import inductor as _inductor
 from .jit import onnx as onnx
 from .jit import operators as _operators
 from .jit.compiler import compile as compile
@@ -96,6 +97,7 @@ __config__ = _build
 _C = _subclass_switches
 _dynamo = _dynamo
 _higher_order_ops = _higher_order
+_inductor = _inductor
 _tensor_str = _printed_parts
 _utils = _convert_parameters
 autograd = _namespace

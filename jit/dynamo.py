@@ -1,10 +1,11 @@
 """`ingot._dynamo`: names of PyTorch's compiler that libraries look at, to ask whether something is compiled."""
 
+from . import accepted_switches as config
 from .compiler import Compiled as OptimizedModule
 from .compiler import allow_in_graph, disable, is_compiling, list_backends, reset
 
-__all__ = ["OptimizedModule", "allow_in_graph", "disable", "graph_break", "is_compiling", "list_backends", "mark_dynamic",
-           "mark_static", "maybe_mark_dynamic", "reset"]
+__all__ = ["OptimizedModule", "allow_in_graph", "config", "disable", "graph_break", "is_compiling", "list_backends",
+           "mark_dynamic", "mark_static", "maybe_mark_dynamic", "reset"]
 
 
 def graph_break(msg: str = ""):

@@ -1,5 +1,6 @@
 """Names behind PyTorch's public ones that libraries import: operators by `ops.aten`, futures, the build, parts of printing."""
 
+import importlib
 import threading
 
 import numpy as np
@@ -128,3 +129,27 @@ def test_initialisers_by_the_names_behind_them():
     nn.init._no_grad_uniform_(weight, 2.0, 3.0)
     assert (weight >= 2).all() and (weight < 3).all() and weight.is_leaf
     assert nn.init._no_grad_fill_(weight, 4.0).tolist() == [4.0] * 5 and not nn.init._no_grad_zero_(weight).any()
+
+
+# Switches of PyTorch's compiler.
+
+
+@pytest.mark.parametrize("path", ["_dynamo", "_inductor"])
+def test_switches_of_the_compiler_are_accepted(path):
+    module, config = importlib.import_module(f"ingot.{path}"), importlib.import_module(f"ingot.{path}.config")
+    assert module.config is config and getattr(ingot, path).config is config
+    before, config.cache_size_limit = config.cache_size_limit, 64
+    config.triton.cudagraphs = config.of_a_later_version = True
+    assert config.cache_size_limit == 64 and config.triton.cudagraphs and not config.suppress_errors
+
+    @config.patch({"triton.cudagraphs": False, "suppress_errors": True}, new_one=3)
+    def inside():
+        return config.triton.cudagraphs, config.suppress_errors, config.new_one
+
+    assert inside() == (False, True, 3)
+    with config.patch("verbose", True), pytest.raises(ValueError):
+        assert config.verbose
+        raise ValueError
+    assert config.triton.cudagraphs and not config.verbose and not hasattr(config, "new_one")
+    config.cache_size_limit = before
+    del config.of_a_later_version, config.triton.cudagraphs
