@@ -31,14 +31,17 @@ def step_hooks(optimizer) -> tuple[list, list]:
 def hooked(step):
     """A `step` of an optimizer with the hooks around it. A class gets it for the one that it defines itself, too."""
 
+    before_every, after_every = _EVERY["pre"], _EVERY["post"]
+
     @wraps(step)
     def run(self, *args, **kwargs):
         recorder = tls.m.recorder
         if recorder is not None:
             recorder.steps_between(self)
-        before, after = step_hooks(self)
-        if not before and not after:
+        own = self.__dict__.get("_hooks", _NONE)
+        if not (own["pre"] or own["post"] or before_every or after_every):      # nearly always
             return step(self, *args, **kwargs)
+        before, after = step_hooks(self)
         args = (self, *args)
         for hook in before:
             changed = hook(self, args, kwargs)
