@@ -649,8 +649,10 @@ def cond(pred, true_fn, false_fn, operands=()) -> Any:
     """true_fn(*operands) if pred, a bool or a tensor of one element, is true, else false_fn(*operands)."""
 def conj(input) -> Tensor:
     """The complex conjugate; real tensors are returned as they are."""
-def conj_physical(input) -> Tensor:
+def conj_physical(input, *, out=None) -> Tensor:
     """The complex conjugate; real tensors are returned as they are."""
+def conj_physical_(input, *, out=None) -> Tensor:
+    """In-place version of conj_physical()."""
 def constant_pad_nd(input, pad, value=0) -> Tensor:
     """`value` around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on."""
 contiguous_format: _formats_module.MemoryFormat

@@ -179,6 +179,19 @@ def sinc(x):
     return np.where(x == 0, 1, np.sin(y) / y).astype(x.dtype)
 
 
+def logaddexp(a, b):
+    """log(e^a + e^b); of complex numbers that with the larger real part, and what the other adds to it."""
+    if a.dtype.kind != "c":
+        return np.logaddexp(a, b)
+    a, b = np.broadcast_arrays(a, b)
+    with np.errstate(all="ignore"):
+        larger = a.real >= b.real
+        high, low = np.where(larger, a, b), np.where(larger, b, a)
+        sums = np.where(np.isneginf(high.real), low, high + np.log1p(np.exp(low - high)))
+        sums = np.where(np.isposinf(low.real), np.log(np.exp(a) + np.exp(b)), sums)
+        return np.where(np.isnan(a) | np.isnan(b), complex(np.nan, np.nan), sums).astype(a.dtype)
+
+
 def logaddexp2(a, b):
     """log2(2^a + 2^b)."""
     return np.logaddexp2(a, b)

@@ -1,7 +1,7 @@
 """`ingot.fft`: discrete Fourier transforms of float32, float64 and complex tensors, with gradients."""
 
 from ..ir.aval import canonical_dim, integers
-from ..ir.errors import ArgumentError, DTypeError, ShapeError
+from ..ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..ir.ops import complexes as co
 from ..ir.ops import fourier as fo
 from ..ir.ops.shape import pad, slice_
@@ -60,6 +60,8 @@ def _dims(x, s, dim, name):
     if dim is None:
         dim = range(x.ndim) if s is None else range(-len(s), 0)
     dim = integers(dim, "dim")
+    if dim and not x.ndim:
+        raise DimError(f"{name}: dim {dim[0]} of a tensor that has no dimensions")
     dims = tuple([canonical_dim(d, x.ndim) for d in dim])
     if len(set(dims)) < len(dims):
         raise ArgumentError(f"{name}: the dims {tuple(dim)} are not all different")
@@ -164,6 +166,19 @@ def irfftn(input, s=None, dim=None, norm=None, *, out=None):
     return _of_half(input, s, dim, norm, out, "irfftn")
 
 
+def hfftn(input, s=None, dim=None, norm=None, *, out=None):
+    """The real transform along dims of half of numbers of which the others are the conjugates; `hfft` along the last of the
+    dims."""
+    _norm(norm, "hfftn")
+    return irfftn(FUNCTIONS["conj"](input), s, dim, _OTHER_WAY[norm], out=out)
+
+
+def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
+    """The inverse of `hfftn`."""
+    _norm(norm, "ihfftn")
+    return deliver(co.conj(rfftn(input, s, dim, _OTHER_WAY[norm])), out, "ihfftn")
+
+
 def fft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
     """`fftn` along two dims."""
     return _whole(input, s, dim, norm, out, "fft2", False)
@@ -182,18 +197,6 @@ def rfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
 def irfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
     """`irfftn` along two dims."""
     return _of_half(input, s, dim, norm, out, "irfft2")
-
-
-def hfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """The real transform along dims of half of numbers, along the last of them, of which the others are the conjugates."""
-    _norm(norm, "hfftn")
-    return irfftn(FUNCTIONS["conj"](input), s, dim, _OTHER_WAY[norm], out=out)
-
-
-def ihfftn(input, s=None, dim=None, norm=None, *, out=None):
-    """The inverse of `hfftn`."""
-    _norm(norm, "ihfftn")
-    return deliver(co.conj(rfftn(input, s, dim, _OTHER_WAY[norm])), out, "ihfftn")
 
 
 def hfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):

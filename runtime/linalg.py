@@ -3,7 +3,7 @@
 import math
 
 from ..ir import dtype as dt
-from ..ir.aval import canonical_dim, integers
+from ..ir.aval import broadcast_shapes, canonical_dim, integers
 from ..ir.errors import ArgumentError, LinAlgError, ShapeError
 from ..ir.ops import elementwise as ew
 from ..ir.ops import factor as fa
@@ -12,13 +12,14 @@ from ..ir.ops import linalg as la
 from ..ir.ops import reduce as rd
 from ..ir.ops import triangular as tri
 from ..ir.ops.complexes import magnitude
+from ..ir.ops.matrices import check_matrix
 from ..ir.ops.shape import diagonal as _diagonal
 from ..ir.ops.shape import expand, full, iota, permute, reshape
 from .api import returns
 from .api.linalg import chain_matmul as multi_dot
 from .api.linalg import cross as _cross
 from .api.linalg import matmul
-from .api.promote import rounds_once
+from .api.promote import rounds_once, to_dtype
 from .api.reduce import averageable, vector_norm
 from .api.register import FUNCTIONS, deliver, rename_all
 from .matrix_factors import (
@@ -40,6 +41,7 @@ from .matrix_factors import (
 )
 from .matrix_shapes import batched, is_vector
 from .state import tls
+from .tensor import Tensor
 
 __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
            "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex", "ldl_solve", "lstsq", "lu", "lu_factor",
@@ -91,16 +93,19 @@ def _spectral(x, ord, rows, cols):
     """Norms of the singular values."""
     lead = tuple(d for d in range(x.ndim) if d not in (rows, cols))
     values = fa.svdvals(permute(x, dims=(*lead, rows, cols)))
-    reduce = rd.sum_ if ord == "nuc" else rd.amax if ord > 0 else rd.amin
-    return reduce(values, dim=(len(lead),), keepdim=False)
+    if ord == 2:
+        return _largest(values)
+    return (rd.sum_ if ord == "nuc" else rd.amin)(values, dim=(len(lead),), keepdim=False)
 
 
 def _by_sums(x, ord, rows, cols):
     """The extreme of the sums along one of both dims."""
     over, rest = (rows, cols) if abs(ord) == 1 else (cols, rows)
     sums = rd.sum_(magnitude(x), dim=(over,), keepdim=False)
-    extreme = rd.amax if ord > 0 else rd.amin
-    return extreme(sums, dim=(rest - (rest > over),), keepdim=False)
+    at = rest - (rest > over)
+    if ord > 0:
+        return _largest(sums.movedim(at, -1))
+    return rd.amin(sums, dim=(at,), keepdim=False)
 
 
 def general_norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
@@ -161,13 +166,39 @@ def inv(A, *, out=None):
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0. `rcond` is another name of rtol; of
     what is `hermitian` the lower triangle is read."""
-    A, rtol = _whole(A, hermitian), rcond if rtol is None else rtol
-    if rtol is None:
-        rtol = 0.0 if atol else max(A.shape[-2:], default=0) * _epsilon(A)
-    if atol:
-        top = rd.amax(fa.svdvals(A.detach()), dim=tuple(range(A.ndim - 1)), keepdim=False).item()
-        rtol = max(rtol, atol / top if top else 0.0)
-    return deliver(fa.pinv(A, rcond=float(rtol)), out, "pinv")
+    check_matrix("pinv", A.aval, square=False)
+    A = _whole(A, hermitian)
+    atol, rtol = _tolerances(A, atol, rcond if rtol is None else rtol)
+    if isinstance(atol, float) and not atol and isinstance(rtol, float):
+        return deliver(fa.pinv(A, rcond=rtol), out, "pinv")
+    bound = _bound(fa.svdvals(A.detach()), atol, rtol)
+    lead = broadcast_shapes(bound.shape, A.shape[:-2])
+    A, bound = expand(A, shape=(*lead, *A.shape[-2:])), expand(bound, shape=lead)
+    return deliver(fa.pinv_above(A, bound), out, "pinv")
+
+
+def _tolerances(A, atol, rtol):
+    """The absolute and the relative one: numbers, or tensors with one for each matrix."""
+    least = max(A.shape[-2:]) * _epsilon(A)
+    if rtol is None and isinstance(atol, Tensor):
+        rtol = ew.where(ew.gt(atol.detach(), 0.0), 0.0, full(atol, shape=tuple(atol.shape), value=least, dtype=dt.float64))
+    rtol = (0.0 if atol else least) if rtol is None else rtol
+    return [x if isinstance(x, Tensor) else float(x) for x in (0.0 if atol is None else atol, rtol)]
+
+
+def _bound(values, atol, rtol):
+    """The larger one of both tolerances, the relative one times the largest singular value: one for each matrix."""
+    top = _largest(values)
+    relative = ew.mul(top, to_dtype(rtol, top.dtype))
+    return FUNCTIONS["clamp"](relative, min=to_dtype(atol, top.dtype).detach() if isinstance(atol, Tensor) else atol)
+
+
+def _largest(values):
+    """The largest along the last dim of what is at least 0; 0 where there is nothing."""
+    last = values.ndim - 1
+    if not values.shape[last]:
+        return full(values, shape=tuple(values.shape[:last]), value=0.0, dtype=values.dtype)
+    return rd.amax(values, dim=(last,), keepdim=False)
 
 
 def _whole(A, hermitian):
@@ -188,6 +219,7 @@ def lstsq(A, B, rcond=None, *, driver=None):
     residuals; nor are there for systems that have no more rows than columns."""
     if driver not in _DRIVERS:
         raise ArgumentError(f"lstsq: driver must be 'gels', 'gelsy', 'gelsd' or 'gelss', got {driver!r}")
+    check_matrix("lstsq", A.aval, square=False)
     vector = is_vector(A, B)
     b = reshape(B, shape=(*B.shape, 1)) if vector else B
     A, b = batched(A, b)
@@ -212,26 +244,15 @@ def _is_short(rank, n) -> bool:
     return not rank.is_meta and tls.m.batched is None and not bool((rank == n).all())
 
 
-def _count_above(values, rtol, atol):
-    """How many singular values are above max(atol, rtol * the largest)."""
-    last = (values.ndim - 1,)
-    if not values.shape[-1]:
-        return full(values, shape=tuple(values.shape[:-1]), value=0, dtype=dt.int64)
-    bound = ew.mul(rd.amax(values, dim=last, keepdim=True), float(rtol))
-    bound = ew.maximum(bound, full(bound, shape=tuple(bound.shape), value=float(atol), dtype=bound.dtype))
-    above = ew.gt(values, expand(bound, shape=tuple(values.shape)))
-    return rd.sum_(ew.cast(above, dtype=dt.int64), dim=last, keepdim=False)
-
-
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """How many singular values are above max(atol, rtol * the largest), or above `tol`; of what is `hermitian` the lower
     triangle is read."""
+    check_matrix("matrix_rank", A.aval, square=False)
     A = _whole(A, hermitian)
-    if tol is not None:
-        atol, rtol = tol, 0.0
-    if rtol is None:
-        rtol = 0.0 if atol else max(A.shape[-2:]) * _epsilon(A)
-    return deliver(_count_above(fa.svdvals(A.detach()), rtol, atol or 0.0), out, "matrix_rank")
+    values = fa.svdvals(A.detach())
+    bound = _bound(values, *_tolerances(A, *(atol, rtol) if tol is None else (tol, 0.0)))
+    above = FUNCTIONS["gt"](values, bound.unsqueeze(-1))
+    return deliver(rd.sum_(ew.cast(above, dtype=dt.int64), dim=(above.ndim - 1,), keepdim=False), out, "matrix_rank")
 
 
 # Determinants and powers.
@@ -361,6 +382,7 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
 
 def vander(x, N=None):
     """Powers 0 to N - 1 of each element, along a new last dimension."""
+    x = x if x.ndim else x.reshape(1)
     count = x.shape[-1] if N is None else N
     if count < 0:
         raise ArgumentError(f"vander takes N of at least 0, got {N}")

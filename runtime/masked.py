@@ -59,6 +59,7 @@ def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The product of the selected elements over some dimensions (all by default)."""
     result = _selected(input, mask, 1, "prod")
+    result = result.to(dt.int64) if dtype is None and not result.dtype.is_inexact else result
     for d in sorted(_dims(input, dim), reverse=True):
         result = result.prod(d, bool(keepdim), dtype=dtype)
     return _as(result, dtype)
@@ -155,8 +156,8 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     return found.to(input.dtype if dtype is None else dtype)
 
 
-def logsumexp(input, dim, *, keepdim=False, dtype=None, mask=None) -> Tensor:
-    """The logarithm of the sum of exponentials of the selected elements over some dimensions."""
+def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
+    """The logarithm of the sum of exponentials of the selected elements over some dimensions (all by default)."""
     x = input if input.dtype.is_inexact else input.to(dt.float32)
     return _as(_selected(x, mask, -inf, "logsumexp").logsumexp(_dims(x, dim), bool(keepdim)), dtype)
 

@@ -404,8 +404,10 @@ class Tensor:
         """All choices of r elements of a vector, as rows."""
     def conj(self) -> Tensor:
         """The complex conjugate; real tensors are returned as they are."""
-    def conj_physical(self) -> Tensor:
+    def conj_physical(self, *, out=None) -> Tensor:
         """The complex conjugate; real tensors are returned as they are."""
+    def conj_physical_(self, *, out=None) -> Tensor:
+        """In-place version of conj_physical()."""
     def contiguous(self, memory_format=...) -> Tensor:
         """This tensor if its memory is in row-major order (or as the format says), else a copy that is."""
     def copy_(self, src, non_blocking: builtins.bool = False) -> Tensor:

@@ -39,6 +39,8 @@ GRADIENTS = {
     "log": lambda z, w: z.log() + w.sqrt(),
     "sigmoid": lambda z, w: z.sigmoid(),
     "abs": lambda z, w: z.abs() * w.abs(),
+    "logaddexp": lambda z, w: ingot.logaddexp(z, w),
+    "lerp": lambda z, w: ingot.lerp(z, w, w * z),
     "angle": lambda z, w: z.angle(),
     "conj": lambda z, w: z.conj() * w,
     "real": lambda z, w: z.real * w.imag,
@@ -94,7 +96,9 @@ LINALG = {
     "reflections": lambda z, w: ingot.linalg.householder_product(z.T, w[:, 0]) @ w,
     "ormqr": lambda z, w: ingot.ormqr(z.T, w[:, 0], w.T, transpose=True), "matrix_exp": lambda z, w: ingot.matrix_exp(z @ w.T),
 }
-GRADIENTS.update(LINALG)
+SCANS = {"logcumsumexp": lambda z, w: ingot.logcumsumexp(z, 1) * ingot.logcumsumexp(w, 0),
+         "cumprod": lambda z, w: z.cumprod(0) * w.cumprod(1)}
+GRADIENTS.update(LINALG | SCANS)
 for _name in ("fft", "ifft", "hfft", "irfft"):
     for _norm in NORMS:
         for _n in (None, 2, 5):

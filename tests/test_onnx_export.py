@@ -38,7 +38,7 @@ NO_COUNTERPART = frozenset((
     "lgamma", "lstsq", "lu_factor", "matrix_sqrth", "max_pool_blocked", "max_pool_grad_blocked", "max_pool_places_blocked",
     "modified_bessel_k0",
     "modified_bessel_k1", "modulus", "nextafter", "nonzero", "pack_filters", "pack_recurrent", "pack_turned", "permutation",
-    "packed_image", "pairs", "pinv", "place", "polar", "polygamma", "polynomial", "qr", "real", "recurrent_int8",
+    "packed_image", "pairs", "pinv", "pinv_above", "place", "polar", "polygamma", "polynomial", "qr", "real", "recurrent_int8",
     "recurrent_packed", "repeat_index", "rfft",
     "row_scale", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1", "slogdet", "solve", "solve_ex",
     "solve_triangular", "spherical_bessel_j0", "svd", "svdvals", "sylvester", "to_blocked", "trigamma",

@@ -219,9 +219,9 @@ def _portion(g, x, y, scale=1.0):
     return narrowed(mul(widened(g), sigmoid(gap if scale == 1.0 else mul(gap, scale))), x)
 
 
-logaddexp = elementwise("logaddexp", np.logaddexp,
+logaddexp = elementwise("logaddexp", numeric.logaddexp,
                         (lambda g, out, x, y: _portion(g, x, y), lambda g, out, x, y: _portion(g, y, x)),
-                        takes="real_float", traits=("commutative",))
+                        takes="float", traits=("commutative",))
 logaddexp2 = elementwise("logaddexp2", np.logaddexp2,
                          (lambda g, out, x, y: _portion(g, x, y, math.log(2)),
                           lambda g, out, x, y: _portion(g, y, x, math.log(2))), takes="real_float", traits=("commutative",))

@@ -87,6 +87,7 @@ def _share(a, x, left, upper):
         out[(a > 0) & (x == 0)] = upper
         out[(a == 0) & (x > 0)] = not upper
         out[(a > 0) & np.isfinite(a) & np.isposinf(x)] = not upper
+        out[np.isposinf(a) & (x > 0) & np.isfinite(x)] = upper
     low = valid & (x < a + 1)
     for part, sums in ((low, _series), (valid & ~low, _fraction)):
         if part.any():

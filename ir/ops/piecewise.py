@@ -9,6 +9,7 @@ from ..errors import ShapeError
 from ..op import Composite, op
 from . import elementwise as ew
 from . import reduce as rd
+from .complexes import magnitude
 from .families import common, numbers_of
 from .moments import in_wide
 from .nn import in_single, wants_float
@@ -99,7 +100,7 @@ lerp = pointwise("lerp", _lerp_body, _lerp, (_lerp_x, _lerp_y),
 
 def _lerp_by_body(x, y, w):
     span = ew.sub(y, x)
-    return ew.where(ew.lt(ew.abs_(w), 0.5), ew.add(x, ew.mul(w, span)), ew.sub(y, ew.mul(span, ew.sub(1.0, w))))
+    return ew.where(ew.lt(magnitude(w), 0.5), ew.add(x, ew.mul(w, span)), ew.sub(y, ew.mul(span, ew.sub(1.0, w))))
 
 
 def _lerp_by(x, y, w):
@@ -262,9 +263,9 @@ fake_quantize = op("fake_quantize", infer=_infer_steps, ref=in_single(_steps), v
 
 def _entr(x):
     with np.errstate(all="ignore"):
-        return np.where(x < 0, -np.inf, np.where(x == 0, 0 * x, -x * np.log(x)))
+        return np.where(x < 0, -np.inf, np.where(x == 0, 0.0, -x * np.log(x)))
 
 
-entr = pointwise("entr", lambda x: ew.where(ew.lt(x, 0.0), -math.inf, ew.neg(ew.xlogy(x, x))), _entr,
+entr = pointwise("entr", lambda x: ew.where(ew.lt(x, 0.0), -math.inf, ew.sub(0.0, ew.xlogy(x, x))), _entr,
                  (lambda g, out, x: ew.where(ew.lt(x, 0.0), 0.0, ew.neg(ew.mul(g, ew.add(ew.log(x), 1.0)))),),
                  doc="-x log x; 0 at 0 and -inf below.")

@@ -22,6 +22,8 @@ FAMILIES = {
     "legendre_polynomial_p": (lambda x: x, lambda x, q, p, k: ((2 * k + 1) * x * q - k * p) / (k + 1)),
 }
 
+MOST_DEGREE = 1 << 24       # what there is one step for each degree to
+
 
 def _infer_polynomial(x, n, *, family):
     check_pair("polynomial", x, n)
@@ -33,17 +35,20 @@ def _infer_polynomial(x, n, *, family):
 def _polynomial(x, n, *, family):
     first, step = FAMILIES[family]
     wide, degree = x.astype(np.float64), np.trunc(n.astype(np.float64))
+    most = int(degree.max(initial=0, where=degree <= MOST_DEGREE))
     out = np.where(degree == 0, 1.0, np.where(degree < 0, 0.0, np.nan))
     with np.errstate(all="ignore"):
         before, now = np.ones_like(wide), first(wide)
-        for k in range(1, int(degree.max(initial=0, where=np.isfinite(degree))) + 1):
+        for k in range(1, most + 1):
             out = np.where(degree == k, now, out)
+            if not (now == now).any():
+                break                       # what is nan stays nan
             before, now = now, step(wide, now, before, k)
         return out.astype(x.dtype)
 
 
 polynomial = op("polynomial", infer=_infer_polynomial, ref=_polynomial, vjp=NO_GRAD, lower=Host(), batch=LEADING,
-                doc="The polynomial of degree n of an orthogonal family, at x; 0 for negative degrees.")
+                doc=f"The polynomial of degree n of an orthogonal family at x; 0 for degrees below 0, nan above {MOST_DEGREE}.")
 
 
 def _zeta(x, q):

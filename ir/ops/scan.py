@@ -7,7 +7,7 @@ import numpy as np
 from .. import dtype as dt
 from ..batch import ALONG
 from ..errors import DTypeError, ShapeError
-from ..numeric import copied
+from ..numeric import copied, logaddexp
 from ..op import OPS, Template, op
 from . import elementwise as ew
 from .shape import flip, full, pad
@@ -20,7 +20,7 @@ def infer_scan(name, floats=False):
     def infer(x, *, dim):
         if x.ndim == 0:
             raise ShapeError(f"{name} runs along a dimension, {x} has none")
-        if floats and not x.dtype.is_floating_point:
+        if floats and not x.dtype.is_inexact:
             raise DTypeError(f"{name} takes floating point types, got {x}; cast with .to()")
         return x
 
@@ -62,8 +62,8 @@ cumsum = op("cumsum", infer=infer_scan("cumsum"), ref=_wide(lambda x, dim: np.cu
 
 
 def _infer_linear_scan(a, b, *, dim):
-    if a.dtype is not b.dtype or not a.dtype.is_floating_point:
-        raise DTypeError(f"linear_scan takes two arguments of one floating point type, got {a} and {b}")
+    if a.dtype is not b.dtype or not a.dtype.is_inexact:
+        raise DTypeError(f"linear_scan takes two arguments of one floating point or complex type, got {a} and {b}")
     if a.shape != b.shape or a.ndim == 0:
         raise ShapeError(f"linear_scan takes two arguments of one shape with at least one dimension, got {a} and {b}")
     return b
@@ -114,16 +114,31 @@ cumprod = op("cumprod", infer=infer_scan("cumprod"), ref=_wide(lambda x, dim: np
              traits=("autocast_wide",), doc="Products of everything up to and including each element.")
 
 
+def _is_nothing(x):
+    """Where exp(x) is 0."""
+    return ew.isneginf(OPS["real"](x) if dt.of(x).is_complex else x)
+
+
+def _log_sums(x, dim):
+    if x.dtype.kind != "c":
+        return np.logaddexp.accumulate(x, axis=dim)
+    out = copied(x, x.dtype)
+    rows = np.moveaxis(out, dim, 0)
+    for t in range(1, len(rows)):
+        rows[t] = logaddexp(rows[t], rows[t - 1])
+    return out
+
+
 def _logcumsumexp_vjp(g, out, x, *, dim):
     """Weights exp(out[t] - out[t+1]) are at most 1, so nothing overflows on the way back."""
-    level = ew.where(ew.isneginf(out), 0.0, out)
+    level = ew.where(_is_nothing(out), 0.0, out)
     ratio = ew.exp(ew.sub(shifted(level, dim, 1, 0.0), level))
-    ratio = ew.where(ew.isneginf(shifted(out, dim, 1, float("-inf"))), 0.0, ratio)
+    ratio = ew.where(_is_nothing(shifted(out, dim, 1, float("-inf"))), 0.0, ratio)
     return ew.mul(ew.exp(ew.sub(x, level)), _pulled_back(g, ratio, dim))
 
 
 logcumsumexp = op("logcumsumexp", infer=infer_scan("logcumsumexp", floats=True),
-                  ref=_wide(lambda x, dim: np.logaddexp.accumulate(x, axis=dim)), vjp=(_logcumsumexp_vjp,),
+                  ref=_wide(_log_sums), vjp=(_logcumsumexp_vjp,),
                   lower=Template("scan"), batch=ALONG, doc="log of the running sum of exp(x), without overflow.")
 
 

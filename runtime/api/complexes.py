@@ -10,7 +10,7 @@ from ...ir.ops import complexes as co
 from ...ir.ops import elementwise as ew
 from ...ir.ops.shape import select
 from ..tensor import Tensor
-from .promote import promote
+from .promote import need_tensors, promote
 from .register import FUNCTIONS, api, deliver
 from .shape import broadcast_tensors
 
@@ -39,10 +39,16 @@ for _name, _part in (("real", real), ("imag", imag)):
     setattr(Tensor, _name, property(_part, doc=_part.__doc__))
 
 
-@api(names=("conj_physical",))
+@api()
 def conj(input):
     """The complex conjugate; real tensors are returned as they are."""
     return co.conj(input) if input.dtype.is_complex else input
+
+
+@api(inplace=True)
+def conj_physical(input, *, out=None):
+    """The complex conjugate; real tensors are returned as they are."""
+    return deliver(conj(input), out, "conj_physical")
 
 
 @api(inplace=True)
@@ -87,6 +93,7 @@ def isreal(input):
 @api(method=False)
 def complex(real, imag, *, out=None):
     """Complex numbers of real and imaginary parts."""
+    need_tensors("complex", real, imag)
     if real.dtype is not imag.dtype:
         raise DTypeError(f"complex takes two tensors of one dtype, got {real.dtype} and {imag.dtype}")
     return deliver(co.complex_(*_together(real, imag)), out, "complex")
@@ -95,6 +102,9 @@ def complex(real, imag, *, out=None):
 @api(method=False)
 def polar(abs, angle, *, out=None):
     """Complex numbers of distances from 0 and angles."""
+    need_tensors("polar", abs, angle)
+    if abs.dtype is not angle.dtype:
+        raise DTypeError(f"polar takes two tensors of one dtype, got {abs.dtype} and {angle.dtype}")
     return deliver(co.complex_(*_together(ew.mul(abs, ew.cos(angle)), ew.mul(abs, ew.sin(angle)))), out, "polar")
 
 

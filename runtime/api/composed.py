@@ -3,6 +3,7 @@
 import math
 
 from ...ir import dtype as dt
+from ...ir.aval import integers
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.ops import bessel, counts, piecewise
 from ...ir.ops import elementwise as ew
@@ -11,7 +12,7 @@ from ..tensor import Tensor
 from . import returns
 from .elementwise import add, as_one, operate, pow, scale, unary
 from .limits import clamp
-from .promote import as_operand, promote, result_type, rounds_once, to_dtype
+from .promote import as_operand, need_tensors, promote, result_type, rounds_once, to_dtype
 from .register import api, deliver
 
 
@@ -35,6 +36,10 @@ def logit(input, eps=None, *, out=None):
 @api(method=False)
 def polygamma(n, input, *, out=None):
     """The n-th derivative of digamma."""
+    need_tensors("polygamma", input)
+    n = integers(n, "n")[0]
+    if n < 0:
+        raise ArgumentError(f"polygamma takes n of at least 0, got {n}")
     x = promote(ew.digamma, input)[0]
     return deliver((ew.digamma, ew.trigamma)[n](x) if n in (0, 1) else ew.polygamma(x, n=n), out, "polygamma")
 
@@ -84,6 +89,8 @@ def lerp(input, end, weight, *, out=None):
     d = result_type(input, end, weight) if isinstance(weight, Tensor) else result_type(input, end)
     if not d.is_inexact:
         raise DTypeError(f"lerp takes floating point tensors, got {input.aval} and {end.aval}; cast with .to()")
+    if isinstance(weight, complex) and not d.is_complex:
+        raise DTypeError(f"lerp takes a real weight between real tensors, got {weight}")
     x, y = to_dtype(input, d), to_dtype(end, d)
     if isinstance(weight, Tensor):
         w = to_dtype(weight, d)

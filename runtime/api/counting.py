@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.aval import integers
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
@@ -59,7 +60,7 @@ def _progression(n, start, step, d, mark):
     if kind is dt.int64 and start == 0 and step == 1:
         return counted(n, d, mark) if d is not dt.bool_ else ew.cast.call(counted(n, mark=mark), dtype=d)
     if mark is None and kind is dt.float64 and _is_long(n, d, 8 * _LONG):
-        return wrap(kernels.evenly(n, d, start or -0.0, step))       # nothing is added to a zero of either sign
+        return wrap(kernels.evenly(n, d, -0.0 if not start and step > 0 else start, step))       # -0 leaves a zero its sign
     return of_counts(_stepped, n, start, step, kind, d, mark=mark)
 
 
@@ -74,7 +75,7 @@ def _is_long(n, d, least=_LONG) -> bool:
 def _stepped(count, n, start, step, kind, d):
     x = count(n, kind)
     x = x if step == 1 else x * step
-    x = x if start == 0 else x + start
+    x = x if start == 0 and step > 0 else x + start       # times a step below 0, the first one is -0
     return x if d is kind else ew.cast.call(x, dtype=d)
 
 
@@ -89,16 +90,15 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     return finish(numbers, out, requires_grad, "range", device)
 
 
-def _bound(x):
-    """A number from a number or a 0-d tensor."""
+def _bound(x, d):
+    """A number from a number or a 0-d tensor; an integer, where values of an integer dtype are made."""
     if isinstance(x, Tensor) and x.ndim:
         raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {tuple(x.shape)}")
-    return number_of(x)
+    return as_int(number_of(x)) if d.is_integer else number_of(x)
 
 
 def _evenly(start, end, steps, then, mark=None) -> Tensor:
     """What `then` makes of `steps` float64 values from start to end, each half counted from its own end."""
-    start, end = _bound(start), _bound(end)
     if steps < 0:
         raise ArgumentError(f"linspace: steps must not be negative, got {steps}")
     if steps == 1:
@@ -117,12 +117,12 @@ def _evenly(start, end, steps, then, mark=None) -> Tensor:
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """`steps` values evenly from start to end, both included."""
     require_device(device)
-    d, mark, steps = dtype_for(dtype, out), mark_for(device), as_int(steps)
-    if mark is None and _is_long(steps, d):
-        low, high, n = _bound(start), _bound(end), steps
+    d, mark = dtype_for(dtype, out), mark_for(device)
+    (n,), low, high = integers(steps, "steps"), _bound(start, d), _bound(end, d)
+    if mark is None and _is_long(n, d):
         made = wrap(kernels.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
         return finish(made, out, requires_grad, "linspace", device, pin_memory)
-    made = _evenly(start, end, steps, lambda x: ew.cast.call(x, dtype=d), mark)
+    made = _evenly(low, high, n, lambda x: ew.cast.call(x, dtype=d), mark)
     return finish(made, out, requires_grad, "linspace", device, pin_memory)
 
 
@@ -132,7 +132,8 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     """Powers of `base` with exponents evenly from start to end."""
     require_device(device)
     d = dtype_for(dtype, out)
-    made = _evenly(start, end, as_int(steps), lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
+    (n,), low, high = integers(steps, "steps"), _bound(start, d), _bound(end, d)
+    made = _evenly(low, high, n, lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
     return finish(made, out, requires_grad, "logspace", device, pin_memory)
 
 

@@ -4,14 +4,14 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.dtype import FLOAT_CHARS
-from ...ir.errors import ArgumentError, DTypeError, kind_of
+from ...ir.errors import ArgumentError, DTypeError
 from ...ir.op import NO_GRAD, OPS
 from ...ir.ops import elementwise as ew
 from ...ir.ops.complexes import magnitude, modulus
 from ..dispatch import KERNELS, kernel_of, record_one, record_pair
 from ..state import tls
 from ..tensor import Tensor, wrap
-from .promote import alike, promote, result_type, to_dtype
+from .promote import alike, need_tensors, promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 
 _INTEGERS = "".join([d.np.char for d in (dt.int32, dt.int64)])
@@ -299,6 +299,8 @@ def where(condition, input=None, other=None, *, out=None):
         return result if out is None else deliver(result, out, "where")
     if condition.dtype is dt.uint8:
         condition = ew.ne(condition, 0)
+    if condition.dtype is not dt.bool_:
+        raise DTypeError(f"where takes a bool condition, got {condition.aval}; compare it first, as in x != 0")
     d = result_type(input, other)
     x, y = (to_dtype(v, d) if isinstance(v, Tensor) else dt.fitted(v, d, "where") for v in (input, other))
     if not isinstance(x, Tensor) and not isinstance(y, Tensor):
@@ -322,24 +324,22 @@ def masked_fill(input, mask, value):
     if isinstance(value, Tensor):
         if value.ndim:
             raise ArgumentError(f"masked_fill takes a number or a 0-d tensor as value, got a tensor of {value.ndim} dimensions")
+        if value.dtype.is_complex and not input.dtype.is_complex:
+            raise DTypeError(f"masked_fill: {input.dtype} has no place for a value of {value.dtype}")
         value = to_dtype(value, input.dtype)
     else:
         value = dt.fitted(value, input.dtype, "masked_fill")
     return ew.where.call(mask, value, input)
 
 
-def _need_tensors(name, *xs):
-    for x in xs:
-        if not isinstance(x, Tensor):
-            raise DTypeError(f"{name} takes tensors, got {kind_of(x)}; make it one with ingot.tensor()")
-
-
 @api(method=True)
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """|input - other| <= atol + rtol * |other|"""
-    _need_tensors("isclose", input, other)
+    need_tensors("isclose", input, other)
     if input.dtype is not other.dtype:
         raise DTypeError(f"isclose takes two tensors of one dtype, got {input.dtype} and {other.dtype}")
+    if rtol < 0 or atol < 0:
+        raise ArgumentError(f"isclose takes rtol and atol of at least 0, got rtol={rtol} and atol={atol}")
     same = ew.eq(input, other)
     if input.dtype.is_inexact and equal_nan:
         same = ew.logical_or(same, ew.logical_and(ew.isnan(input), ew.isnan(other)))
@@ -360,7 +360,7 @@ def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
 @api()
 def equal(input, other) -> bool:
     """Whether two tensors have the same shape and elements."""
-    _need_tensors("equal", input, other)
+    need_tensors("equal", input, other)
     a, b = input._a, other._a
     if a.__class__ is b.__class__ is _ndarray and a.size <= _SMALL and a.dtype is b.dtype and not tls.m.special:
         return a.shape == b.shape and bool((a == b).all())

@@ -9,7 +9,7 @@ from ...ir.ops.nn import clamp as clamp_between
 from ...ir.ops.piecewise import clamp_by
 from ..state import tls
 from ..tensor import Tensor
-from .promote import as_operand, result_type, to_dtype
+from .promote import as_operand, need_tensors, result_type, to_dtype
 from .register import api, deliver
 
 
@@ -23,6 +23,7 @@ def clamp(input, min=None, max=None, *, out=None):
         low, high = low if min is None else type(low)(min), high if max is None else type(high)(max)
         result = clamp_between.call(input, min_val=low, max_val=high)
         return result if out is None else deliver(result, out, "clamp")
+    need_tensors("clamp", input)
     min, max = (b if b is None else as_operand(b, "clamp") for b in (min, max))
     bounds = [b for b in (min, max) if b is not None]
     d = result_type(input, *bounds)

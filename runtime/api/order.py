@@ -54,6 +54,9 @@ def rot90(input, k=1, dims=(0, 1)):
     """Rotated by 90 degrees k times in the plane of two dims."""
     if input.ndim < 2:
         raise ShapeError(f"rot90 takes at least 2 dimensions, got shape {tuple(input.shape)}")
+    dims = integers(dims, "dims")
+    if len(dims) != 2:
+        raise ShapeError(f"rot90 takes the two dims of a plane, got {dims}")
     first, second = canonical_order(dims, input.ndim)
     swapped = list(range(input.ndim))
     swapped[first], swapped[second] = second, first

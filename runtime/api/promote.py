@@ -4,7 +4,7 @@ Tensors with dimensions outrank 0-d tensors, and those outrank Python numbers; a
 higher category (bool < integer < float < complex).
 """
 
-from functools import wraps
+from functools import reduce, wraps
 from typing import Any
 
 import numpy as np
@@ -77,6 +77,13 @@ def as_operand(x, name: str):
     raise DTypeError(f"{name} takes tensors and numbers, got {kind_of(x)}")
 
 
+def need_tensors(name: str, *xs):
+    """Refuses numbers where only tensors are meant."""
+    for x in xs:
+        if not isinstance(x, Tensor):
+            raise DTypeError(f"{name} takes tensors, got {kind_of(x)}; make it one with ingot.tensor()")
+
+
 _PLAIN = frozenset((bool, int, float, complex))
 
 
@@ -109,14 +116,19 @@ def promote(record, *xs):
 _LOW = frozenset(d.np for d in dt.FLOATS if dt.accumulator(d) is not d)
 
 
-def low_precision(*xs) -> dt.DType | None:
+def common_type(*xs) -> dt.DType:
+    """The dtype in which tensors meet that are laid over each other first, so that all have dimensions."""
+    return reduce(dt.promote_types, [x.dtype for x in xs if isinstance(x, Tensor)])
+
+
+def low_precision(*xs, meet=result_type) -> dt.DType | None:
     """The dtype in which the arguments meet if it is float16 or bfloat16, else None."""
     for x in xs:
         if isinstance(x, Tensor) and x._a.dtype in _LOW:
             break
     else:
         return None
-    d = result_type(*[x for x in xs if isinstance(x, (Tensor, *NUMBERS))])
+    d = meet(*[x for x in xs if isinstance(x, (Tensor, *NUMBERS))])
     return d if dt.accumulator(d) is not d else None
 
 
@@ -125,12 +137,12 @@ def widened(x):
     return to_dtype(x, dt.accumulator(x.dtype)) if isinstance(x, Tensor) else x
 
 
-def rounds_once(fn):
+def rounds_once(fn, meet=result_type):
     """Makes a function of several steps compute float16 and bfloat16 in float32, so that its result is rounded once."""
 
     @wraps(fn)
     def once(*xs, out=None, **params):
-        d = low_precision(*xs, *params.values())
+        d = low_precision(*xs, *params.values(), meet=meet)
         if d is None:
             return fn(*xs, out=out, **params) if out is not None else fn(*xs, **params)
         result = fn(*map(widened, xs), **{k: widened(v) for k, v in params.items()})

@@ -18,7 +18,7 @@ from ..state import Defaults
 from ..tensor import Tensor, shape_of
 from . import returns
 from .elementwise import operate
-from .promote import to_dtype
+from .promote import need_tensors, to_dtype
 from .register import api, deliver
 
 _FEW = 8
@@ -215,6 +215,8 @@ def _extreme(arg, full, pairwise, kind, input, dim, keepdim, other, out):
     name = kind.__name__
     if isinstance(dim, Tensor) or other is not None:
         return deliver(operate(pairwise, input, dim if other is None else other), out, name)
+    if not isinstance(input, Tensor):
+        need_tensors(name, input)
     if dim is None:
         result = full.call(input, dim=dims_of(input, None), keepdim=False)
         return result if out is None else deliver(result, out, name)

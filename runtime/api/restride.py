@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ...ir.dim_order import order_of
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops import shape as sh
 from ..device_array import address_of, zeros_beside
@@ -107,13 +108,20 @@ def resize_(self, *sizes, memory_format=None):
     if shape == shape_of(self):
         return self
     n = int(np.prod(shape))
-    if n <= numel_of(self) and self._a.flags.c_contiguous:
-        flat = sh.slice_(reshape(self, -1), dim=0, start=0, step=1, stop=n)
+    laid = _in_memory_order(self)
+    if n <= numel_of(self) and laid._a.flags.c_contiguous:
+        flat = sh.slice_(reshape(laid, -1), dim=0, start=0, step=1, stop=n)
         return become(self, reshape(flat, shape), "resize_")
     grown = zeros_beside(self._a, shape)
     kept = min(n, numel_of(self))
-    grown.reshape(-1)[:kept] = self._a.reshape(-1)[:kept]
+    grown.reshape(-1)[:kept] = laid._a.reshape(-1)[:kept]
     return _rebind(self, grown)
+
+
+def _in_memory_order(x: Tensor):
+    """A view with the dims in the order in which they lie in memory."""
+    order = order_of(x._a)
+    return x if order is None else sh.permute(x, dims=order)
 
 
 def _rebind(x: Tensor, a) -> Tensor:

@@ -37,6 +37,7 @@ def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None,
                    requires_grad=False, pin_memory=False):
     """alpha - beta * cos(2 pi n / N)"""
+    alpha, beta = float(alpha), float(beta)
 
     def values(n):
         return alpha - beta * np.cos(2 * np.pi * np.arange(n) / (n - 1))
@@ -62,4 +63,4 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, requires_grad=False,
                   pin_memory=False):
     """Made of a Bessel function; beta trades the width of the main lobe for the height of the others."""
-    return _window("kaiser_window", lambda n: np.kaiser(n, beta), window_length, periodic, dtype, device, requires_grad)
+    return _window("kaiser_window", lambda n: np.kaiser(n, float(beta)), window_length, periodic, dtype, device, requires_grad)

@@ -131,6 +131,15 @@ def _(rng):
     yield Sample((np.zeros((3, 0)),), {"rcond": 1e-10}, dtypes=DOUBLE)
 
 
+@samples("pinv_above")
+def _(rng):
+    for x in rectangles(rng):
+        bound = np.asarray(np.linalg.svd(x, compute_uv=False).min(-1, initial=9.0) * 0.5)
+        yield Sample((x, bound), dtypes=DOUBLE, tol=20)
+    yield Sample((np.diag([3.0, 2.0, 0.5]), np.array(1.0)), grad=False, dtypes=DOUBLE, tol=20)
+    yield Sample((np.zeros((2, 3, 0)), np.zeros(2)), dtypes=DOUBLE)
+
+
 @samples("lstsq")
 def _(rng):
     for x in rectangles(rng):

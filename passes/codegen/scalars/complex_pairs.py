@@ -111,6 +111,14 @@ def log(s, x, y):
 # Circular and hyperbolic functions: those of iz are i times those of z.
 
 
+def log1p(s, x, y):
+    """log(1 + z), of what is near 0 without adding the 1."""
+    near = (abs(x) < 0.5) & (abs(y) < 0.5)
+    small, other = s.select(near, x, 0.0), s.select(near, y, 0.0)
+    close = 0.5 * ex.log1p(s, small * (2.0 + small) + other * other)
+    return s.select(near, close, log_size(s, x + 1.0, y)), tr.atan2(s, y, x + 1.0)
+
+
 def _times(s, a, b):
     """a * b where a may be infinite and b is 0: then 0."""
     return s.select(b.eq(0), b, a * b)

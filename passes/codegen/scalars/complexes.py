@@ -203,11 +203,22 @@ def log10(s, z):
 
 @on.wide
 def log1p(s, z):
-    x, y = z
-    near = (abs(x) < 0.5) & (abs(y) < 0.5)
-    small, other = s.select(near, x, 0.0), s.select(near, y, 0.0)
-    close = 0.5 * ex.log1p(s, small * (2.0 + small) + other * other)
-    return s.select(near, close, on.log_size(s, x + 1.0, y)), tr.atan2(s, y, x + 1.0)
+    return on.log1p(s, *z)
+
+
+@on.wide
+def logaddexp(s, z, w):
+    """The one with the larger real part, and what the other adds to it; of two that are both 0 or endless, by their sum."""
+    (x, y), (u, v) = z, w
+    larger = x >= u
+    (a, b), (c, d) = [[s.select(larger, p, q) for p, q in pair] for pair in (((x, u), (y, v)), ((u, x), (v, y)))]
+    er, ei = on.exp(s, c - a, d - b)
+    re, im = on.log1p(s, er, ei)
+    none, endless = a.eq(-INF), c.eq(INF)
+    whole = on.log(s, *[p + q for p, q in zip(on.exp(s, x, y), on.exp(s, u, v))])
+    re, im = s.select(none, a, re + a), s.select(none, d, im + b)
+    unknown = x.ne(x) | y.ne(y) | u.ne(u) | v.ne(v)
+    return tuple([s.select(unknown, NAN, s.select(endless, p, q)) for p, q in zip(whole, (re, im))])
 
 
 # Circular and hyperbolic functions: those of iz are i times those of z.

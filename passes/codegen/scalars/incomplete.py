@@ -66,7 +66,8 @@ def _in_double(s, a, x, left, upper):
     share = s.select(share > 1.0, 1.0, s.select(share < 0.0, 0.0, share))
     none, whole = (1.0, 0.0) if upper else (0.0, 1.0)
     beyond = (a.eq(0) & (x > 0)) | ((a > 0) & (a < INF) & x.eq(INF))
-    edge = s.select((a > 0) & x.eq(0), none, s.select(beyond, whole, s.const(x.dtype, NAN)))
+    before = (a > 0) & (x.eq(0) | (a.eq(INF) & (x > 0) & (x < INF)))
+    edge = s.select(before, none, s.select(beyond, whole, s.const(x.dtype, NAN)))
     return s.select(valid, share, edge)
 
 

@@ -2,7 +2,7 @@
 recurrences with as many steps as their arguments ask for."""
 
 from ....ir import numeric
-from ....ir.ops.polynomials import FAMILIES
+from ....ir.ops.polynomials import FAMILIES, MOST_DEGREE
 from .exponential import pow
 
 INF, NAN = float("inf"), float("nan")
@@ -10,7 +10,6 @@ INF, NAN = float("inf"), float("nan")
 EULER = (0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07, 2.08767569878681e-08,
          -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13)
 _FROM, _TO, TURNS = 12.0, 1000.0, numeric.MOST_TERMS
-_MOST_DEGREES = (1 << 31) - 1
 
 
 def hurwitz_zeta(s, power, x):
@@ -58,18 +57,20 @@ def polygamma(s, n, x):
 
 
 def _of_family(name, first, following):
-    """The polynomial of an orthogonal family, at x, of degree n; 0 for negative degrees."""
+    """The polynomial of an orthogonal family, at x, of degree n; 0 for negative degrees, nan for too large ones."""
 
     def polynomial(s, x, n):
         degree, one = s.trunc(n), s.const(x.dtype, 1.0)
 
         def step(k, before, now):
-            return k + 1.0 < degree, k + 1.0, now, following(x, now, before, k)
+            new = following(x, now, before, k)
+            return (k + 1.0 < degree) & new.eq(new), k + 1.0, now, new
 
-        going = (degree > 1) & (degree < INF)
-        found = s.iterate(_MOST_DEGREES, going, (one, one, first(x)), step)[2]
+        near = degree <= MOST_DEGREE
+        going = near & (degree > 1)
+        found = s.iterate(MOST_DEGREE, going, (one, one, first(x)), step)[2]
         found = s.select(degree.eq(0), 1.0, s.select(degree < 0, 0.0, found))
-        return s.select(n.ne(n) | degree.eq(INF), NAN, found)
+        return s.select(near, found, NAN)
 
     polynomial.__name__, polynomial.__doc__ = name, f"{name} of x and its degree."
     return polynomial

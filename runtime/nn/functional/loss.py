@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from functools import partial
 
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
@@ -18,7 +19,7 @@ from ....ir.ops.shape import reshape
 from ....ir.substitute import as_float
 from ...api import nn as core
 from ...api.distance import pairwise_distance
-from ...api.promote import result_type, rounds_once, to_dtype
+from ...api.promote import common_type, rounds_once, to_dtype
 from ...api.register import FUNCTIONS
 from ...tensor import numel_of
 
@@ -51,15 +52,18 @@ def _together(input, target, name):
     if target.shape != input.shape:
         warnings.warn(f"{name}: the target has shape {tuple(target.shape)}, the input {tuple(input.shape)}; they are "
                       "broadcast, which is likely to give wrong results", stacklevel=3)
-    d = result_type(input, target)
+    d = common_type(input, target)
     return to_dtype(input, d), to_dtype(target, d)
+
+
+_rounds_pairs_once = partial(rounds_once, meet=common_type)
 
 
 def _weighted(loss, weight):
     return loss if weight is None else loss * weight
 
 
-@rounds_once
+@_rounds_pairs_once
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """(input - target)^2"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -79,7 +83,7 @@ def _weighted_mean(loss, weight, reduction):
     return reduced(weighted, reduction)
 
 
-@rounds_once
+@_rounds_pairs_once
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|input - target|"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -88,7 +92,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
 
 
-@rounds_once
+@_rounds_pairs_once
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Squared below beta, absolute above."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -111,7 +115,7 @@ def _huber(x, y, bound, curve, slope):
     return _of_pairs(huber, x, y, bound=bound, curve=curve, slope=slope)
 
 
-@rounds_once
+@_rounds_pairs_once
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Squared below delta, delta times absolute above."""
     reduction = reduction_of(reduction)
@@ -119,7 +123,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
         raise ArgumentError(f"huber_loss needs delta > 0, got {delta}")
     x, y = _together(input, target, "huber_loss")
     loss = _huber(x, y, as_float(delta), 0.5, as_float(delta))
-    return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
+    loss = reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
+    return to_dtype(loss, input.dtype) if input.dtype.is_floating_point else loss
 
 
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
@@ -195,7 +200,8 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     reduction = "sum" if mean_over_batch else reduction_of(reduction, size_average, reduce)
     if reduction == "mean":
         warnings.warn("reduction 'mean' of kl_div averages over elements; 'batchmean' is the divergence", stacklevel=2)
-    target = to_dtype(target, input.dtype)
+    if not target.dtype.is_inexact:
+        target = to_dtype(target, input.dtype)
     if log_target:
         loss = FUNCTIONS["exp"](target) * (target - input)
     else:
@@ -214,7 +220,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return reduced(_weighted(cross_entropy_of_probability(input, target), weight), reduction)
 
 
-@rounds_once
+@_rounds_pairs_once
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
                                      pos_weight=None):
     """binary_cross_entropy(sigmoid(input), target), without overflow."""
@@ -222,7 +228,8 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     if input.shape != target.shape:
         raise ArgumentError(f"binary_cross_entropy_with_logits takes a target of the input's shape, got {input.aval} and "
                             f"{target.aval}")
-    target = to_dtype(target, input.dtype)
+    d = common_type(input, target)
+    input, target = to_dtype(input, d), to_dtype(target, d)
     if pos_weight is None:
         loss = cross_entropy_of_logit(input, target)
     else:

@@ -1,0 +1,146 @@
+"""What functions answer at the edges of what they take: nothing, no dims, several dtypes, numbers in the place of tensors."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit
+from ingot.nn import functional as F
+
+INF = float("inf")
+SINGLE, DOUBLE = ingot.tensor([0.25, 0.5, 0.75]), ingot.tensor(0.5, dtype=ingot.float64)
+SCALES = ingot.stack([ingot.diag(ingot.tensor([100.0, 1.0])), ingot.diag(ingot.tensor([1.0, 0.01]))])
+
+# what is called -> the result, and its dtype
+VALUES = {
+    "a sequence downwards": (lambda: ingot.arange(0.0, -8, -4).signbit(), [False, True], ingot.bool),
+    "a long sequence downwards": (lambda: ingot.arange(0, -9000, -1.0)[:2].signbit(), [False, True], ingot.bool),
+    "integers from fractions": (lambda: ingot.linspace(4.9, -1, 6, dtype=ingot.int8), [4, 3, 2, 1, 0, -1], ingot.int8),
+    "powers between fractions": (lambda: ingot.logspace(0, 2.9, 3, dtype=ingot.int16), [1, 10, 100], ingot.int16),
+    "matrix norms of nothing": (lambda: ingot.linalg.matrix_norm(ingot.ones(2, 0, 0), 2), [0, 0], ingot.float32),
+    "sums of no rows": (lambda: ingot.linalg.matrix_norm(ingot.ones(0, 3), INF), 0, ingot.float32),
+    "powers of one number": (lambda: ingot.linalg.vander(ingot.tensor(-8), N=3), [[1, -8, 64]], ingot.int64),
+    "ranks by one bound each": (
+        lambda: ingot.linalg.matrix_rank(SCALES, atol=ingot.tensor([2.0, 0.001])), [1, 2], ingot.int64),
+    "ranks by several bounds": (
+        lambda: ingot.linalg.matrix_rank(SCALES, rtol=ingot.tensor([[0.1], [0.0]])), [[1, 1], [2, 2]], ingot.int64),
+    "ranks of no matrices": (lambda: ingot.linalg.matrix_rank(ingot.ones(0, 2, 2), atol=ingot.ones(0)), [], ingot.int64),
+    "inverses above one bound": (
+        lambda: ingot.linalg.pinv(SCALES, atol=0.5).diagonal(0, 1, 2), [[0.01, 1], [1, 0]], ingot.float32),
+    "inverses above a bound each": (
+        lambda: ingot.linalg.pinv(SCALES, atol=ingot.tensor([2.0, 0])).diagonal(0, 1, 2), [[0.01, 0], [1, 100]], ingot.float32),
+    "products of small integers": (
+        lambda: ingot.masked.prod(ingot.tensor([100, 100], dtype=ingot.int8)), 10_000, ingot.int64),
+    "conjugates into": (
+        lambda: ingot.conj_physical(ingot.tensor([2j]), out=ingot.empty(0, dtype=ingot.complex64)), [-2j], ingot.complex64),
+    "polynomials of many degrees": (
+        lambda: ingot.special.legendre_polynomial_p(ingot.tensor([np.nan, 2, 1]), 100_000), [np.nan, np.nan, 1], ingot.float32),
+    "polynomials of more degrees than anybody counts": (
+        lambda: ingot.special.legendre_polynomial_p(ingot.tensor([1.0, 0.5]), 2**63 - 1), [np.nan, np.nan], ingot.float32),
+    "no entropy has no sign": (lambda: ingot.special.entr(ingot.tensor([0, -0.0])).signbit(), [False, False], ingot.bool),
+    "gamma numbers of endless concentration": (
+        lambda: ingot.stack([f(ingot.tensor([INF, INF, INF]), ingot.tensor([0.0, 2.0, INF])) for f in
+                             (ingot.special.gammainc, ingot.special.gammaincc)]), [[0, 0, np.nan], [1, 1, np.nan]], ingot.float32),
+    "mse, wide target": (lambda: F.mse_loss(SINGLE, DOUBLE), 0.125 / 3, ingot.float64),
+    "mse, wide input": (lambda: F.mse_loss(DOUBLE, SINGLE), 0.125 / 3, ingot.float64),
+    "l1, wide target": (lambda: F.l1_loss(SINGLE, DOUBLE, reduction="sum"), 0.5, ingot.float64),
+    "smooth l1, wide target": (lambda: F.smooth_l1_loss(SINGLE.half(), DOUBLE.float(), reduction="sum"), 0.0625, ingot.float32),
+    "huber, wide target": (lambda: F.huber_loss(SINGLE, DOUBLE, reduction="sum"), 0.0625, ingot.float32),
+    "huber, wide input": (lambda: F.huber_loss(DOUBLE, SINGLE, reduction="sum"), 0.0625, ingot.float64),
+    "logits, wide target": (
+        lambda: F.binary_cross_entropy_with_logits(SINGLE * 0, SINGLE.double()), np.log(2), ingot.float64),
+    "divergence, wide input": (lambda: F.kl_div(DOUBLE, SINGLE * 0 + 1, reduction="sum"), -1.5, ingot.float32),
+    "a window of numbers in tensors": (lambda: ingot.hamming_window(3, False, ingot.tensor(0), 1), [-1, 1, -1], ingot.float32),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*broadcast")
+@pytest.mark.parametrize("name", VALUES)
+def test_values(name):
+    call, want, dtype = VALUES[name]
+    got = call()
+    assert got.dtype is dtype and got.shape == np.shape(want)
+    np.testing.assert_allclose(got.numpy(), want, rtol=1e-6)
+
+
+ONE, FLAT = ingot.tensor(1.0), ingot.ones(3)
+
+# what is called -> the class of the error that PyTorch raises, and what the message says
+REFUSED = {
+    "clamp_max of a number": (lambda: ingot.clamp_max(2, FLAT), TypeError, "takes tensors, got int"),
+    "max of numbers": (lambda: ingot.max(2, 3), TypeError, "takes tensors, got int"),
+    "complex of a number": (lambda: ingot.complex(FLAT, 2), TypeError, "takes tensors, got int"),
+    "polar of two dtypes": (lambda: ingot.polar(FLAT, FLAT.double()), RuntimeError, "one dtype"),
+    "a plane of one dim": (lambda: ingot.ones(2, 2).rot90(1, [0]), RuntimeError, "two dims of a plane"),
+    "a negative tolerance": (lambda: ingot.isclose(FLAT, FLAT, rtol=-1.0), RuntimeError, "at least 0"),
+    "a derivative of negative order": (lambda: ingot.polygamma(-1, FLAT), RuntimeError, "at least 0"),
+    "a derivative at a number": (lambda: ingot.polygamma(ingot.tensor(1), 1.0), TypeError, "takes tensors"),
+    "a condition of integers": (lambda: ingot.where(ingot.tensor([1, 0, 1]), FLAT, 0.0), RuntimeError, "bool condition"),
+    "a complex filling": (lambda: FLAT.masked_fill(FLAT > 0, ingot.tensor(1j)), RuntimeError, "no place"),
+    "a fraction of steps": (lambda: ingot.linspace(0, 3, 2.5), TypeError, "integer"),
+    "a negative weight": (lambda: ingot.cov(FLAT, aweights=-FLAT), RuntimeError, "negative"),
+    "least squares without rows": (lambda: ingot.linalg.lstsq(ONE, ONE), RuntimeError, "matrices"),
+    "a rank without rows": (lambda: ingot.linalg.matrix_rank(FLAT), RuntimeError, "matrices"),
+    "frequencies without dims": (lambda: ingot.fft.rfft(ONE), IndexError, "no dimensions"),
+    "a complex step between reals": (lambda: ingot.lerp(FLAT, FLAT, 1j), RuntimeError, "real weight"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refusals(name):
+    call, error, words = REFUSED[name]
+    with pytest.raises(error, match=words):
+        call()
+
+
+def test_resizing_takes_elements_as_they_lie():
+    x = ingot.arange(24).reshape(4, 6)
+    turned = x.t().resize_(3, 8)
+    assert turned.tolist() == np.arange(24).reshape(3, 8).tolist()
+    turned[0, 0] = 7
+    assert x[0, 0] == 7
+    assert x.t().clone(memory_format=ingot.preserve_format).resize_(5, 5)[4].tolist() == [20, 21, 22, 23, 0]
+
+
+@pytest.mark.parametrize("name", ["hfft2", "hfftn"])
+@pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
+def test_hermitian_transforms_along_several_dims(name, norm):
+    x = ingot.tensor(np.random.default_rng(0).standard_normal((3, 4, 5)))
+    dims = (-2, -1)
+    back = getattr(ingot.fft, "i" + name)(x, dim=dims, norm=norm)
+    np.testing.assert_allclose(back.numpy(), np.fft.ifftn(x.numpy(), axes=dims, norm=norm)[..., :3], rtol=1e-12)
+    there = getattr(ingot.fft, name)(back, s=(4, 5), dim=dims, norm=norm)
+    np.testing.assert_allclose(there.numpy(), x.numpy(), rtol=1e-12)
+
+
+def test_gradients_of_inverses_above_a_bound_are_those_of_what_is_kept():
+    x = ingot.tensor(np.random.default_rng(1).standard_normal((2, 4, 3)), requires_grad=True)
+    plain = ingot.autograd.grad(ingot.linalg.pinv(x).square().sum(), x)
+    bounded = ingot.autograd.grad(ingot.linalg.pinv(x, atol=1e-12).square().sum(), x)
+    np.testing.assert_allclose(bounded[0].numpy(), plain[0].numpy(), rtol=1e-9)
+
+
+SUMS = {
+    "of two": lambda x, y: ingot.logaddexp(x, y),
+    "so far": lambda x, y: ingot.logcumsumexp(x * y, 0),
+    "blended": lambda x, y: ingot.lerp(x, y, x * 0.3),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+@pytest.mark.parametrize("kind", [ingot.complex64, ingot.complex128])
+def test_complex_sums_of_exponentials(name, kind):
+    rng = np.random.default_rng(3)
+    x, y = (rng.standard_normal((5, 3)) + 1j * rng.standard_normal((5, 3)) for _ in range(2))
+    x[0, 0], y[1, 1], x[2, 2], y[2, 2] = -INF, -INF, -INF, -INF
+    x, y = (x, y) if name == "of two" else (np.where(np.isinf(v), 0, v) for v in (x, y))
+    with np.errstate(all="ignore"):
+        want = {"of two": lambda: np.log(np.exp(x) + np.exp(y)), "so far": lambda: np.log(np.cumsum(np.exp(x * y), 0)),
+                "blended": lambda: x + 0.3 * x * (y - x)}[name]()
+    a, b = (ingot.tensor(v).to(kind) for v in (x, y))
+    traced = jit.trace(SUMS[name])
+    for got in (SUMS[name](a, b), traced(a, b), traced(a, b)):
+        assert got.dtype is kind
+        found, room = got.numpy(), 1e-5 if kind is ingot.complex64 else 1e-12
+        np.testing.assert_allclose(np.exp(found) if name != "blended" else found,
+                                   np.exp(want) if name != "blended" else want, rtol=room, atol=room)
