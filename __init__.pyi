@@ -932,7 +932,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad: builtins.boo
     """A tensor over the memory of an object with the buffer protocol."""
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None,
          requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
-    """One value everywhere; the dtype is the value's unless said."""
+    """One value everywhere; the dtype is that of a number of the value's kind unless said."""
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,
               memory_format=None, pin_memory: builtins.bool = False) -> Tensor:
     """One value everywhere, of the shape and dtype of another tensor."""

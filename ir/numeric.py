@@ -189,7 +189,9 @@ def logaddexp(a, b):
         high, low = np.where(larger, a, b), np.where(larger, b, a)
         sums = np.where(np.isneginf(high.real), low, high + np.log1p(np.exp(low - high)))
         sums = np.where(np.isposinf(low.real), np.log(np.exp(a) + np.exp(b)), sums)
-        return np.where(np.isnan(a) | np.isnan(b), complex(np.nan, np.nan), sums).astype(a.dtype)
+        out = np.asarray(a + b)         # lies as they do
+        out[...] = np.where(np.isnan(a) | np.isnan(b), complex(np.nan, np.nan), sums)
+        return out
 
 
 def logaddexp2(a, b):

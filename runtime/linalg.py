@@ -20,7 +20,7 @@ from .api.linalg import chain_matmul as multi_dot
 from .api.linalg import cross as _cross
 from .api.linalg import matmul
 from .api.promote import rounds_once, to_dtype
-from .api.reduce import averageable, vector_norm
+from .api.reduce import averageable, holds_anywhere, vector_norm
 from .api.register import FUNCTIONS, deliver, rename_all
 from .matrix_factors import (
     cholesky_ex,
@@ -40,7 +40,6 @@ from .matrix_factors import (
     solve_ex,
 )
 from .matrix_shapes import batched, is_vector
-from .state import tls
 from .tensor import Tensor
 
 __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
@@ -232,16 +231,11 @@ def lstsq(A, B, rcond=None, *, driver=None):
         values = fa.svdvals(A.detach())
     else:
         values = full(A, shape=(0,), value=0.0, dtype=fa.real_part(A.aval).dtype)
-    if m <= n or (driver in _WITH_VALUES and _is_short(rank, n)):
+    if m <= n or (driver in _WITH_VALUES and holds_anywhere(rank < n)):
         residuals = full(A, shape=(0,), value=0.0, dtype=values.dtype)
     if vector:
         solution = reshape(solution, shape=tuple(solution.shape[:-1]))
     return returns.lstsq(solution, residuals, rank, values)
-
-
-def _is_short(rank, n) -> bool:
-    """Whether a matrix has not the full rank n, as far as there are numbers to look at (vmap shows none)."""
-    return not rank.is_meta and tls.m.batched is None and not bool((rank == n).all())
 
 
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):

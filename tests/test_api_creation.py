@@ -162,4 +162,4 @@ def test_long_rows_of_numbers_are_those_of_traced_code(n, dtype):
         i, gap = np.arange(n), (100.3 - low) / (n - 1)
         want = np.where(i < n // 2, i * gap + low, 100.3 - (n - 1.0 - i) * gap)
         assert ingot.linspace(low, 100.3, n, dtype=d).numpy().tobytes() == want.astype(dtype).tobytes()
-        assert ingot.arange(0.0, -n * 0.5, -0.5).numpy().tobytes() == (i * -0.5).astype(np.float32).tobytes()
+        assert ingot.arange(0.0, -n * 0.5, -0.5).numpy().tobytes() == (0.0 + i * -0.5).astype(np.float32).tobytes()

@@ -37,10 +37,25 @@ VALUES = {
         lambda: ingot.special.legendre_polynomial_p(ingot.tensor([np.nan, 2, 1]), 100_000), [np.nan, np.nan, 1], ingot.float32),
     "polynomials of more degrees than anybody counts": (
         lambda: ingot.special.legendre_polynomial_p(ingot.tensor([1.0, 0.5]), 2**63 - 1), [np.nan, np.nan], ingot.float32),
-    "no entropy has no sign": (lambda: ingot.special.entr(ingot.tensor([0, -0.0])).signbit(), [False, False], ingot.bool),
+    "no entropy": (lambda: ingot.special.entr(ingot.tensor([0, -0.0])).signbit(), [False, False], ingot.bool),
     "gamma numbers of endless concentration": (
-        lambda: ingot.stack([f(ingot.tensor([INF, INF, INF]), ingot.tensor([0.0, 2.0, INF])) for f in
-                             (ingot.special.gammainc, ingot.special.gammaincc)]), [[0, 0, np.nan], [1, 1, np.nan]], ingot.float32),
+        lambda: ingot.special.gammainc(ingot.full((3,), INF), ingot.tensor([0, 2, INF])), [0, 0, np.nan], ingot.float32),
+    "and what is beyond them": (
+        lambda: ingot.special.gammaincc(ingot.full((3,), INF), ingot.tensor([0, 2, INF])), [1, 1, np.nan], ingot.float32),
+    "quotients of narrow numbers": (lambda: ingot.tensor([-7.0, 7.0]).half() // 0.1, [-70, 69], ingot.float16),
+    "quotients by wide tensors": (
+        lambda: ingot.div(ingot.tensor([6.3]).bfloat16(), DOUBLE * 0.6, rounding_mode="trunc"), [21], ingot.bfloat16),
+    "sums into": (lambda: ingot.sum(ingot.tensor([1.75, 1.5]), 0, out=ingot.zeros((), dtype=ingot.int64)), 2, ingot.int64),
+    "sums so far into": (
+        lambda: ingot.cumsum(ingot.full((3,), 1.0009765625).half(), 0, out=ingot.zeros(3)), np.arange(1, 4) * 1.0009765625,
+        ingot.float32),
+    "means into": (
+        lambda: ingot.mean(ingot.tensor([1, 1.0009765625]).half(), 0, out=ingot.zeros(())), 1.00048828125, ingot.float32),
+    "full of a tensor": (lambda: ingot.full((2,), DOUBLE), [0.5, 0.5], ingot.float32),
+    "full of a small integer": (lambda: ingot.full((1,), ingot.tensor(3, dtype=ingot.int8)), [3], ingot.int64),
+    "found among narrow numbers": (lambda: ingot.isin(DOUBLE * 0.6, ingot.tensor([0.3]).half()), True, ingot.bool),
+    "a filling without an imaginary part": (
+        lambda: SINGLE.masked_fill(SINGLE > 0.6, ingot.tensor(2 + 0j)), [0.25, 0.5, 2], ingot.float32),
     "mse, wide target": (lambda: F.mse_loss(SINGLE, DOUBLE), 0.125 / 3, ingot.float64),
     "mse, wide input": (lambda: F.mse_loss(DOUBLE, SINGLE), 0.125 / 3, ingot.float64),
     "l1, wide target": (lambda: F.l1_loss(SINGLE, DOUBLE, reduction="sum"), 0.5, ingot.float64),
@@ -76,7 +91,8 @@ REFUSED = {
     "a derivative of negative order": (lambda: ingot.polygamma(-1, FLAT), RuntimeError, "at least 0"),
     "a derivative at a number": (lambda: ingot.polygamma(ingot.tensor(1), 1.0), TypeError, "takes tensors"),
     "a condition of integers": (lambda: ingot.where(ingot.tensor([1, 0, 1]), FLAT, 0.0), RuntimeError, "bool condition"),
-    "a complex filling": (lambda: FLAT.masked_fill(FLAT > 0, ingot.tensor(1j)), RuntimeError, "no place"),
+    "a complex filling": (lambda: FLAT.masked_fill(FLAT > 0, ingot.tensor(1j)), RuntimeError, "imaginary part"),
+    "a vector before a matrix": (lambda: ingot.ones(2, 3).diff(prepend=FLAT), RuntimeError, "as many dims"),
     "a fraction of steps": (lambda: ingot.linspace(0, 3, 2.5), TypeError, "integer"),
     "a negative weight": (lambda: ingot.cov(FLAT, aweights=-FLAT), RuntimeError, "negative"),
     "least squares without rows": (lambda: ingot.linalg.lstsq(ONE, ONE), RuntimeError, "matrices"),
@@ -118,6 +134,23 @@ def test_gradients_of_inverses_above_a_bound_are_those_of_what_is_kept():
     plain = ingot.autograd.grad(ingot.linalg.pinv(x).square().sum(), x)
     bounded = ingot.autograd.grad(ingot.linalg.pinv(x, atol=1e-12).square().sum(), x)
     np.testing.assert_allclose(bounded[0].numpy(), plain[0].numpy(), rtol=1e-9)
+
+
+CHECKED = {
+    "cov": lambda x, w: ingot.cov(x, aweights=w.abs()),
+    "gaussian_nll_loss": lambda x, w: F.gaussian_nll_loss(x, x * 2, w.abs().expand(2, 4)),
+    "istft": lambda x, w: ingot.istft(ingot.complex(x, x).expand(3, 4), 4, window=w.abs()),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_what_is_checked_of_values_runs_in_batches(name):
+    x, w = (ingot.tensor(np.random.default_rng(i).standard_normal((3, *s)) + 0.1) for i, s in enumerate(((2, 4), (4,))))
+    if name == "istft":
+        x = x[:, :1]
+    whole = ingot.func.vmap(CHECKED[name])(x, w)
+    for i in range(3):
+        np.testing.assert_allclose(whole[i].numpy(), CHECKED[name](x[i], w[i]).numpy(), rtol=1e-9)
 
 
 SUMS = {

@@ -262,12 +262,12 @@ def number_of(x):
 
 @api(method=False)
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
-    """One value everywhere; the dtype is the value's unless said."""
+    """One value everywhere; the dtype is that of a number of the value's kind unless said."""
     require_device(device)
+    value = number_of(fill_value)
     if dtype is None:
-        like = fill_value if out is None else out
-        dtype = like.dtype if isinstance(like, Tensor) else number_dtype(like)
-    made_there = filled(mark_for(device), sizes_of((size,)), number_of(fill_value), dt.as_dtype(dtype))
+        dtype = number_dtype(value) if out is None else out.dtype
+    made_there = filled(mark_for(device), sizes_of((size,)), value, dt.as_dtype(dtype))
     return finish(made_there, out, requires_grad, "full", device, pin_memory)
 
 

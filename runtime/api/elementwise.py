@@ -52,8 +52,9 @@ def unary(op, operate=operate):
     return fn
 
 
-def _binary(op):
-    """A function of two tensors: those of one dtype go straight to the kernel when nothing special is going on."""
+def _binary(op, operate=operate):
+    """A function of two tensors: those of one dtype go straight to the kernel when nothing special is going on; `operate` takes
+    the others."""
     taped, checks = op.vjp is not NO_GRAD, op.checked_by_kernel
     chars = FLOAT_CHARS if "takes_float" in op.traits else FLOAT_CHARS + _INTEGERS
 
@@ -98,7 +99,7 @@ publish(unary, ("neg", "sqrt", "rsqrt", "reciprocal", "exp", "exp2", "expm1", "l
          ("arccosh", "acosh"), ("arctanh", "atanh")))
 publish(_binary, ("atan2", "hypot", "logaddexp", "logaddexp2", "xlogy", "nextafter", "copysign",
                   "gcd", "lcm", "eq", "ne", "lt", "le", "gt", "ge", "maximum", "minimum", "fmax", "fmin", "remainder",
-                  "fmod", "floor_divide", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or",
+                  "fmod", "logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or",
                   "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift"),
         (("arctan2", "atan2"), ("not_equal", "ne"), ("less", "lt"), ("less_equal", "le"), ("greater", "gt"),
          ("greater_equal", "ge")))
@@ -215,7 +216,7 @@ def _is_scale(n, x, is_divided) -> bool:
     return isinstance(n, Tensor) and not n.ndim and x.ndim > 0 and n.dtype in (dt.float32, dt.float64)
 
 
-def scale(op, input, other, out):
+def scale(op, input, other, out=None):
     """A product or quotient. Beside low precision, a number keeps its digits: float32 is used, and rounded once."""
     for x, n in () if alike((input, other)) and input._a.itemsize > 2 else ((input, other), (other, input)):
         if _is_scale(n, x, op is ew.div and n is input):
@@ -238,7 +239,10 @@ def div(input, other, *, rounding_mode=None, out=None):
     op = {"floor": ew.floor_divide, "trunc": ew.trunc_divide}.get(rounding_mode)
     if op is None:
         raise ArgumentError(f"rounding_mode must be None, 'floor' or 'trunc', got {rounding_mode!r}")
-    return operate(op, input, other, out=out)
+    return scale(op, input, other, out)
+
+
+publish(lambda op: _binary(op, scale), ("floor_divide",))
 
 
 @api(inplace=ew.div)
@@ -325,7 +329,7 @@ def masked_fill(input, mask, value):
         if value.ndim:
             raise ArgumentError(f"masked_fill takes a number or a 0-d tensor as value, got a tensor of {value.ndim} dimensions")
         if value.dtype.is_complex and not input.dtype.is_complex:
-            raise DTypeError(f"masked_fill: {input.dtype} has no place for a value of {value.dtype}")
+            value = dt.fitted(value.item(), input.dtype, "masked_fill")
         value = to_dtype(value, input.dtype)
     else:
         value = dt.fitted(value, input.dtype, "masked_fill")

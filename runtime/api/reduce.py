@@ -14,7 +14,7 @@ from ...ir.ops.shape import reshape
 from ...ir.substitute import as_float
 from ..autograd.node import INEXACT
 from ..dispatch import reshaped
-from ..state import Defaults
+from ..state import Defaults, tls
 from ..tensor import Tensor, shape_of
 from . import returns
 from .elementwise import operate
@@ -42,8 +42,10 @@ def one_dim(input, dim):
     return (d,) if n else ()
 
 
-def summable(input, dtype):
-    """The input in the dtype in which it is summed or multiplied: integers and bools count in int64 unless said."""
+def summable(input, dtype, out=None):
+    """The input in the dtype in which it is summed or multiplied: unless said that of `out`, int64 for integers and bools."""
+    if dtype is None and out is not None and (out.dtype.is_complex or not input.dtype.is_complex):
+        dtype = out.dtype
     if dtype is not None:
         return to_dtype(input, dt.as_dtype(dtype))
     return input if input.dtype.is_inexact else to_dtype(input, dt.int64)
@@ -76,7 +78,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     kind = input._a.dtype.kind
     if dtype is None and (kind in "iub") and input.dtype is not dt.int64:
         return deliver(rd.int_sum.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "sum")
-    x = input if dtype is None and kind == "f" else summable(input, dtype)
+    x = input if dtype is None and out is None and kind == "f" else summable(input, dtype, out)
     result = rd.sum_.call(x, dim=dims_of(x, dim), keepdim=keepdim)
     return result if out is None else deliver(result, out, "sum")
 
@@ -84,7 +86,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 @api()
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over dims, nan counted as 0."""
-    x = summable(input, dtype)
+    x = summable(input, dtype, out)
     total = rd.nansum if x.dtype.is_inexact else rd.sum_
     return deliver(total.call(x, dim=dims_of(x, dim), keepdim=keepdim), out, "nansum")
 
@@ -92,16 +94,21 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
 @api()
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Product over a dim (all unless said); integers and bools are multiplied in int64."""
-    x = summable(input, dtype)
+    x = summable(input, dtype, out)
     return deliver(rd.prod(x, dim=dims_of(x, dim), keepdim=keepdim), out, "prod")
 
 
 @api()
 def mean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Mean over dims (all unless said)."""
-    x = averageable(input, dtype, "mean")
+    x = averageable(input, dtype if dtype is not None or out is None else _wider(input.dtype, out.dtype), "mean")
     result = mo.mean.call(x, dim=dims_of(x, dim), keepdim=keepdim)
     return result if out is None else deliver(result, out, "mean")
+
+
+def _wider(own, asked):
+    """The dtype of a result that is asked for, if it holds what has the own one."""
+    return asked if dt.promote_types(own, asked) is asked else own
 
 
 @api()
@@ -155,6 +162,11 @@ def all(input, dim=None, keepdim=False, *, out=None):
 def any(input, dim=None, keepdim=False, *, out=None):
     """Whether any element is nonzero (uint8 gives uint8)."""
     return _truth(rd.any_, "any", input, dim, keepdim, out)
+
+
+def holds_anywhere(condition) -> bool:
+    """Whether a condition holds for any element, as far as there are numbers to look at (vmap shows none)."""
+    return not condition.is_meta and tls.m.batched is None and bool(any(condition))
 
 
 # Extremes.

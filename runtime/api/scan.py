@@ -23,13 +23,13 @@ def _along(op, x, dim):
 @api(inplace=True)
 def cumsum(input, dim, *, dtype=None, out=None):
     """Running sums along a dim; integers and bools are summed in int64."""
-    return deliver(_along(sc.cumsum, summable(input, dtype), dim), out, "cumsum")
+    return deliver(_along(sc.cumsum, summable(input, dtype, out), dim), out, "cumsum")
 
 
 @api(inplace=True)
 def cumprod(input, dim, *, dtype=None, out=None):
     """Running products along a dim; integers and bools are multiplied in int64."""
-    return deliver(_along(sc.cumprod, summable(input, dtype), dim), out, "cumprod")
+    return deliver(_along(sc.cumprod, summable(input, dtype, out), dim), out, "cumprod")
 
 
 @api()
@@ -88,6 +88,8 @@ def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
 def _as_slab(p, like, dim):
     """What is put before or after; a 0-d tensor fills one slab."""
     if p.ndim:
+        if p.ndim != like.ndim:
+            raise ShapeError(f"diff joins tensors of as many dims as the input {like.aval} has, got {p.aval}")
         return p
     return expand(p, shape=tuple(1 if i == dim else n for i, n in enumerate(like.shape)))
 

@@ -120,7 +120,7 @@ def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None
     if not isinstance(elements, Tensor):
         elements = as_operand(elements, test_elements)
     tests = as_operand(test_elements, elements)
-    d = dt.promote_types(elements.dtype, tests.dtype)
+    d = result_type(elements, tests)
     wanted, row = to_dtype(elements, d), reshape(to_dtype(tests, d), shape=(rd.count_of(tests.shape, range(tests.ndim)),))
     n = row.shape[0]
     if n == 0:

@@ -7,6 +7,7 @@ from ...ir.ops.resample import border_pad
 from ..tensor import Tensor
 from .counting import arange
 from .creation import ones, zeros
+from .reduce import holds_anywhere
 from .register import FUNCTIONS, api
 
 
@@ -94,7 +95,7 @@ def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tr
     start = n_fft // 2 if center else 0
     stop = total - (n_fft // 2 if center else 0) if length is None else min(start + length, total)
     weight = weight[:, start:stop]
-    if not bool((weight.abs() > 1e-11).all()):
+    if holds_anywhere(weight.abs() <= 1e-11):
         raise ArgumentError("istft: the windows do not cover all numbers; their squares add up to 0 somewhere")
     found = sums[:, start:stop] / weight
     if length is not None and length > stop - start:

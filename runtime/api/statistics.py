@@ -23,8 +23,8 @@ from ..tensor import Tensor, wrap
 from . import returns
 from .creation import filled
 from .promote import rounds_once, to_dtype
-from .reduce import as_column, gather_along, promote_to_float
-from .register import FUNCTIONS, api, deliver
+from .reduce import as_column, gather_along, holds_anywhere, promote_to_float
+from .register import api, deliver
 from .sort import one_along
 
 # Medians and modes.
@@ -182,7 +182,7 @@ def _weights_of(name, x, fweights, aweights):
         if w.ndim > 1 or w.dtype.is_integer is not integral or (w.ndim and w.shape[0] != x.shape[1]):
             numbers = "integers" if integral else "floats"
             raise ShapeError(f"{name}: {kind} must be one row of {x.shape[1]} {numbers}, got {w.aval}")
-        if bool(FUNCTIONS["any"](ew.lt(w, 0))):
+        if holds_anywhere(ew.lt(w, 0)):
             raise ArgumentError(f"{name}: {kind} must not be negative")
         w = expand(to_dtype(w, x.dtype), shape=(x.shape[1],))
         total = w if total is None else ew.mul(total, w)

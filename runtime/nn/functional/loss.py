@@ -20,6 +20,7 @@ from ....ir.substitute import as_float
 from ...api import nn as core
 from ...api.distance import pairwise_distance
 from ...api.promote import common_type, rounds_once, to_dtype
+from ...api.reduce import holds_anywhere
 from ...api.register import FUNCTIONS
 from ...tensor import numel_of
 
@@ -259,7 +260,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
             var = var.unsqueeze(-1)
         elif var.ndim != input.ndim or any(n not in (1, m) for n, m in zip(var.shape, input.shape)):
             raise ArgumentError(f"gaussian_nll_loss: var {tuple(var.shape)} does not fit an input {tuple(input.shape)}")
-    if bool((var < 0).any()):
+    if holds_anywhere(var < 0):
         raise ArgumentError("gaussian_nll_loss: var has negative elements")
     floor = var.detach().clamp(min=eps) - var.detach()
     var = var + floor   # the gradient goes to the variance as it was given
