@@ -173,6 +173,13 @@ def test_parameters_and_values_are_checked():
     unchecked = D.Normal(0.0, -1.0, validate_args=False)
     assert unchecked.scale.item() == -1
     assert math.isnan(D.Normal(ingot.tensor(0.0), 1.0, validate_args=False).log_prob(ingot.tensor(math.nan)).item())
+    for relaxed, size in ((D.RelaxedOneHotCategorical, (3,)), (D.RelaxedBernoulli, (3,))):
+        outside = ingot.full(size, math.nan)
+        assert relaxed(0.5, ingot.ones(3) / 3, validate_args=False).log_prob(outside).isnan().all()
+        with pytest.raises(ValueError, match="within the support"):
+            relaxed(0.5, ingot.ones(3) / 3).log_prob(outside)
+    few, most = ingot.tensor([[1.0, 2.0], [3.0, 1.0]]), D.constraints.multinomial(3)
+    assert most.check(few).tolist() == [True, False]
 
 
 def test_default_checking_can_be_switched_off():

@@ -211,7 +211,7 @@ class _Simplex(Constraint):
 
 
 class multinomial(Constraint):
-    """Counts that sum to a bound."""
+    """Counts that sum to at most a bound."""
 
     is_discrete, event_dim = True, 1
     shows = ("upper_bound",)
@@ -220,8 +220,8 @@ class multinomial(Constraint):
         self.upper_bound = upper_bound
 
     def check(self, x):
-        """Whether counts sum to the bound."""
-        return (x >= 0).all(-1) & (x.sum(-1) == self.upper_bound)
+        """Whether there are no more counts than the bound."""
+        return (x >= 0).all(-1) & (x.sum(-1) <= self.upper_bound)
 
 
 class _LowerTriangular(Constraint):
