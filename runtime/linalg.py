@@ -170,10 +170,14 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     atol, rtol = _tolerances(A, atol, rcond if rtol is None else rtol)
     if isinstance(atol, float) and not atol and isinstance(rtol, float):
         return deliver(fa.pinv(A, rcond=rtol), out, "pinv")
-    bound = _bound(fa.svdvals(A.detach()), atol, rtol)
-    lead = broadcast_shapes(bound.shape, A.shape[:-2])
-    A, bound = expand(A, shape=(*lead, *A.shape[-2:])), expand(bound, shape=lead)
-    return deliver(fa.pinv_above(A, bound), out, "pinv")
+    bounds = [_as_bound(x, fa.real_part(A.aval).dtype, A) for x in (atol, rtol)]
+    lead = broadcast_shapes(*[b.shape for b in bounds], A.shape[:-2])
+    A, bounds = expand(A, shape=(*lead, *A.shape[-2:])), [expand(b, shape=lead) for b in bounds]
+    return deliver(fa.pinv_above(A, *bounds), out, "pinv")
+
+
+def _as_bound(x, d, like):
+    return to_dtype(x.detach(), d) if isinstance(x, Tensor) else full(like, shape=(), value=x, dtype=d)
 
 
 def _tolerances(A, atol, rtol):
@@ -183,13 +187,6 @@ def _tolerances(A, atol, rtol):
         rtol = ew.where(ew.gt(atol.detach(), 0.0), 0.0, full(atol, shape=tuple(atol.shape), value=least, dtype=dt.float64))
     rtol = (0.0 if atol else least) if rtol is None else rtol
     return [x if isinstance(x, Tensor) else float(x) for x in (0.0 if atol is None else atol, rtol)]
-
-
-def _bound(values, atol, rtol):
-    """The larger one of both tolerances, the relative one times the largest singular value: one for each matrix."""
-    top = _largest(values)
-    relative = ew.mul(top, to_dtype(rtol, top.dtype))
-    return FUNCTIONS["clamp"](relative, min=to_dtype(atol, top.dtype).detach() if isinstance(atol, Tensor) else atol)
 
 
 def _largest(values):
@@ -244,7 +241,8 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
     check_matrix("matrix_rank", A.aval, square=False)
     A = _whole(A, hermitian)
     values = fa.svdvals(A.detach())
-    bound = _bound(values, *_tolerances(A, *(atol, rtol) if tol is None else (tol, 0.0)))
+    atol, rtol = [_as_bound(x, values.dtype, values) for x in _tolerances(A, *(atol, rtol) if tol is None else (tol, 0.0))]
+    bound = ew.maximum(ew.mul(_largest(values), rtol), atol)
     above = FUNCTIONS["gt"](values, bound.unsqueeze(-1))
     return deliver(rd.sum_(ew.cast(above, dtype=dt.int64), dim=(above.ndim - 1,), keepdim=False), out, "matrix_rank")
 

@@ -27,6 +27,8 @@ VALUES = {
     "ranks of no matrices": (lambda: ingot.linalg.matrix_rank(ingot.ones(0, 2, 2), atol=ingot.ones(0)), [], ingot.int64),
     "inverses above one bound": (
         lambda: ingot.linalg.pinv(SCALES, atol=0.5).diagonal(0, 1, 2), [[0.01, 1], [1, 0]], ingot.float32),
+    "inverses above themselves": (
+        lambda: ingot.linalg.pinv(SCALES + 0.3, rtol=ingot.tensor(1.0)).abs().sum(), 0, ingot.float32),
     "inverses above a bound each": (
         lambda: ingot.linalg.pinv(SCALES, atol=ingot.tensor([2.0, 0])).diagonal(0, 1, 2), [[0.01, 0], [1, 100]], ingot.float32),
     "products of small integers": (
@@ -51,6 +53,13 @@ VALUES = {
         ingot.float32),
     "means into": (
         lambda: ingot.mean(ingot.tensor([1, 1.0009765625]).half(), 0, out=ingot.zeros(())), 1.00048828125, ingot.float32),
+    "complex numbers between": (lambda: ingot.linspace(1j, 2, 3), [1j, 1 + 0.5j, 2], ingot.complex64),
+    "complex powers between": (
+        lambda: ingot.logspace(0, 2j, 2, base=np.e, dtype=ingot.complex128), [1, np.exp(2j)], ingot.complex128),
+    "every element by one": (lambda: ingot.kron(SINGLE, DOUBLE), [0.125, 0.25, 0.375], ingot.float64),
+    "angles to one number": (lambda: F.cosine_similarity(SINGLE, DOUBLE, 0), 1.5 / np.sqrt(2.625), ingot.float64),
+    "bins of narrow numbers": (
+        lambda: ingot.tensor([-9.79, -9.61, 9.21]).bfloat16().histc(100, -10, 10)[[0, 1, 95, 96]], [1, 1, 1, 0], ingot.bfloat16),
     "full of a tensor": (lambda: ingot.full((2,), DOUBLE), [0.5, 0.5], ingot.float32),
     "full of a small integer": (lambda: ingot.full((1,), ingot.tensor(3, dtype=ingot.int8)), [3], ingot.int64),
     "found among narrow numbers": (lambda: ingot.isin(DOUBLE * 0.6, ingot.tensor([0.3]).half()), True, ingot.bool),
@@ -93,6 +102,7 @@ REFUSED = {
     "a condition of integers": (lambda: ingot.where(ingot.tensor([1, 0, 1]), FLAT, 0.0), RuntimeError, "bool condition"),
     "a complex filling": (lambda: FLAT.masked_fill(FLAT > 0, ingot.tensor(1j)), RuntimeError, "imaginary part"),
     "a vector before a matrix": (lambda: ingot.ones(2, 3).diff(prepend=FLAT), RuntimeError, "as many dims"),
+    "reals between complex numbers": (lambda: ingot.linspace(0, 1j, 3, dtype=ingot.float32), RuntimeError, "complex"),
     "a fraction of steps": (lambda: ingot.linspace(0, 3, 2.5), TypeError, "integer"),
     "a negative weight": (lambda: ingot.cov(FLAT, aweights=-FLAT), RuntimeError, "negative"),
     "least squares without rows": (lambda: ingot.linalg.lstsq(ONE, ONE), RuntimeError, "matrices"),

@@ -164,29 +164,30 @@ pinv = op("pinv", infer=_infer_pinv, ref=lapack("pinv", _pinv), vjp=_pinv_vjp, s
 
 
 
-def _infer_pinv_above(x, bound):
-    if bound.shape != x.shape[:-2] or bound.dtype is not real_part(x).dtype:
-        raise ShapeError(f"pinv_above takes one real bound for each matrix, got {x} and {bound}")
+def _infer_pinv_above(x, atol, rtol):
+    for bound in (atol, rtol):
+        if bound.shape != x.shape[:-2] or bound.dtype is not real_part(x).dtype:
+            raise ShapeError(f"pinv_above takes one real bound for each matrix, got {x} and {bound}")
     return _infer_pinv(x, rcond=0.0)
 
 
-def _pinv_above(x, bound):
+def _pinv_above(x, atol, rtol):
     if 0 in x.shape:
         return _pinv(x, rcond=0.0)
     u, s, vh = np.linalg.svd(x, full_matrices=False)
-    kept = s > bound[..., None]
+    kept = s > np.maximum(atol[..., None], rtol[..., None] * s[..., :1])
     inverse = np.where(kept, 1 / np.where(kept, s, 1), 0).astype(s.dtype)
     return np.swapaxes(vh, -1, -2).conj() @ (inverse[..., None] * np.swapaxes(u, -1, -2).conj())
 
 
 @textbook
-def _pinv_above_vjp(g, out, x, bound, *, needs):
-    return pinv_gradient(g, out, x), None
+def _pinv_above_vjp(g, out, x, atol, rtol, *, needs):
+    return pinv_gradient(g, out, x), None, None
 
 
 pinv_above = op("pinv_above", infer=_infer_pinv_above, ref=lapack("pinv", _pinv_above), vjp=_pinv_above_vjp, saves=(0, 1),
                 lower=Host(), batch=LEADING,
-                doc="The pseudo-inverse; singular values up to a bound, one for each matrix, count as 0.")
+                doc="The pseudo-inverse; singular values up to atol or rtol times the largest count as 0, which each matrix has.")
 
 # Determinants.
 

@@ -6,14 +6,16 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import integers
-from ...ir.errors import ArgumentError, ShapeError
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
+from ...ir.ops.complexes import complex_
 from ...ir.substitute import as_float, as_int
 from ..placement import put
 from ..state import Defaults, tls
 from ..tensor import Tensor, wrap
 from .creation import counted, dtype_for, filled, finish, made, mark_for, number_of, of_counts, require_device
+from .promote import number_dtype
 from .register import api
 
 kernels = lazy(__package__, "..cpu.kernels")
@@ -90,11 +92,17 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     return finish(numbers, out, requires_grad, "range", device)
 
 
-def _bound(x, d):
-    """A number from a number or a 0-d tensor; an integer, where values of an integer dtype are made."""
-    if isinstance(x, Tensor) and x.ndim:
-        raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {tuple(x.shape)}")
-    return as_int(number_of(x)) if d.is_integer else number_of(x)
+def _ends(start, end, dtype, out) -> tuple:
+    """The dtype of values between two numbers or 0-d tensors, and these numbers, cut where the dtype is one of integers."""
+    for x in (start, end):
+        if isinstance(x, Tensor) and x.ndim:
+            raise ShapeError(f"linspace takes numbers or 0-d tensors, got a tensor of shape {tuple(x.shape)}")
+    ends, d = (number_of(start), number_of(end)), dtype_for(dtype, out)
+    if complex in map(type, ends):
+        d = number_dtype(1j) if dtype is None and out is None else d
+        if not d.is_complex:
+            raise DTypeError(f"linspace between complex numbers gives complex ones, not {d}")
+    return d, *(map(as_int, ends) if d.is_integer else ends)
 
 
 def _evenly(start, end, steps, then, mark=None) -> Tensor:
@@ -113,16 +121,23 @@ def _evenly(start, end, steps, then, mark=None) -> Tensor:
     return of_counts(values, mark=mark)
 
 
+def _between(start, end, steps, then, mark=None) -> Tensor:
+    """`_evenly` between real numbers; between complex ones both parts are."""
+    if not isinstance(start, complex) and not isinstance(end, complex):
+        return _evenly(start, end, steps, then, mark)
+    parts = [_evenly(low, high, steps, lambda x: x, mark) for low, high in ((start.real, end.real), (start.imag, end.imag))]
+    return then(complex_(*parts))
+
+
 @api(method=False)
 def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """`steps` values evenly from start to end, both included."""
     require_device(device)
-    d, mark = dtype_for(dtype, out), mark_for(device)
-    (n,), low, high = integers(steps, "steps"), _bound(start, d), _bound(end, d)
+    (d, low, high), mark, (n,) = _ends(start, end, dtype, out), mark_for(device), integers(steps, "steps")
     if mark is None and _is_long(n, d):
         made = wrap(kernels.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
         return finish(made, out, requires_grad, "linspace", device, pin_memory)
-    made = _evenly(low, high, n, lambda x: ew.cast.call(x, dtype=d), mark)
+    made = _between(low, high, n, lambda x: ew.cast.call(x, dtype=d), mark)
     return finish(made, out, requires_grad, "linspace", device, pin_memory)
 
 
@@ -131,9 +146,8 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
              pin_memory=False):
     """Powers of `base` with exponents evenly from start to end."""
     require_device(device)
-    d = dtype_for(dtype, out)
-    (n,), low, high = integers(steps, "steps"), _bound(start, d), _bound(end, d)
-    made = _evenly(low, high, n, lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
+    (d, low, high), (n,) = _ends(start, end, dtype, out), integers(steps, "steps")
+    made = _between(low, high, n, lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
     return finish(made, out, requires_grad, "logspace", device, pin_memory)
 
 

@@ -1,14 +1,14 @@
 """Distances and similarities."""
 
 from ...ir.errors import ShapeError
-from .promote import result_type, to_dtype
+from .promote import common_type, to_dtype
 from .register import FUNCTIONS, api
 
 
 @api(method=False)
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between two tensors along a dimension; norms are at least eps."""
-    kind = result_type(x1, x2)
+    kind = common_type(x1, x2)
     x1, x2 = to_dtype(x1, kind), to_dtype(x2, kind)
     x1, x2 = FUNCTIONS["broadcast_tensors"](x1, x2)
     first, second = (_norm(x, dim).clamp_min(eps) for x in (x1, x2))

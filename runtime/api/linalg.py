@@ -18,7 +18,7 @@ from ..state import tls
 from ..tensor import Tensor, shape_of
 from .asking import ask_operand, asks
 from .elementwise import operate
-from .promote import result_type, rounds_once, to_dtype, widened
+from .promote import common_type, result_type, rounds_once, to_dtype, widened
 from .reduce import summable, vector_norm
 from .register import api, deliver
 
@@ -272,7 +272,7 @@ def tensordot(a, b, dims=2, *, out=None):
 def kron(input, other, *, out=None):
     """The Kronecker product: every element of input times the whole of other."""
     n = max(input.ndim, other.ndim)
-    d = result_type(input, other)
+    d = common_type(input, other)
     a = (1,) * (n - input.ndim) + tuple(input.shape)
     b = (1,) * (n - other.ndim) + tuple(other.shape)
     spread = tuple(s for p in a for s in (p, 1)), tuple(s for q in b for s in (1, q))

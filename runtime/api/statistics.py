@@ -155,7 +155,7 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         raise DTypeError(f"histc takes a floating point tensor, got {input.aval}; use bincount for integers")
     if bins <= 0:
         raise ArgumentError(f"histc needs at least one bin, got {bins}")
-    x = _flat(input.detach())
+    x = to_dtype(_flat(input.detach()), dt.accumulator(input.dtype))
     low, high = as_float(min), as_float(max)
     if low == high and x.shape[0]:
         low, high = rd.amin(x, dim=(0,), keepdim=False).item(), rd.amax(x, dim=(0,), keepdim=False).item()

@@ -135,9 +135,10 @@ def _(rng):
 def _(rng):
     for x in rectangles(rng):
         bound = np.asarray(np.linalg.svd(x, compute_uv=False).min(-1, initial=9.0) * 0.5)
-        yield Sample((x, bound), dtypes=DOUBLE, tol=20)
-    yield Sample((np.diag([3.0, 2.0, 0.5]), np.array(1.0)), grad=False, dtypes=DOUBLE, tol=20)
-    yield Sample((np.zeros((2, 3, 0)), np.zeros(2)), dtypes=DOUBLE)
+        yield Sample((x, bound, np.zeros_like(bound)), dtypes=DOUBLE, tol=20)
+    for bounds in ((1.0, 0.0), (0.0, 0.3)):
+        yield Sample((np.diag([3.0, 2.0, 0.5]), *map(np.array, bounds)), grad=False, dtypes=DOUBLE, tol=20)
+    yield Sample((np.zeros((2, 3, 0)), np.zeros(2), np.zeros(2)), dtypes=DOUBLE)
 
 
 @samples("lstsq")
