@@ -187,7 +187,7 @@ def _pinv_above_vjp(g, out, x, atol, rtol, *, needs):
 
 pinv_above = op("pinv_above", infer=_infer_pinv_above, ref=lapack("pinv", _pinv_above), vjp=_pinv_above_vjp, saves=(0, 1),
                 lower=Host(), batch=LEADING,
-                doc="The pseudo-inverse; singular values up to atol or rtol times the largest count as 0, which each matrix has.")
+                doc="The pseudo-inverse; singular values up to atol or rtol times the largest are 0, for each matrix.")
 
 # Determinants.
 
