@@ -152,7 +152,7 @@ def test_passes_never_name_an_operator():
 
 def test_packages_are_all_listed():
     listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
-    there = {"ingot", "ingot.examples.data"}
+    there = {"ingot", "ingot-stubs", "ingot.examples.data"}
     there |= {"ingot." + ".".join(p.relative_to(ROOT).parent.parts) for p in FILES if p.parent != ROOT}
     assert listed == there, f"missing in pyproject: {sorted(there - listed)}; gone: {sorted(listed - there)}"
 

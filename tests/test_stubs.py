@@ -31,6 +31,15 @@ def test_the_committed_stubs_are_what_the_generator_makes(maker):
         assert (ROOT / path).read_text() == make(), f"{path} is out of date: run `make stubs`"
 
 
+def test_type_checkers_find_every_path_that_users_import(maker):
+    """The stubs of paths are what the generator makes, no others are there, and each names the module that an import gives."""
+    made = maker.path_stubs()
+    assert {f.relative_to(ROOT).as_posix(): f.read_text() for f in (ROOT / "stubs").rglob("*") if f.is_file()} == made
+    for path, real in maker.public_paths().items():
+        assert importlib.import_module(f"ingot.{path}") is importlib.import_module(f"ingot.{real}"), path
+    assert made["stubs/nn/functional.pyi"] == "from ..runtime.nn.functional import *\n"
+
+
 def test_check_mode_fails_on_a_stale_stub(maker, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(maker, "ROOT", tmp_path)
     (tmp_path / "runtime" / "api").mkdir(parents=True)

@@ -1,4 +1,5 @@
-"""Writes the type stubs `runtime/tensor.pyi` and `__init__.pyi`, and the names of late methods, from the live package.
+"""Writes the type stubs `runtime/tensor.pyi` and `__init__.pyi`, those of public paths, and the names of late methods, from the
+live package.
 
 Methods are attached to Tensor, and functions to the face, when modules are loaded; editors and type checkers read source and
 cannot see that. The stubs tell them. A function of the API without a return annotation returns a tensor.
@@ -9,6 +10,7 @@ cannot see that. The stubs tell them. A function of the API without a return ann
 
 import argparse
 import builtins
+import importlib
 import inspect
 import subprocess
 import sys
@@ -266,6 +268,58 @@ def late_methods() -> str:
     return "\n".join([doc, "", "NAMES = (", *lines, ")", ""])
 
 
+# `import ingot.nn.functional as F`: the finder in `paths.py` answers at run time; checkers look for files of that name.
+
+PATHS_FOLDER = "stubs"      # installed beside the package as `ingot-stubs`, which adds to what it says of itself
+
+
+# Modules of public packages that are imported by their own path, too.
+INSIDE = {
+    "amp": ("autocast_mode", "grad_scaler"), "backends": ("cpu", "cuda", "mkl", "mps", "openmp"),
+    "cuda": ("graphs", "memory", "nvtx", "profiler", "random", "streams"), "distributed": ("rpc",),
+    "distributions": ("categorical", "constraint_registry", "constraints", "distribution", "gamma", "kl", "transforms"),
+    "fx": ("graph", "graph_module", "immutable_collections", "interpreter", "node", "passes", "proxy", "subgraph_rewriter"),
+    "multiprocessing": ("reductions", "spawn"),
+    "nn": ("attention", "common_types", "functional", "grad", "init", "modules", "parallel", "parameter", "utils"),
+    "nn.parallel": ("data_parallel", "distributed"),
+    "nn.utils": ("clip_grad", "convert_parameters", "fusion", "memory_format", "parametrizations", "parametrize", "prune",
+                 "rnn", "stateless", "weight_norm"),
+    "optim": ("adam", "lbfgs", "lr_scheduler", "optimizer", "sgd", "sparse_adam", "swa_utils"),
+    "quantization": ("fake_quantize", "qconfig"), "signal": ("windows",),
+    "utils.data": ("dataloader", "dataset", "distributed", "sampler"),
+}
+
+
+def public_paths() -> dict:
+    """{path below the package: the module behind it} of what users import."""
+    paths = {path: real for path, real in PUBLIC.items() if not path.startswith("_")}
+    for parent, names in INSIDE.items():
+        paths |= {f"{parent}.{name}": f"{paths[parent]}.{name}" for name in names if f"{parent}.{name}" not in paths}
+    return paths
+
+
+def path_stubs() -> dict:
+    """{file: text} of the stubs of public paths."""
+    paths = public_paths()
+    texts = {f"{PATHS_FOLDER}/py.typed": "partial\n"}
+    for path in paths.keys() | {parent for inner in paths for parent in _parents(inner)}:
+        module = importlib.import_module(f"ingot.{path}")
+        children = sorted(p.rpartition(".")[2] for p in paths if p.rpartition(".")[0] == path)
+        file = f"{PATHS_FOLDER}/{path.replace('.', '/')}{'/__init__' if children else ''}.pyi"
+        dots = "." * (path.count(".") + 1 + bool(children))
+        lines = [f"from {dots}{paths[path]} import *"] if path in paths else []
+        named = getattr(module, "__all__", ())                      # such as the function `data_parallel`
+        modules = [child for child in children if child not in named]
+        texts[file] = "\n".join([*lines, *[f"from . import {child} as {child}" for child in modules], ""])
+    return dict(sorted(texts.items()))
+
+
+def _parents(path: str) -> list:
+    """The packages above a path."""
+    names = path.split(".")
+    return [".".join(names[:i]) for i in range(1, len(names))]
+
+
 STUBS = {"runtime/tensor.pyi": tensor_stub, "__init__.pyi": face_stub, "runtime/api/late_methods.py": late_methods}
 
 
@@ -276,16 +330,22 @@ def main(argv=None) -> int:
     check = parser.parse_args(argv).check
     api.load_rest()
     api.load_twins()
-    stale = []
-    for path, make in STUBS.items():
-        file, text = ROOT / path, make()
+    stale, texts = [], path_stubs()
+    for path, text in [*[(path, make()) for path, make in STUBS.items()], *texts.items()]:
+        file = ROOT / path
         if check and (not file.exists() or file.read_text() != text):
             stale.append(path)
         elif not check:
+            file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
-    if stale:
+    for file in (ROOT / PATHS_FOLDER).rglob("*.pyi"):
+        if file.relative_to(ROOT).as_posix() not in texts:
+            stale.append(str(file.relative_to(ROOT)))
+            if not check:
+                file.unlink()
+    if check and stale:
         print(f"not what the code says: {', '.join(stale)}; run `make stubs`", file=sys.stderr)
-    return 1 if stale else 0
+    return 1 if check and stale else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+from ..runtime.amp.autocast_mode import *

@@ -1,0 +1,1 @@
+from ..runtime.amp.grad_scaler import *

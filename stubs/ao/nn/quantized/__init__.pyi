@@ -1,0 +1,2 @@
+from ....runtime.quantization.static import *
+from . import dynamic as dynamic

@@ -1,0 +1,1 @@
+from ...runtime.quantization.fake_quantize import *

@@ -1,0 +1,1 @@
+from ...jit.quantize_fx import *

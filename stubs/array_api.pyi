@@ -1,0 +1,1 @@
+from .runtime.array_api import *

@@ -1,0 +1,1 @@
+from ..runtime.autograd.forward_ad import *

@@ -1,0 +1,2 @@
+from ..runtime.processor import *
+from . import amp as amp

@@ -1,0 +1,1 @@
+from ..runtime.amp.on_cpu import *

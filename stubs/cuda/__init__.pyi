@@ -1,0 +1,2 @@
+from ..runtime.cuda import *
+from . import streams as streams

@@ -1,0 +1,4 @@
+from ..runtime.distributed import *
+from . import device_mesh as device_mesh
+from . import distributed_c10d as distributed_c10d
+from . import optim as optim

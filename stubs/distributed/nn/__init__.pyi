@@ -1,0 +1,2 @@
+from ...runtime.distributed.functional import *
+from . import functional as functional

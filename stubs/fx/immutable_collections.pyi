@@ -1,0 +1,1 @@
+from ..jit.fx.immutable_collections import *

@@ -1,0 +1,1 @@
+from ...runtime.nn.causal_bias import *

@@ -1,0 +1,1 @@
+from ...runtime.nn.flex_attention import *

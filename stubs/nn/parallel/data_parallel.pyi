@@ -1,0 +1,1 @@
+from ...runtime.nn.parallel.data_parallel import *

@@ -1,0 +1,1 @@
+from ...runtime.nn.utils.memory_format import *

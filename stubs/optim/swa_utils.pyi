@@ -1,0 +1,1 @@
+from ..runtime.optim.swa_utils import *

@@ -1,0 +1,1 @@
+from .runtime.api.returns import *

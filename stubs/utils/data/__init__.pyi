@@ -1,0 +1,2 @@
+from ...runtime.data import *
+from . import _utils as _utils

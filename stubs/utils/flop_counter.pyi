@@ -1,0 +1,1 @@
+from ..runtime.toolbox.flop_counter import *

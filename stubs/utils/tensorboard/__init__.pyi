@@ -1,0 +1,2 @@
+from ...jit.tensorboard import *
+from . import writer as writer
