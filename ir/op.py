@@ -94,7 +94,8 @@ class Op:
                                that is one other operator on machines whose kernels need not know more; "by_rows": a function of
                                elements whose result lies row by row, however its argument does; "keeps_order": another operator
                                whose result lies as its arguments do; "one_triangle": of Hermitian matrices the lower triangle
-                               is read, and gradients are those on such matrices, not of single elements.
+                               is read, and gradients are those on such matrices, not of single elements; "refuses": raises for
+                               some values of its arguments ("refuses_integers": for zeros among whole numbers at the end).
     numbers                 -> the parameters that change no shape, no dtype and no kernel, only what comes out: in graphs
                                they may be symbolic, a number of each call's own. All others are part of what the graph is.
     given                   -> the same said in operators of which the numbers are operands, for one that stays whole:
@@ -160,6 +161,12 @@ class Op:
     def is_composed_pointwise(self) -> bool:
         """Whether that is so of a composite, whose gradient rules are several operators as well."""
         return "pointwise" in self.traits
+
+    def may_refuse(self, args) -> bool:
+        """Whether it raises for some values of such arguments."""
+        if "refuses_integers" in self.traits:
+            return hasattr(args[-1], "dtype") and not args[-1].dtype.is_floating_point
+        return "refuses" in self.traits
 
     @cached_property
     def quick(self):

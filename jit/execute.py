@@ -126,6 +126,20 @@ class Piece:
         self.avals = {slot: v.aval for v, slot in slots.items()}
         self.made = {slots[v] for n in nodes for v in n.outputs}
         self.reads = {self.slots[x] for n in nodes for x in n.inputs if type(x) is Value} - self.made
+        self.may_refuse = any(n.op.may_refuse(n.inputs) for n in self.nodes)
+
+    def unread(self, wanted) -> list:
+        """Slots of what operators give that may refuse their values, and that no wanted result comes of."""
+        if not self.may_refuse:
+            return []
+        live, found = {r.slot for r in wanted}, []
+        for n in reversed(self.nodes):
+            if live.isdisjoint(made := [self.slots[v] for v in n.outputs]):
+                if not n.op.may_refuse(n.inputs):
+                    continue
+                found.append(made[0])
+            live.update([self.slots[x] for x in n.inputs if type(x) is Value])
+        return found
 
     def graph(self, wanted, scope: Scope | None = None):
         """(the nodes as a graph of the wanted results, the slots of its inputs), its symbolic sizes those of `scope`."""

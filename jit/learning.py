@@ -20,6 +20,11 @@ MOST_DISTURBED = 32  # recordings in a row that are thrown away because a thread
 MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared with
 
 
+def named(symbols: Symbols | None) -> dict:
+    """{place: name} of what is symbolic."""
+    return {} if symbols is None else symbols.names
+
+
 class Learning:
     """The half of `Traced` that records."""
 
@@ -83,7 +88,8 @@ class Learning:
     def _enter(self: Any, call, run, family):
         with self._lock:
             self._targets = run.outcome.effects or self._targets
-            merged = any([entry.add(run.recording, run.guards) for entry in call.met])  # noqa: C419  (all of them)
+            alike = [entry for entry in call.met if named(entry.symbols) == named(run.symbols)]     # a tree has one set of them
+            merged = any([entry.add(run.recording, run.guards) for entry in alike])  # noqa: C419  (all of them)
             merged = merged or self._checked(call, run, family)
             others = [] if merged else [entry.symbols.scope for entry in call.met if entry.symbols is not None]
             self._data_sizes.recorded(run.recording, others)

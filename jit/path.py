@@ -26,7 +26,7 @@ class Tree:
             if here.signature != stretches[i].signature or here.question != stretches[i].question:
                 return False
             if i == len(recording.cuts):
-                if here.finish.outcome != recording.outcome:
+                if here.finish.outcome != recording.outcome or not here.finish.lies_like(recording):
                     return False
                 before()
                 self._agree(way)
@@ -56,7 +56,7 @@ class Tree:
             if here.signature != stretch.signature or here.question != stretch.question:
                 return False
             if i == len(recording.cuts):
-                return True
+                return here.finish.lies_like(recording)
             following = here.answers.get((recording.cuts[i].seen, ()))
             if following is None:
                 return None

@@ -74,6 +74,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.shared: list = []                   # (argument, captured tensor over the same memory)
         self.lays: dict = {}                     # position of an input: how it lies in memory, which the function asked
         self.read_only: set = set()              # ids of outside storages of which several different parts came in
+        self.own_inputs: dict[int, int] = {}     # by id of a tensor over memory that is another input: its position
         self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
         self.turned: dict = {}                   # position of an input: (the tensor, whether it required grad)
         self.cleared: list | None = None         # leaves that had no gradient any more when the first operation ran
@@ -101,7 +102,9 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         else:
             self.give(t, Link(self, known, (), known.value))
             self.sources.append(Source("argument", position))
-            self.edges[len(self.sources) - 1] = t._node
+            if t is not known.root:             # else it is the same tensor, whose gradient is wanted once
+                self.own_inputs[id(t)] = len(self.sources) - 1
+                self.edges[len(self.sources) - 1] = t._node
             self.builder.input(name or f"arg{position}", aval)
         self.note_leaf(t)
 
@@ -151,7 +154,10 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
             return t.__dict__["_traced"]
         if known is not None and self.sources[known.source].kind == "argument" and t is not known.root:
             self.shared.append((self.sources[known.source].what, t))
-        if known is None or (known.root is not root and known.root._a is not t._a):
+        is_same = known is not None and (known.root is root or known.root._a is t._a)
+        if is_same and known.root is not root and type(root._node) is Leaf and id(root) not in self.own_inputs:
+            self._enter_leaf(root, known)
+        if not (is_same and (known.root is root or root.is_leaf)):
             if known is not None and known.version:
                 raise self._overlap()
             owner = root.__dict__.get("_gradient_of")
@@ -166,8 +172,22 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
             self.give(t, Link(self, known, chain, None))
             t.__dict__["_traced"].version = -1
             if t is not known.root and self.sources[known.source].kind == "captured":
-                self.guards.append(MemoryGuard(t, known.root))
+                self.guards.append(MemoryGuard(t, known.root, t._node is not None))
         return t.__dict__["_traced"]
+
+    def _enter_leaf(self, t, cell):
+        """A leaf lies over memory that is an input already: it is one of its own, whose gradient it gets."""
+        self.own_inputs[id(t)] = len(self.sources)
+        self.builder.input(f"captured{len(self.sources)}", t.aval)
+        self.sources.append(Source("captured", t))
+        self.give(t, Link(self, cell, (), None))
+        t.__dict__["_traced"].version = -1
+        self.note_leaf(t)
+
+    def input_of(self, t) -> int | None:
+        """The position of the input that a tensor is; None for one that is not itself an input."""
+        cell = self.link(t).cell
+        return cell.source if t is cell.root else self.own_inputs.get(id(t))
 
     @staticmethod
     def _overlap():
@@ -204,14 +224,15 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
     def note_leaf(self, t):
         leaf = t._node
         if type(leaf) is Leaf and id(leaf) not in self.leaves:
-            cell = self.link(t).cell
-            if t is not cell.root:
+            if self.input_of(t) is None:
                 self.refuse("it uses the gradient of a tensor that shares memory with another one it uses", "clone one of them")
             self.add_leaf(t, leaf, leaf.grad)
 
     def add_leaf(self, t, leaf, grad):
         """An input has this leaf, and this gradient."""
-        position = self.link(t).cell.source
+        position = self.input_of(t)
+        if t._node is leaf and position is not None:
+            self.edges[position] = leaf
         self.leaves[id(leaf)] = LeafState(position, leaf, grad)
         if grad is not None:
             grad.__dict__["_gradient_of"] = self, position

@@ -54,23 +54,22 @@ class Gradients:
         return t._kept_leaf
 
     def leaf_turning(self: Any, t: Tensor):
-        """`t` is about to start or stop requiring grad: one from outside does so in later calls, too."""
-        cell = self.link(t).cell
-        if cell.root is not t:
+        """`t` is about to start or stop requiring grad, if it does not do so already: one from outside does so in later calls,
+        too."""
+        position = self.input_of(t)
+        if position is None:
             return
-        self.turned.setdefault(cell.source, (t, t._node is not None))
+        self.turned.setdefault(position, (t, t._node is not None))
         if t._node is not None:
             self.note_leaf(t)
             self.leaves[id(t._node)].resting = t
 
     def leaf_made(self: Any, t: Tensor):
         """`t` requires grad from now on."""
-        cell = self.link(t).cell
-        if cell.root is not t:
+        if self.input_of(t) is None:
             self.leaves[id(t._node)] = LeafState(None, t._node, None)
         else:
             self.note_leaf(t)
-            self.edges[cell.source] = t._node
 
     def turns(self: Any) -> list:
         """(position, whether it requires grad in the end) of the inputs that did not when the call began, or the other way

@@ -325,10 +325,11 @@ class PartsGuard(StructureCondition):
 
 @dataclass(frozen=True)
 class MemoryGuard(Condition):
-    """A tensor from outside that is read through another one, in whose memory it lies."""
+    """A tensor from outside that is read through another one, in whose memory it lies, and whether it has a history."""
 
     tensor: Tensor
     through: Tensor
+    has_history: bool
 
     @property
     def watched(self) -> tuple:
@@ -337,10 +338,10 @@ class MemoryGuard(Condition):
 
     def holds(self) -> bool:
         """Whether it still lies there."""
-        return self.tensor._storage is self.through._storage
+        return self.tensor._storage is self.through._storage and self.has_history is (self.tensor._node is not None)
 
     def __str__(self):
-        return "a captured tensor no longer lies in the memory of another one"
+        return "a captured tensor no longer lies in the memory of another one, or asks for gradients or no longer"
 
 
 class OptionNumber:

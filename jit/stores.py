@@ -9,11 +9,12 @@ from ..runtime.tensor import Tensor
 from .effects import Target, is_repeatable
 from .errors import TraceError
 from .frames import cells_of
+from .guards import Guard
 from .instances import is_users
 from .numpy_scalars import SymScalar, fixed
 from .photograph import photograph
 from .places import EXTEND
-from .reads import GLOBAL, MISSING, follow
+from .reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
 
 
 class Stores:
@@ -83,6 +84,18 @@ class Stores:
             self.filled = f"the call put into {t.text} {what}, as caches do; where every call does so, {instead}"
             return False
         raise TraceError(f"this function cannot be traced: it assigns to {t.text} {what}; {instead}")
+
+    def guard_what_stayed(self: Any, written):
+        """Guards what the function may have assigned to, and nobody else guards, if it holds what it held: calls that find
+        something else there may have to write."""
+        known = {place for g in self.guards.values() for place in g.places_on_the_way()}
+        for t in self.stored.values():
+            if t.place in known or t.place in written or t.was is MISSING or isinstance(t.owner, Module):
+                continue
+            name, _, where = t.text.rstrip(")").partition(" (in ")
+            chain = {"attr": Chain(ARGUMENT, name.rpartition(".")[0], (("attr", t.key),)), "cell": Chain(FREE, name, ()),
+                     "item": Chain(GLOBAL, t.key, ())}[t.kind]
+            self.guards[id(t.owner), chain] = Guard(chain, t.owner, t.before, where)
 
     def settle(self: Any):
         """Leaves plain numbers where the function has written symbolic ones."""

@@ -62,6 +62,7 @@ class Stretch:
             if slot in made:
                 keep.append((len(wanted), slot))
                 wanted.append(Result(slot, owned=True))
+        wanted += [Result(slot) for slot in self.piece.unread(wanted)]      # calls raise where eager code does
         if self.work is None or self.work.job.wanted != tuple(wanted):
             self.work = Work(job_of(self.piece, wanted), tuple(keep), hand)
         return {s: None for s in (*needed, *self.piece.reads) if s >= 0 and s not in made}
@@ -95,6 +96,10 @@ class Finish:
     def does_more(self) -> bool:
         """Whether a call does anything to tensors or the world but to give plain results."""
         return bool(self.updates or self.grads or self.hosts or self.turns or self.rebinds) or self.differential is not None
+
+    def lies_like(self, recording) -> bool:
+        """Whether the results of a recording lie in memory in the same order: with sizes of 1 there may be no telling."""
+        return [o.order for _, o in self.outputs] == [o.order for o in recording.outputs]
 
     def hand_out(self, made, wanted, needed):
         """Says which results the last stretch has to give so that all can be handed out; for each thing that leaves, in the

@@ -447,6 +447,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         if self.problem is not None:
             raise self.problem
         written = {t.place: t for t in effects}
+        self.guard_what_stayed(written)
         changed = self.module_writes.restructured(written)
         if changed is not None:
             raise DisturbedError(f"while this function was recorded, it changed the parameters, children or hooks of a "

@@ -174,13 +174,13 @@ class Tensor:
             if requires_grad:
                 return self
             raise AutogradError("only leaf tensors can stop requiring grad; use detach() for a tensor without its history")
-        if bool(requires_grad) is (self._node is not None):
-            return self
         if requires_grad and not self.dtype.is_inexact:
             raise AutogradError(f"only floating point tensors can require gradients, this one is {self.dtype}")
         recorder = tls.m.recorder
         if recorder is not None:
             recorder.leaf_turning(self)
+        if bool(requires_grad) is (self._node is not None):
+            return self
         if not requires_grad:
             leaf = self._kept_leaf = self._node
             self._kept_grad, leaf.grad, self._node = leaf.grad, None, None

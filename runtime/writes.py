@@ -179,8 +179,8 @@ def rewrite_history(dst: Tensor, src, foreign: bool = False):
     if base is None:
         if dst._node is not None and (foreign or value_edge is None):
             value_edge = Node(assign_view, {"chain": ()}, (dst._node, value_edge), (None, *(dst.aval,) * 2), ())
-        elif foreign and value_edge is src._node:       # that of a tensor which lives on, with hooks and a gradient of its own
-            value_edge = Node(copy, {}, (value_edge,), (None, None), ())
+        elif (foreign or type(value_edge) is Leaf) and value_edge is src._node:       # which stays that of src alone
+            value_edge = Node(copy, {}, (value_edge,), (None, dst.aval), ())
         dst._node = value_edge
         base = dst
     else:

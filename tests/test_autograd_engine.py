@@ -426,3 +426,16 @@ def test_a_cast_keeps_nothing_of_what_is_overwritten_later(dtype):
     x.add_(ingot.ones(4, dtype=ingot.float64))
     (x.sum() + y.sum()).backward()
     assert leaf.grad.tolist() == [3.0] * 4
+
+
+@pytest.mark.parametrize("pick", [
+    lambda x: x.sort(0)[0], lambda x: x.gather(0, ingot.tensor([0, 1])), lambda x: x[ingot.tensor([0, 1])],
+    lambda x: x.topk(2)[0], lambda x: x.max(0)[0], lambda x: x.median(0)[0], lambda x: x.kthvalue(1)[0],
+    lambda x: x.index_select(0, ingot.tensor([0]))])
+def test_what_was_picked_keeps_places_alone(pick):
+    leaf = ingot.tensor([3.0, 1.0, 2.0]).requires_grad_()
+    x = leaf * 1.5
+    y = pick(x)
+    x.add_(1)
+    y.sum().backward()
+    assert leaf.grad.sum() == 1.5 * y.numel()

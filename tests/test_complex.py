@@ -275,6 +275,8 @@ REFUSED = {
     "norm": (lambda: ingot.fft.fft(ingot.ones(3), norm="half"), IngotError),
     "one dim twice": (lambda: ingot.fft.fftn(ingot.ones(3, 3), dim=(0, -2)), IngotError),
     "erf": (lambda: ingot.erf(ingot.ones(3) * 1j), DTypeError),
+    "parts of half": (lambda: ingot.complex(ingot.ones(2).half(), ingot.ones(2).half()), DTypeError),
+    "a length of half": (lambda: ingot.polar(ingot.ones(2).half(), ingot.ones(2).half()), DTypeError),
     "writing a part": (lambda: (ingot.ones(3) * 1j).real.zero_(), ShapeError),
     "stft without saying": (lambda: ingot.stft(ingot.ones(40), 8), IngotError),
     "windows with gaps": (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import nn
+from ingot import func, nn
 from ingot.func import (
     functional_call,
     grad,
@@ -382,3 +382,18 @@ def test_indices_may_be_others_for_each_sample(choose, of_each):
     got = vmap(choose, in_dims=(0 if of_each else None, 0, 0))(x, i, j)
     want = ingot.stack([choose(x[n] if of_each else x, int(i[n]), int(j[n])) for n in range(3)])
     assert ingot.equal(got, want)
+
+
+@pytest.mark.parametrize("call", [
+    lambda w: func.grad(lambda x: (x ** 3).sum())(w), lambda w: func.vjp(ingot.sin, w)[0],
+    lambda w: func.vjp(ingot.sin, w)[1](w)[0], lambda w: func.jvp(ingot.sin, (w,), (w,))[1],
+    lambda w: func.jacrev(ingot.sin)(w),
+    lambda w: func.jacfwd(ingot.sin)(w), lambda w: func.hessian(lambda x: (x ** 3).sum())(w),
+    lambda w: func.linearize(ingot.sin, w)[1](w)])
+def test_results_have_a_history_where_gradients_are_on(call):
+    """The transform computes derivatives in any case."""
+    w = ingot.ones(3, requires_grad=True)
+    want = call(w)
+    with ingot.no_grad():
+        got = call(w)
+    assert want.requires_grad and not got.requires_grad and got.tolist() == want.tolist()

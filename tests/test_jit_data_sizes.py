@@ -173,6 +173,20 @@ def test_sizes_of_arguments_change_beside_them():
     assert traced.stats()["compiles"] <= 5, traced.stats()["misses"]
 
 
+def test_an_answer_that_recordings_of_fixed_and_of_symbolic_sizes_lack():
+    """Calls of the first sizes meet both."""
+    def f(x, i):
+        y, z = x * 2, i + 1
+        for _ in range(int(i.max()) % 4):
+            y = y + z.sum()
+        return y, x.shape[0]
+
+    traced = jit.trace(f)
+    for n, most in ((3, 1), (3, 1), (3, 0), (3, 0), (5, 1), (5, 0), (3, 2), (3, 2), (5, 2), (4, 3), (3, 3), (3, 3), (3, 1)):
+        args = normal(n, n), ingot.full((2,), most)
+        assert plain(traced(*args)) == plain(f(*args)), (n, most)
+
+
 def test_a_size_that_is_kept():
     def make():
         held = {"rows": 0}

@@ -59,3 +59,41 @@ def test_what_raises_in_a_replay_is_raised_once(monkeypatch, broken):
     assert len(calls) == 1
     before = written.tolist()
     assert traced(vec(1.0, 2.0)).tolist() == [3.0, 6.0] and written.tolist() == [v + 1 for v in before]
+
+
+EYE = ingot.eye(2)
+REFUSES = {      # of x[3] and i[1], what raises for an i of 9 and not for one of 1
+    "index": lambda x, i: x[i],
+    "gather": lambda x, i: x.gather(0, i),
+    "scatter": lambda x, i: x.scatter(0, i, 1.0),
+    "index_put": lambda x, i: x.index_put((i,), x[0]),
+    "embedding": lambda x, i: ingot.nn.functional.embedding(i, x[:, None]),
+    "cross_entropy": lambda x, i: ingot.nn.functional.cross_entropy(x[None], i),
+    "nll_loss": lambda x, i: ingot.nn.functional.nll_loss(x[None], i),
+    "integer division": lambda x, i: 7 // (i - 9),
+    "remainder": lambda x, i: i % (9 - i),
+    "inv": lambda x, i: ingot.linalg.inv(EYE * (9 - i)),
+    "solve": lambda x, i: ingot.linalg.solve(EYE * (9 - i), x[:2]),
+    "cholesky": lambda x, i: ingot.linalg.cholesky(EYE * (8 - i)),
+    "poisson": lambda x, i: ingot.poisson(x[0] * (8 - i)),
+    "in a view of it": lambda x, i: x[i].reshape(-1)[:0],
+    "in the branch of a value": lambda x, i: x[i] if x.sum() > 0 else x,
+}
+
+
+@pytest.mark.parametrize("sizes", [(3,), (3, 4, 5)])
+@pytest.mark.parametrize("name", REFUSES)
+def test_what_nobody_reads_raises_as_well(name, sizes):
+    """`try: cholesky(x)` asks whether it can be done."""
+    def fn(x, i):
+        try:
+            REFUSES[name](x, i)
+        except (ingot.IngotError, IndexError):
+            return x * 0
+        return x * 2
+
+    traced = jit.trace(fn)
+    for n in sizes:
+        for i in (1, 1, 9, 1, 9):
+            args = ingot.ones(n), ingot.tensor([i])
+            assert traced(*args).tolist() == fn(*args).tolist() == ([0.0] * n if i == 9 else [2.0] * n), (n, i)

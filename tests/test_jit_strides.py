@@ -87,3 +87,20 @@ def test_a_decoder_of_several_rows_is_recorded_a_few_times():
         assert (following == head(embed(ids[:, -1:])).argmax(-1)).all()
         ids = ingot.cat([ids, following], 1)
     assert traced.stats()["compiles"] == 1
+
+
+def laid(t):
+    """The distances between elements along dims that have several."""
+    return [step for n, step in zip(t.shape, t.stride()) if n > 1]
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x: x.t() * 2, lambda x: (x * 2).t(), lambda x: (x @ x.mT).mT, lambda x: ingot.softmax(x, 0).t(),
+    lambda x: (x * 2, x.t() * 2)[1], lambda x: ingot.zeros_like(x.t())])
+@pytest.mark.parametrize("sizes", [
+    ((1, 4), (5, 4)), ((3, 4), (1, 4), (5, 4)), ((5, 1), (1, 1), (1, 4), (5, 4)), ((1, 1), (2, 2), (3, 5))])
+def test_sizes_of_1_do_not_say_how_results_lie(fn, sizes):
+    traced = jit.trace(fn)
+    for shape in sizes * 3:
+        for x in (ingot.ones(*shape), ingot.ones(*shape[::-1]).t()):
+            assert laid(traced(x)) == laid(fn(x)), (shape, x.stride())

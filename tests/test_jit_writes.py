@@ -297,3 +297,78 @@ def test_captured_tensors_that_share_memory_and_no_longer_do(first, second):
 
     got = life(jit.trace)
     assert got == life(lambda fn: fn)[:len(got)] and len(got) >= 3
+
+
+class Kept:
+    """Where functions put what is there already."""
+
+    flag, value, of_class = True, 2.0, "a"
+
+
+def sets_attribute(kept, x):
+    kept.flag = True
+
+
+def sets_in_a_branch(kept, x):
+    if x.sum() > 0:
+        kept.flag = True
+
+
+def sets_of_class(kept, x):
+    type(kept).of_class = "a"
+
+
+def sets_of_what_is_handed_on(kept, x):
+    for holder in [kept] * 2:
+        holder.value = 2.0
+
+
+def sets_an_argument(kept, x, value=2.0):
+    kept.value = value
+
+
+def sets_global(kept, x):
+    global SETTING
+    SETTING = 1
+
+
+@pytest.mark.parametrize("sets", [sets_attribute, sets_in_a_branch, sets_of_class, sets_of_what_is_handed_on, sets_an_argument,
+                                  sets_global])
+def test_what_was_there_already_is_written_where_something_else_is_there(sets):
+    def seen(kept, cell):
+        return kept.flag, kept.value, type(kept).of_class, SETTING, cell
+
+    def life(wrap):
+        global SETTING
+        kept = type("Kept", (Kept,), dict(vars(Kept)))()
+        kept.flag, kept.value, cell, SETTING, found = True, 2.0, 1, 1, []
+
+        def fn(x):
+            nonlocal cell
+            sets(kept, x)
+            cell = 1
+            return x * 2
+
+        call = wrap(fn)
+        for i in range(8):
+            call(ingot.full((3 + i % 2,), (-1.0) ** (i // 2)))
+            found.append(seen(kept, cell))
+            if i in (1, 3, 4):
+                kept.flag, kept.value, type(kept).of_class, SETTING, cell = False, 3.0 + i, "b", i, i
+        return found
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+def test_what_only_some_calls_write_costs_few_recordings():
+    kept = Kept()
+
+    def fn(x):
+        if x.sum() > 0:
+            kept.value = x * 2
+        return x + 1
+
+    traced = jit.trace(fn)
+    for i in range(30):
+        traced(ingot.ones(3) * (1 if i % 3 else -1))
+    assert traced.stats()["compiles"] <= 6, traced.stats()["misses"]

@@ -48,7 +48,7 @@ def _solve_vjp(g, out, a, b, *, check, needs):
 
 
 solve_ex = op("solve_ex", infer=_infer_solve, ref=suited(_solve), vjp=_solve_vjp, saves=(0, 1), lower=Host(), batch=LEADING,
-              doc="x with a @ x = b, and the first zero on the diagonal of a's factor U, from 1, or 0.")
+              traits=("refuses",), doc="x with a @ x = b, and the first zero on the diagonal of a's factor U, from 1, or 0.")
 
 
 def _infer_inv(x, *, check):
@@ -72,7 +72,7 @@ def _inv_vjp(g, out, x, *, check, needs):
 
 
 inv_ex = op("inv_ex", infer=_infer_inv, ref=suited(_inv), vjp=_inv_vjp, saves=(0,), lower=Host(), batch=LEADING,
-            doc="The inverse, and the first zero on the diagonal of the factor U, from 1, or 0.")
+            traits=("refuses",), doc="The inverse, and the first zero on the diagonal of the factor U, from 1, or 0.")
 
 
 def _first_bad_minor(x):
@@ -111,5 +111,5 @@ def _cholesky_vjp(g, out, x, *, check, needs):
 
 
 cholesky_ex = op("cholesky_ex", infer=_infer_inv, ref=suited(_cholesky), vjp=_cholesky_vjp, saves=(0,), lower=Host(),
-                 batch=LEADING, traits=("one_triangle",),
+                 batch=LEADING, traits=("one_triangle", "refuses"),
                  doc="The lower triangular L with L @ L^H = x, and the order of the first minor that is not positive, or 0.")

@@ -28,14 +28,19 @@ def _infer_part(name):
 
 
 def _infer_complex(re, im):
-    if re.dtype not in WHOLES or re.dtype is not im.dtype:
-        raise DTypeError(f"complex takes two tensors of float32 or float64, got {re} and {im}; cast one with .to()")
+    _check_parts(re, im)
     if re.shape != im.shape:
         raise ShapeError(f"complex takes tensors of one shape, got {re} and {im}")
     return re.with_dtype(WHOLES[re.dtype])
 
 
+def _check_parts(re, im):
+    if dt.of(re) not in WHOLES or dt.of(re) is not dt.of(im):
+        raise DTypeError(f"complex takes two tensors of float32 or float64, got {dt.of(re)} and {dt.of(im)}; cast with .to()")
+
+
 def _complex(re, im):
+    _check_parts(re, im)
     order = agreed(re.shape, [re.strides, im.strides]) or tuple(range(re.ndim))
     made = np.empty([re.shape[d] for d in order], np.result_type(re.dtype, np.complex64)).transpose(inverse(order))
     made.real, made.imag = re, im

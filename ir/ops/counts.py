@@ -84,7 +84,7 @@ def _binomial(key, count, prob):
     return found.astype(count.dtype).reshape(count.shape)
 
 
-binomial = op("binomial", infer=_infer_binomial, ref=_binomial, vjp=NO_GRAD, lower=Host(), traits=("random",),
+binomial = op("binomial", infer=_infer_binomial, ref=_binomial, vjp=NO_GRAD, lower=Host(), traits=("random", "refuses"),
               batch=batch_drawn, doc="How many of `count` trials succeed, each with probability `prob`.")
 
 

@@ -166,6 +166,6 @@ def _ctc_vjp(g, out, log_probs, targets, input_lengths, target_lengths, *, blank
 
 
 ctc_loss = op("ctc_loss", infer=_infer_ctc, ref=in_single(_ctc), vjp=(_ctc_vjp, None, None, None), lower=Template("ctc"),
-              traits=("autocast_wide",), batch=_batch_sequences,
+              traits=("autocast_wide", "refuses"), batch=_batch_sequences,
               doc="-log of the probability of each target (a padded row, or a part of all labels in one row) under (T, N, C) "
                   "log probabilities.")

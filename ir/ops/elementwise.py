@@ -49,14 +49,14 @@ def _zeros(g):
 
 
 _FLAT = (lambda g, out, x, y: _zeros(g), lambda g, out, x, y: _zeros(g))
-floor_divide = elementwise("floor_divide", numeric.floor_divide, _FLAT, takes="real", traits=("checks_integers",))
-trunc_divide = elementwise("trunc_divide", numeric.trunc_divide, _FLAT, takes="real", traits=("checks_integers",))
+floor_divide = elementwise("floor_divide", numeric.floor_divide, _FLAT, takes="real", traits=("refuses_integers",))
+trunc_divide = elementwise("trunc_divide", numeric.trunc_divide, _FLAT, takes="real", traits=("refuses_integers",))
 remainder = elementwise("remainder", numeric.remainder,
                         (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, floor(div(x, y))))), takes="real",
-                        traits=("checks_integers",))
+                        traits=("refuses_integers",))
 fmod = elementwise("fmod", numeric.fmod,
                    (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, trunc(div(x, y))))), takes="real",
-                   traits=("checks_integers",))
+                   traits=("refuses_integers",))
 
 
 def _pow_x(g, out, x, y):

@@ -103,7 +103,7 @@ def _batch_row_sums(size, op, args, held, params):
 
 embedding = op("embedding", infer=_infer_embedding, ref=_embedding, vjp=(_embedding_vjp, None), lower=Template("gather"),
                batch=_batch_embedding,
-               traits=("exact", "float8", "self_checking"),
+               traits=("exact", "float8", "self_checking", "refuses"),
                doc="The table's rows at the indices. Rows of padding_idx get no gradient; by_frequency divides the gradient "
                    "by how often a row occurs.")
 row_sums = op("row_sums", infer=_infer_row_sums, ref=in_single(_row_sums),
@@ -178,6 +178,7 @@ def _bag_sums_weight(g, out, weight, index, offsets):
 
 bag_sums = op("bag_sums", infer=_infer_bag_sums, ref=in_single(_bag_sums), vjp=(_bag_sums_weight, None, None),
               lower=Composite(_bag_sums_body),
+              traits=("refuses",),
               doc="The sums of a table's rows at the indices of each bag, which goes from its offset to the next.")
 
 
@@ -217,5 +218,6 @@ def _scaled_bag_sums_scales(g, out, weight, index, offsets, scales):
 
 scaled_bag_sums = op("scaled_bag_sums", infer=_infer_scaled_bag_sums, ref=in_single(_scaled_bag_sums),
                      vjp=(_scaled_bag_sums_weight, None, None, _scaled_bag_sums_scales), lower=Composite(_scaled_bag_sums_body),
+                     traits=("refuses",),
                      doc="The sums of a table's rows at the indices of each bag, each row times its scale: a CSR matrix times "
                          "a dense one.")

@@ -120,7 +120,7 @@ def _solve_a(g, out, a, b):
 
 solve = op("solve", infer=_infer_solve, ref=lapack("solve", np.linalg.solve),
            vjp=(_solve_a, lambda g, out, a, b: solve(transpose_last(a), g)), lower=Host(),
-           batch=LEADING, doc="x with a @ x = b.")
+           batch=LEADING, traits=("refuses",), doc="x with a @ x = b.")
 
 
 def _inv_vjp(g, out, x):
@@ -129,7 +129,7 @@ def _inv_vjp(g, out, x):
 
 
 inv = op("inv", infer=_square("inv"), ref=lapack("inv", np.linalg.inv), vjp=(_inv_vjp,), lower=Host(),
-         batch=LEADING, doc="The inverse.")
+         batch=LEADING, traits=("refuses",), doc="The inverse.")
 
 
 def _infer_pinv(x, *, rcond):
@@ -281,7 +281,7 @@ def positive_factor(x):
 
 
 cholesky = op("cholesky", infer=_square("cholesky"), ref=lapack("cholesky", positive_factor),
-              vjp=_cholesky_vjp, saves=(0,), lower=Host(), batch=LEADING, traits=("one_triangle",),
+              vjp=_cholesky_vjp, saves=(0,), lower=Host(), batch=LEADING, traits=("one_triangle", "refuses"),
               doc="The lower triangular L with L @ L^H = x, for Hermitian positive x, of which the lower triangle is read.")
 
 
@@ -368,7 +368,8 @@ def _skew_over(m, gaps):
 
 
 svd = op("svd", infer=_infer_svd, ref=lapack("svd", lambda x, *, full: tuple(np.linalg.svd(x, full_matrices=full))),
-         vjp=_svd_vjp, saves=(0,), lower=Host(), batch=LEADING, doc="U, S, Vh with U @ diag(S) @ Vh = x; S falls.")
+         vjp=_svd_vjp, saves=(0,), lower=Host(), batch=LEADING, traits=("refuses",),
+         doc="U, S, Vh with U @ diag(S) @ Vh = x; S falls.")
 
 
 def _infer_svdvals(x):
@@ -382,7 +383,7 @@ def _svdvals_vjp(g, out, x):
 
 
 svdvals = op("svdvals", infer=_infer_svdvals, ref=lapack("svdvals", lambda x: np.linalg.svd(x, compute_uv=False)),
-             vjp=(_svdvals_vjp,), lower=Host(), batch=LEADING, doc="The singular values, falling.")
+             vjp=(_svdvals_vjp,), lower=Host(), batch=LEADING, traits=("refuses",), doc="The singular values, falling.")
 
 
 @textbook
@@ -395,7 +396,7 @@ def _eigh_vjp(g, out, x, *, needs):
 
 eigh = op("eigh", infer=_square("eigh", lambda x: (real_part(x.with_shape(x.shape[:-1])), x)),
           ref=lapack("eigh", lambda x: tuple(np.linalg.eigh(x))), vjp=_eigh_vjp, saves=(0,), lower=Host(),
-          batch=LEADING, traits=("one_triangle",),
+          batch=LEADING, traits=("one_triangle", "refuses"),
           doc="Eigenvalues, rising, and eigenvectors of a Hermitian matrix, of which the lower triangle is read.")
 
 
@@ -406,5 +407,5 @@ def _eigvalsh_vjp(g, out, x):
 
 eigvalsh = op("eigvalsh", infer=_square("eigvalsh", lambda x: real_part(x.with_shape(x.shape[:-1]))),
               ref=lapack("eigvalsh", np.linalg.eigvalsh), vjp=(_eigvalsh_vjp,), lower=Host(),
-              batch=LEADING, traits=("one_triangle",),
+              batch=LEADING, traits=("one_triangle", "refuses"),
               doc="Eigenvalues, rising, of a Hermitian matrix, of which the lower triangle is read.")

@@ -64,8 +64,9 @@ def _standard_gamma(key, alpha):
 
 
 standard_gamma = op("standard_gamma", infer=_infer_gamma, ref=_standard_gamma,
-                    vjp=(None, lambda g, out, key, alpha: ew.mul(g, gamma_slope(alpha, out))), lower=Host(), traits=("random",),
-                    batch=batch_drawn, doc="Gamma numbers of the given concentrations and rate 1; never 0.")
+                    vjp=(None, lambda g, out, key, alpha: ew.mul(g, gamma_slope(alpha, out))), lower=Host(),
+                    traits=("random", "refuses"), batch=batch_drawn,
+                    doc="Gamma numbers of the given concentrations and rate 1; never 0.")
 
 # d sample / d concentration, from F(sample; concentration) = const: minus the concentration derivative of F over the density.
 

@@ -87,13 +87,13 @@ def _index(x, *indices):
         raise
 
 
-def _zeros(g, x):
-    """Zeros of g's dtype in the shape of x; in memory a single one, as whoever adds to them makes a copy."""
-    return expand(full(g, shape=(), value=0, dtype=dt.of(g)), shape=x.shape)
+def _zeros(g, shape):
+    """Zeros of g's dtype; in memory a single one, as whoever adds to them makes a copy."""
+    return expand(full(g, shape=(), value=0, dtype=dt.of(g)), shape=shape)
 
 
 def _index_vjp(g, out, x, *indices, needs):
-    return (index_put(_zeros(g, x), g, *indices, accumulate=True), *(None,) * len(indices))
+    return (index_put(_zeros(g, x.shape), g, *indices, accumulate=True), *(None,) * len(indices))
 
 
 def _place_of_indexed(indices):
@@ -129,7 +129,7 @@ ANY_FROM_3 = range(3, 66)
 
 index = op("index", infer=_infer_index, ref=_index, vjp=_index_vjp, saves=ANY_FROM_2, lower=Template("gather"),
            batch=_batch_index,
-           traits=("exact", "float8"), doc="x[i, j, ...] with integer tensors; None takes a whole dimension.")
+           traits=("exact", "float8", "refuses"), doc="x[i, j, ...] with integer tensors; None takes a whole dimension.")
 
 # Writing with index tensors.
 
@@ -238,7 +238,7 @@ def _batch_index_put(size, op, args, held, params):
 
 
 index_put = op("index_put", infer=_infer_index_put, ref=_index_put, vjp=_index_put_vjp, saves=ANY_FROM_3,
-               lower=Template("scatter"), batch=_batch_index_put, traits=("float8",),
+               lower=Template("scatter"), batch=_batch_index_put, traits=("float8", "refuses"),
                doc="x with `value` written (or added, if `accumulate`) at index tensors; None takes a whole dimension.")
 
 # One index for each element along a dimension.
@@ -278,11 +278,11 @@ def _gather(x, index, *, dim):
 
 
 def _gather_vjp(g, out, x, index, *, dim):
-    return scatter(_zeros(g, x), index, g, dim=dim, mode="add")
+    return scatter(_zeros(g, x.shape), index, g, dim=dim, mode="add")
 
 
 gather = op("gather", infer=_infer_gather, ref=_gather, vjp=(_gather_vjp, None), lower=Template("gather"), batch=ALONG,
-            traits=("exact", "float8"), doc="out[i][j] = x[index[i][j]][j] for dim 0, and so on.")
+            traits=("exact", "float8", "refuses"), doc="out[i][j] = x[index[i][j]][j] for dim 0, and so on.")
 
 
 def _infer_scatter(name, modes):
@@ -348,7 +348,7 @@ def _scatter_vjp(g, out, x, index, src, *, dim, mode, needs):
 
 
 scatter = op("scatter", infer=_infer_scatter("scatter", ("set", "add")), ref=_scatter, vjp=_scatter_vjp, saves=(2,),
-             lower=Template("scatter"), batch=ALONG, traits=("float8",),
+             lower=Template("scatter"), batch=ALONG, traits=("float8", "refuses"),
              doc="x with out[index[i][j]][j] = src[i][j] for dim 0 (or += in mode add), and so on.")
 
 
@@ -387,7 +387,7 @@ def _scatter_reduce_vjp(g, out, x, index, src, *, dim, mode, needs):
 
 scatter_reduce = op("scatter_reduce", infer=_infer_scatter("scatter_reduce", ("mul", "amax", "amin")), ref=_scatter,
                     vjp=_scatter_reduce_vjp, saves=(0, 1, 2, 3), lower=Template("scatter"), batch=ALONG,
-                    doc="As scatter, combining with what is there by product, maximum or minimum.")
+                    traits=("refuses",), doc="As scatter, combining with what is there by product, maximum or minimum.")
 
 # Positions found in data. Their number is a parameter that the caller has read before, so shapes stay static.
 

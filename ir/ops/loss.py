@@ -142,7 +142,7 @@ def _batch_class_index(size, op, args, held, params):
     return classes, rd.sum_(there, dim=tuple(range(1, len(there.shape))), keepdim=False)
 
 
-class_index = op("class_index", ref=_class_index, vjp=NO_GRAD, lower=Template("gather"), traits=("exact",),
+class_index = op("class_index", ref=_class_index, vjp=NO_GRAD, lower=Template("gather"), traits=("exact", "refuses"),
                  batch=_batch_class_index,
                  infer=lambda target, *, classes, ignore_index: (Aval(target.shape, dt.int64), Aval((), dt.int64)),
                  doc="The targets, once it is known that all are classes or the one to ignore, and how many are classes.")
@@ -221,7 +221,7 @@ def _nll_vjp(g, out, x, target, weight, *, ignore_index, reduction):
 
 
 nll_loss = op("nll_loss", infer=_infer_nll, ref=in_single(_nll_body), vjp=(_nll_vjp, None, None), lower=Composite(_nll_body),
-              traits=("autocast_wide",),
+              traits=("autocast_wide", "refuses"),
               doc="-weight[target] * x[target], averaged over the weights with reduction 'mean'.")
 
 # Cross entropy.
@@ -342,5 +342,5 @@ def _cross_entropy_vjp(g, out, x, target, weight, *, ignore_index, label_smoothi
 
 cross_entropy = op("cross_entropy", infer=_infer_cross_entropy, ref=in_single(_cross_entropy),
                    vjp=(_cross_entropy_vjp, None, None), lower=Composite(_cross_entropy_body),
-                   numbers=("label_smoothing",), traits=("autocast_wide", "gaps"),
+                   numbers=("label_smoothing",), traits=("autocast_wide", "gaps", "refuses"),
                    doc="The loss of logits against class indices, and each row's logsumexp, which the gradient uses.")

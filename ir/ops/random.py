@@ -246,5 +246,5 @@ def batch_drawn(size, op, args, held, params):
 
 
 poisson = op("poisson", infer=_infer_poisson, ref=_poisson, vjp=(None, lambda g, out, key, rate: mul(g, 0.0)), lower=Host(),
-             traits=("random",), batch=batch_drawn,
+             traits=("random", "refuses"), batch=batch_drawn,
              doc="Counts of a Poisson process of the given rates.")

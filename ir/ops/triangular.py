@@ -198,6 +198,7 @@ def _lu_vjp(g, out, x, *, pivot, check, needs):
 
 
 lu_factor = op("lu_factor", infer=_infer_lu, ref=_lu, vjp=_lu_vjp, saves=(0,), lower=Host(), batch=LEADING,
+               traits=("refuses",),
                doc="L and U with P @ L @ U = x in one matrix, the exchanged rows that say P, the first zero on U's diagonal.")
 
 

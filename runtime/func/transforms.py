@@ -13,7 +13,7 @@ from ...ir.errors import ArgumentError, AutogradError
 from ...ir.ops.shape import cat, reshape
 from ..autograd import functional
 from ..autograd.backward import grad as _grad
-from ..autograd.grad_mode import enable_grad
+from ..autograd.grad_mode import enable_grad, is_grad_enabled
 from ..batching.level import ends_of, has_outer_history, is_batched, over_batch
 from ..placement import beside
 from ..pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
@@ -92,7 +92,7 @@ class _Primals:
         return trees[0] if self.single else trees
 
     def finished(self, tree):
-        return tree if self.nested else _map(_cut, tree)
+        return tree if self.nested and is_grad_enabled() else _map(_cut, tree)
 
 
 def grad_and_value(func, argnums=0, has_aux=False):
@@ -144,7 +144,7 @@ def vjp(func, *primals, has_aux=False):
         seeds = _leaves(cotangents)
         if len(seeds) != len(outs):
             raise ArgumentError(f"vjp: expected {len(outs)} cotangents, as the outputs are, got {len(seeds)}")
-        outer = inputs.create_graph or any(s.requires_grad or has_outer_history(s) for s in seeds)
+        outer = is_grad_enabled() and (inputs.create_graph or any(s.requires_grad or has_outer_history(s) for s in seeds))
         create = outer if create_graph is None else create_graph
         pairs = [(o, s) for o, s in zip(outs, seeds) if o.requires_grad]
         found = _grad([o for o, _ in pairs], inputs.wanted, [s for _, s in pairs], retain_graph, create, True,
@@ -198,7 +198,7 @@ def linearize(func, *primals):
     def push(*tangents):
         given = _leaves(tangents)
         _check_like(given, inputs.wanted, "linearize", "tangent", "primal")
-        create = inputs.create_graph or any(t.requires_grad or has_outer_history(t) for t in given)
+        create = is_grad_enabled() and (inputs.create_graph or any(t.requires_grad or has_outer_history(t) for t in given))
         with enable_grad():
             found = functional._grads(pulled, holders, given, create)
         return _refilled(kept[0], found)

@@ -1,0 +1,144 @@
+"""Captured tensors over one memory of which one asks for gradients: a parameter and its `detach()`, two parameters over one
+weight. Calls give what eager ones give, gradients that are asked for afterwards included."""
+
+import pytest
+
+import ingot
+from ingot import jit, nn, optim
+from side_by_side import numbers
+
+BARE = {
+    "detach": lambda w: w.detach(),
+    "data": lambda w: w.data,
+    "a view of that": lambda w: w.detach().view(3),
+    "a part of that": lambda w: w.detach()[:2],
+    "a leaf": lambda w: w.detach().requires_grad_(),
+}
+ORDERS = {
+    "it first": lambda w, d, x: (d * 1.0, w * x),
+    "it last": lambda w, d, x: (w * x, d * 1.0)[::-1],
+    "it alone, then both": lambda w, d, x: (d.sum(), d.sum() * w * x),
+    "it is given": lambda w, d, x: (d, w * x),
+}
+
+
+@pytest.mark.parametrize("bare", BARE)
+@pytest.mark.parametrize("order", ORDERS)
+def test_gradients_reach_the_one_that_asks(bare, order):
+    def life(wrap):
+        w = ingot.ones(3).requires_grad_()
+        d, seen = BARE[bare](w), []
+        fn = wrap(lambda x: ORDERS[order](w, d, x))
+        for i in range(5):
+            results = fn(ingot.full((3,), i + 1.0))
+            results[1].sum().backward()
+            seen.append(numbers([*results, w.grad, w, d, results[0].requires_grad]))
+            if i == 2:
+                w.detach().mul_(2.0)
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_one_that_begins_to_ask_is_seen(order):
+    def life(wrap):
+        w = ingot.ones(3).requires_grad_()
+        d, seen = w.detach(), []
+        fn = wrap(lambda x: ORDERS[order](w, d, x))
+        for i in range(9):
+            if i % 3 == 0 and i:
+                d.requires_grad_(i == 3)
+            results = fn(ingot.ones(3))
+            sum(r.sum() for r in results if r.requires_grad).backward()
+            seen.append(numbers([w.grad, d.grad]))
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+def test_a_step_that_reads_weights_through_their_data_first():
+    def life(wrap):
+        net = nn.Linear(2, 2)
+        with ingot.no_grad():
+            for p in net.parameters():
+                p.fill_(1.0)
+        live = [p.detach() for p in net.parameters()]
+        mean = [p.clone() for p in live]
+        opt, seen = optim.SGD(net.parameters(), lr=0.1), []
+
+        def step(x):
+            for m, p in zip(mean, live):
+                m.lerp_(p, 0.5)
+            opt.zero_grad()
+            net(x).sum().backward()
+            opt.step()
+
+        step = wrap(step)
+        for _ in range(4):
+            step(ingot.ones(1, 2))
+            seen.append(numbers([*mean, *live, *net.parameters()]))
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+def test_a_step_of_two_parameters_over_one_weight():
+    def life(wrap):
+        w, v = ingot.ones(3).requires_grad_(), nn.Parameter(ingot.zeros(3))
+        v.data = w.data
+        opt, seen = optim.SGD([w, v], lr=0.1), []
+
+        def step(x):
+            opt.zero_grad()
+            (w * x + v * 2 * x).sum().backward()
+            opt.step()
+            return v * 1
+
+        step = wrap(step)
+        for _ in range(4):
+            seen.append(numbers([step(ingot.ones(3)), w.grad, v.grad, w, v]))
+            v.requires_grad_(len(seen) != 2)
+            seen.append(v.requires_grad)
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+def test_arguments_over_one_memory():
+    def life(wrap):
+        w, seen = ingot.ones(3).requires_grad_(), []
+        y = w * 2
+        fn = wrap(lambda d, w: d * 3 + w * 2)
+        for _ in range(3):
+            for pair in ((w.detach(), w), (w, w.detach()), (w, w), (w.data, w), (y, y), (y.detach(), y), (y, y.view(3))):
+                fn(*pair).sum().backward(retain_graph=True)
+                seen.append(w.grad.tolist())
+        return seen
+
+    assert life(jit.trace) == life(lambda fn: fn)
+
+
+def turns(w, x):
+    w.requires_grad_(False)
+    return x * 2
+
+
+def turns_an_argument(w, x):
+    x.requires_grad_(True)
+    return w.detach() * x
+
+
+@pytest.mark.parametrize("fn", [turns, turns_an_argument])
+def test_what_asks_for_gradients_already_counts(fn):
+    def life(wrap):
+        w, seen = ingot.ones(2).requires_grad_(), []
+        call = wrap(lambda x: fn(w, x))
+        for begins in (False, False, True, True, False, True):
+            w.requires_grad_(begins)
+            x = ingot.ones(2).requires_grad_(not begins)
+            y = call(x)
+            seen.append((w.requires_grad, x.requires_grad, y.requires_grad))
+        return seen
+
+    assert life(jit.trace) == life(lambda f: f)
