@@ -397,3 +397,8 @@ def test_results_have_a_history_where_gradients_are_on(call):
     with ingot.no_grad():
         got = call(w)
     assert want.requires_grad and not got.requires_grad and got.tolist() == want.tolist()
+
+
+@pytest.mark.parametrize("transform", [func.jacrev, func.jacfwd, func.hessian, lambda f: func.jacrev(f, chunk_size=2)])
+def test_jacobians_of_nothing_are_empty(transform):
+    assert transform(lambda x: x * 2)(ingot.ones(0)).numel() == 0

@@ -226,8 +226,8 @@ def _unit_batch(t, start, stop):
 def _in_chunks(t, chunk_size, work):
     """`work` (units -> results with the batch in front) over the identity of a tensor's elements, a chunk at a time."""
     n = numel_of(t)
-    step = n if chunk_size is None else chunk_size
-    parts = [work(_unit_batch(t, at, min(at + step, n))) for at in range(0, n, step)]
+    step = (n or 1) if chunk_size is None else chunk_size
+    parts = [work(_unit_batch(t, at, min(at + step, n))) for at in range(0, n or 1, step)]
     return [cat(*column, dim=0) if len(parts) > 1 else column[0] for column in zip(*parts)]
 
 
