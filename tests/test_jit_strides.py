@@ -104,3 +104,21 @@ def test_sizes_of_1_do_not_say_how_results_lie(fn, sizes):
     for shape in sizes * 3:
         for x in (ingot.ones(*shape), ingot.ones(*shape[::-1]).t()):
             assert laid(traced(x)) == laid(fn(x)), (shape, x.stride())
+
+
+@pytest.mark.parametrize("clears", [False, True])
+@pytest.mark.parametrize("fn", [lambda w, x: w.t() * 2, lambda w, x: x[:, :4] @ w.t(), lambda w, x: (w.mT + 1).t(),
+                                lambda w, x: w.t().expand(2, 4, 3)])
+def test_gradients_lie_row_by_row_from_the_first_call_on(fn, clears):
+    w = ingot.ones(3, 4).requires_grad_()
+    traced = jit.trace(lambda x: fn(w, x).sum().backward())
+    for _ in range(3):
+        w.grad = None if clears else w.grad
+        traced(ingot.ones(2, 4))
+        assert w.grad.stride() == (4, 1)
+
+
+def test_gradients_of_a_graph_lie_row_by_row():
+    w = ingot.ones(3, 4).requires_grad_()
+    (w.t() ** 2).sum().backward(create_graph=True)
+    assert w.grad.stride() == (4, 1) and w.grad.requires_grad

@@ -2,15 +2,16 @@
 
 
 from ...ir.errors import AutogradError, DTypeError
-from ...ir.ops.elementwise import cast, copy
+from ...ir.ops.elementwise import cast
 from ...ir.ops.shape import cat, full, reshape
 from ..device_array import ones_beside, place_of, zeros_beside
 from ..dispatch import call
 from ..parts import PARTS, made_like, values_in
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
-from .engine import Backward, accumulate, own, run_post_accumulate
+from .engine import Backward, accumulate, run_post_accumulate
 from .node import Leaf, Output
+from .ownership import copied, own
 
 
 def _listed(x, what="tensor"):
@@ -94,7 +95,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     found = grad(tensors, inputs, seeds, retain_graph=retain, create_graph=create_graph, allow_unused=True)
     for t, g in zip(inputs, found):
         if g is not None and type(t._node) is Leaf:
-            accumulate(t._node, copy(g) if create_graph or tls.m.recorder is not None else own(g), create_graph)
+            accumulate(t._node, copied(g) if create_graph or tls.m.recorder is not None else own(g), create_graph)
             run_post_accumulate(t._node)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ir.aval import Aval
 from ...ir.errors import AutogradError, DTypeError, ShapeError
-from ...ir.ops.elementwise import add, copy
+from ...ir.ops.elementwise import add
 from ...ir.ops.shape import expand, full, select, slice_
 from ...ir.substitute import at_hint
 from ...ir.symbolic import is_symbol
@@ -21,7 +21,7 @@ from ..state import tls
 from ..tensor import Tensor, wrap
 from ..writes import write
 from .node import CHECK_NAN, ComplexNode, Leaf, Node, Output, aval_of
-from .ownership import add_to, can_add_to, own
+from .ownership import add_to, can_add_to, copied, own
 from .sparse_gradient import accumulate_sparse, is_sparse, sum_of
 
 _accumulating = threading.RLock()
@@ -241,7 +241,7 @@ class Backward:
             with _accumulating:
                 accumulate_sparse(leaf, g)
         else:
-            accumulate(leaf, copy(g) if self.on_tensors else own(g), self.create_graph)
+            accumulate(leaf, copied(g) if self.on_tensors else own(g), self.create_graph)
         run_post_accumulate(leaf)
 
     def as_tensor(self, g):

@@ -8,6 +8,7 @@ import numpy as np
 from ...ir.dtype import BY_NP, FLOAT8, FLOAT_CHARS
 from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
+from ...ir.ops.shape import contiguous
 from ..tensor import Tensor, wrap
 from .node import LARGE
 
@@ -44,6 +45,11 @@ def own(g: Tensor) -> Tensor:
         if arrays <= _ALONE and (g._a.base is None or owners <= _ALONE_OWNER):
             return g
     return wrap(copies.in_rows(g._a) if g._a.__class__ is np.ndarray and g._a.size >= LARGE else g._a.copy())
+
+
+def copied(g: Tensor) -> Tensor:
+    """A copy that lies row by row, made by an operator: for who records or differentiates it."""
+    return ew.copy(g) if g._a.flags.c_contiguous else contiguous(g)
 
 
 def _is_plain_memory(a) -> bool:
