@@ -122,3 +122,12 @@ def test_gradients_of_a_graph_lie_row_by_row():
     w = ingot.ones(3, 4).requires_grad_()
     (w.t() ** 2).sum().backward(create_graph=True)
     assert w.grad.stride() == (4, 1) and w.grad.requires_grad
+
+
+@pytest.mark.parametrize(("look", "steps"), [
+    (lambda x: x[None], (6, 3, 1)), (lambda x: x[:, None], (3, 3, 1)), (lambda x: x[..., None], (3, 1, 1)),
+    (lambda x: x[None, :, None, None], (6, 3, 3, 3, 1)), (lambda x: x[0, None], (3, 1)),
+    (lambda x: x[:, None].expand(2, 5, 3), (3, 0, 1))])
+def test_steps_over_new_dims(look, steps):
+    x = ingot.arange(6.0).reshape(2, 3)
+    assert look(x).stride() == jit.trace(lambda x: look(x).stride())(x) == steps

@@ -220,7 +220,19 @@ def stride(self, dim=None) -> Any:
         if tls.m.recorder is not None:
             tls.m.recorder.asks_lay(self)
         steps = tuple([s // a.itemsize for s in a.strides]) if a.size else empty_strides(a.shape)
+    if 0 in steps:
+        steps = _over_new_dims(a.shape, steps)
     return steps if dim is None else steps[canonical_dim(dim, self._a.ndim)]
+
+
+def _over_new_dims(sizes, steps):
+    """Strides with those of dims of size 1 by which numpy says 0, as of `x[None]`: a step over all that is behind."""
+    found: list = []
+    behind = 1
+    for n, step in zip(reversed(sizes), reversed(steps)):
+        found.insert(0, step or (behind if n == 1 else 0))
+        behind = n * found[0]
+    return tuple(found)
 
 
 def _refuse_address(what):
