@@ -66,10 +66,12 @@ class Gradients:
 
     def leaf_made(self: Any, t: Tensor):
         """`t` requires grad from now on."""
-        if self.input_of(t) is None:
+        position = self.input_of(t)
+        if position is None:
             self.leaves[id(t._node)] = LeafState(None, t._node, None)
         else:
             self.note_leaf(t)
+            self.edges[position] = t._node
 
     def turns(self: Any) -> list:
         """(position, whether it requires grad in the end) of the inputs that did not when the call began, or the other way
