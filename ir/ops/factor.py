@@ -163,7 +163,6 @@ pinv = op("pinv", infer=_infer_pinv, ref=lapack("pinv", _pinv), vjp=_pinv_vjp, s
           doc="The pseudo-inverse; singular values below rcond times the largest count as 0.")
 
 
-
 def _infer_pinv_above(x, atol, rtol):
     for bound in (atol, rtol):
         if bound.shape != x.shape[:-2] or bound.dtype is not real_part(x).dtype:
