@@ -47,6 +47,12 @@ def test_gradients_at_nan_do_not_hide_it(run, fn, slope):
         np.testing.assert_array_equal(step(x).numpy(), np.full(5, slope, "f"))
 
 
+def test_the_slope_of_logit_is_nan_where_it_is():
+    x = ingot.tensor([-1.0, 2.0, 0.0, 1.0, 0.5], requires_grad=True)
+    ingot.logit(x).sum().backward()
+    np.testing.assert_array_equal(x.grad.numpy(), np.array([math.nan, math.nan, math.inf, math.inf, 4], "f"))
+
+
 @pytest.mark.parametrize("name", IN_PLACE)
 def test_in_place_activations_give_value_and_gradient_of_the_plain_ones(name):
     fn, a = getattr(F, name), rng.standard_normal((4, 5)) * 4

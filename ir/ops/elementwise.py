@@ -201,7 +201,14 @@ polygamma = op("polygamma", infer=lambda x, *, n: infer_same("polygamma", is_ine
                ref=numeric.polygamma, vjp=(lambda g, out, x, *, n: mul(g, polygamma(x, n=n + 1)),), lower=Scalar("polygamma"),
                traits=("takes_float",), doc="The n-th derivative of digamma, n >= 1.")
 sigmoid = elementwise("sigmoid", numeric.sigmoid, (lambda g, out, x: mul(g, mul(out, sub(1.0, out))),), takes="float")
-logit = elementwise("logit", numeric.logit, (lambda g, out, x: div(g, mul(x, sub(1.0, x))),), takes="real_float")
+
+
+def _logit_vjp(g, out, x):
+    room = mul(x, sub(1.0, x))
+    return div(g, where(lt(room, 0.0), math.nan, room))
+
+
+logit = elementwise("logit", numeric.logit, (_logit_vjp,), takes="real_float")
 
 
 def _sinc_vjp(g, out, x):
