@@ -18,7 +18,7 @@ from ..runtime.state import tls
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor
 from .bystanders import is_alone
-from .frames import is_user
+from .frames import is_user, watch_again
 from .read_numbers import ReadNumber, applied, as_number
 from .stack import Walk, instructions_of
 
@@ -170,7 +170,7 @@ class Casting:
 
     def __exit__(self, *exc):
         if self._is_symbolic:
-            sys.setprofile(self._before)
+            watch_again(self._before)
         self._casts.close()
 
     def _event(self, frame, event, arg):

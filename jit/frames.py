@@ -23,7 +23,16 @@ def unwatched(function, /, *args, **kwargs):
     try:
         return function(*args, **kwargs)
     finally:
-        sys.setprofile(watching)
+        watch_again(watching)
+
+
+def watch_again(before):
+    """Puts back what `sys.getprofile()` gave before somebody else watched."""
+    if hasattr(before, "enable"):
+        sys.setprofile(None)            # cProfile, which the interpreter cannot call as it calls functions
+        before.enable()
+    else:
+        sys.setprofile(before)
 
 
 def function_of(frame):

@@ -19,6 +19,7 @@ from ..ir.symbolic import pinned
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError
+from .frames import watch_again
 from .read_numbers import known
 from .tree import flatten, unflatten
 
@@ -114,4 +115,4 @@ def paused(fn, spec, tensors):
     finally:
         m.recorder, m.grad = before
         m.refresh()
-        sys.setprofile(watching)
+        watch_again(watching)

@@ -17,7 +17,7 @@ from .bystanders import is_alone
 from .casts import Casts
 from .contents import Contents
 from .errors import DisturbedError, TraceError
-from .frames import cells_of, function_of, functions_with_code, is_user, unwatched, works_for_user
+from .frames import cells_of, function_of, functions_with_code, is_user, unwatched, watch_again, works_for_user
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .handed_on import calls_of, note_arguments
@@ -115,11 +115,7 @@ class Watch(Outside, HiddenReads, Stores, World):
     def __exit__(self, *exc):
         self.casts.close()
         tls.m.run = self._run
-        if self._before is not None and hasattr(self._before, "enable"):
-            sys.setprofile(None)        # cProfile, which the interpreter cannot call as it calls functions
-            self._before.enable()
-        else:
-            sys.setprofile(self._before)
+        watch_again(self._before)
 
     def _event(self, frame, event, arg):
         if event == "call":

@@ -1,5 +1,6 @@
 """Functions of images whose height and width are free: one recording holds for all sizes, in traces and in exported models."""
 
+import cProfile
 import math
 import warnings
 
@@ -118,6 +119,12 @@ def test_a_size_that_another_way_is_taken_for_is_found():
 def test_sizes_of_one_that_mean_another_thing_are_said():
     with pytest.warns(UserWarning, match=r"\(1, 3\).*good for sizes of 2 and more"):
         jit.to_onnx(lambda x: x.sum() * ingot.linspace(2, 1, x.shape[0]), ingot.ones(4, 3), dynamic={"x": {0: "n"}})
+
+
+def test_an_export_under_a_profiler(tmp_path):
+    profile = cProfile.Profile()
+    model = profile.runcall(jit.export, windows, images()[:1], tmp_path / "m.ingot", dynamic={0: {2: "height", 3: "width"}})
+    assert model(images()[1]).shape == windows(images()[1]).shape
 
 
 def test_draws_up_to_a_size():

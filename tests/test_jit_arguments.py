@@ -207,6 +207,14 @@ def test_recording_under_a_profiler():
     assert any(entry.code is after_the_recording.__code__ for entry in profile.getstats())
 
 
+def test_prints_of_calls_under_a_profiler(capsys):
+    """What pauses watching puts the profiler back."""
+    traced, profile = jit.trace(lambda x: print(x.sum().item())), cProfile.Profile()
+    traced(ingot.ones(3))
+    profile.runcall(traced, ingot.ones(3))
+    assert capsys.readouterr().out == "3.0\n" * 2
+
+
 def test_the_reason_for_a_recording_shows_what_was_read():
     traced = jit.trace(lambda x: x * x.tolist()[0] if x.numpy()[0] < 9 else x)
     traced(vec := ingot.tensor([1.5, 2.0]))

@@ -53,6 +53,13 @@ def _together(input, target, name):
     if target.shape != input.shape:
         warnings.warn(f"{name}: the target has shape {tuple(target.shape)}, the input {tuple(input.shape)}; they are "
                       "broadcast, which is likely to give wrong results", stacklevel=3)
+    return _of_one_type(input, target)
+
+
+def _of_one_type(input, target):
+    """Both in the dtype in which they meet once they are laid over each other."""
+    if input._a.dtype is target._a.dtype:
+        return input, target
     d = common_type(input, target)
     return to_dtype(input, d), to_dtype(target, d)
 
@@ -229,8 +236,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     if input.shape != target.shape:
         raise ArgumentError(f"binary_cross_entropy_with_logits takes a target of the input's shape, got {input.aval} and "
                             f"{target.aval}")
-    d = common_type(input, target)
-    input, target = to_dtype(input, d), to_dtype(target, d)
+    input, target = _of_one_type(input, target)
     if pos_weight is None:
         loss = cross_entropy_of_logit(input, target)
     else:
