@@ -183,6 +183,11 @@ class Op:
         """Whether the eager door may hand this operator arguments of different, broadcastable shapes."""
         return type(self.lower) is Scalar
 
+    @cached_property
+    def rule_is_blind(self) -> bool:
+        """Whether a joint gradient rule reads neither the result nor the first argument, so that one may be the other."""
+        return self.differentiable and type(self.vjp) is not tuple and all(type(p) is int and p > 1 for p in self.saves)
+
     def plan(self, needs: tuple) -> tuple:
         """What the tape keeps for the gradients asked for by `needs`: for the output and then each argument,
         "value", "meta" (shape and dtype) or None; of several outputs perhaps a frozenset of those kept by value."""

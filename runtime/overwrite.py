@@ -6,6 +6,8 @@ operator's kernel can write so is said by `cpu/eager_in_place.py`, or by the bac
 beside.
 """
 
+import numpy as np
+
 from ..ir.lazy import lazy
 from ..ir.op import Op
 from .device_array import DeviceArray
@@ -30,35 +32,49 @@ def write_over(run, op: Op, array, arrays, params) -> bool:
 
 class _Target:
     """Stands in for a thread's `run` while a function computes what goes into an array: the kernels of some operators, which
-    give nothing but the function's result, write there."""
+    give nothing but the function's result, write there. `wrote` says whether one did."""
 
-    __slots__ = ("array", "ops", "run")
+    __slots__ = ("array", "ops", "run", "wrote")
 
     def __init__(self, array, ops, run):
-        self.array, self.ops = array, ops
+        self.array, self.ops, self.wrote = array, ops, False
         self.run = run.run if run.__class__ is _Target else run
 
     def __call__(self, kernel, *arrays, **params):
         for op in self.ops:
             if kernel is KERNELS.get(op):
-                if write_over(self.run, op, self.array, arrays, params):
-                    return self.array
+                array = self.array if arrays[0] is self.array or not _is_all_of(arrays[0], self.array) else arrays[0]
+                if write_over(self.run, op, array, arrays, params):
+                    self.wrote = True
+                    return array
                 break
         return self.run(kernel, *arrays, **params)
 
 
+def _is_all_of(a, b) -> bool:
+    """Whether an array shows all elements of another one in their order, perhaps in another shape."""
+    return (a.__class__ is np.ndarray and b.__class__ is np.ndarray and a.size == b.size and a.dtype == b.dtype
+            and a.flags.c_contiguous and a.__array_interface__["data"] == b.__array_interface__["data"])
+
+
 def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:
     """fn(t, *args, **options), computed into the memory of `t` by the last of its operators, if that is one of `ops` and nobody
-    takes notice; the result's array says whether it was."""
+    takes notice; the result's array says whether it was. Where histories are kept, only one does so whose gradient rule needs
+    neither what was there nor what is."""
     m = tls.m
-    if not is_quiet(t, m) or (m.grad and _has_history(args, options)):
+    if m.grad and _has_history(args, options):
+        ops = tuple([op for op in ops if op.rule_is_blind])
+    if not ops or not is_quiet(t, m):
         return fn(t, *args, **options)
     before = m.run
-    m.run = _Target(t._a, ops, before)
+    m.run = target = _Target(t._a, ops, before)
     try:
-        return fn(t, *args, **options)
+        made = fn(t, *args, **options)
     finally:
         m.run = before
+    if target.wrote and made._a is not t._a and made._a.shape == t._a.shape and _is_all_of(made._a, t._a):
+        made._a = t._a          # (it was written as seen in another shape)
+    return made
 
 
 def _has_history(args, options) -> bool:

@@ -64,11 +64,13 @@ def _infer_index(x, *indices):
     return x.with_shape(indexed_shape("index", x, indices))
 
 
-def _key(indices):
-    return tuple(slice(None) if i is None else i for i in indices)
+def key_of(indices) -> tuple:
+    """The key by which numpy reads and writes at index arrays."""
+    return tuple([slice(None) if i is None else i for i in indices])
 
 
-def _require_ranges(name, x, indices):
+def require_ranges(name, x, indices):
+    """Raises unless the indices of each dimension lie in it; they may count from its end."""
     for d, i in enumerate(indices):
         if i is not None:
             require_range(name, i, x.shape[d], d, -x.shape[d])
@@ -81,9 +83,9 @@ def _index(x, *indices):
         given = [d for d, i in enumerate(indices) if i is not None]
         if len(given) == 1:
             return x.take(indices[given[0]], given[0])
-        return x[_key(indices)] if given else x.copy()
+        return x[key_of(indices)] if given else x.copy()
     except IndexError:
-        _require_ranges("index", x, indices)
+        require_ranges("index", x, indices)
         raise
 
 
@@ -150,10 +152,10 @@ def _index_put(x, value, *indices, accumulate):
         if accumulate:
             return accumulated(x, value, indices)
         out = x.copy()
-        out[_key(indices)] = value
+        out[key_of(indices)] = value
         return out
     except IndexError:
-        _require_ranges("index_put", x, indices)
+        require_ranges("index_put", x, indices)
         raise
 
 
@@ -162,7 +164,7 @@ def _rows(x, indices):
     given = [d for d, i in enumerate(indices) if i is not None]
     order = (*given, *(d for d in range(x.ndim) if d not in given))
     sizes = tuple(x.shape[d] for d in given)
-    _require_ranges("index_put", x, indices)
+    require_ranges("index_put", x, indices)
     positions = np.broadcast_arrays(*(indices[d] for d in given))
     return order, sizes, np.ravel_multi_index([np.where(p < 0, p + n, p) for p, n in zip(positions, sizes)], sizes)
 
@@ -176,10 +178,9 @@ def _wide_copy(x):
 
 def accumulated(x, value, indices, add=None):
     """x with the value added at index arrays; `add` is what adds rows to those of a table, called like `add_rows`."""
-    add = add or add_rows
-    if x.ndim == 1 and indices[0].ndim == 1:
-        out, rows = _wide_copy(x), _rows(x, indices)[2]
-        add(out.reshape(-1, 1), rows, wide(value).reshape(-1, 1))
+    if all(i is not None for i in indices):
+        out = _wide_copy(x)
+        add_to(out, wide(value), indices, add)
         return out.astype(x.dtype, copy=False)
     given = [d for d, i in enumerate(indices) if i is not None]
     order, sizes, rows = _rows(x, indices)
@@ -189,9 +190,16 @@ def accumulated(x, value, indices, add=None):
         value = np.moveaxis(value, range(lead), range(rows.ndim, rows.ndim + lead))
     columns = int(np.prod([x.shape[d] for d in order[len(sizes):]], dtype=np.int64))
     table = _wide_copy(x.transpose(order)).reshape(int(np.prod(sizes)), columns)
-    add(table, rows.ravel(), wide(value).reshape(rows.size, columns))
+    (add or add_rows)(table, rows.ravel(), wide(value).reshape(rows.size, columns))
     back = np.argsort(order)
     return np.ascontiguousarray(table.reshape([x.shape[d] for d in order]).transpose(back)).astype(x.dtype, copy=False)
+
+
+def add_to(out, value, indices, add=None):
+    """Adds a value, where it lies, to a contiguous array at index arrays of its first dimensions."""
+    _, sizes, rows = _rows(out, indices)
+    columns = int(np.prod(out.shape[len(sizes):], dtype=np.int64))
+    (add or add_rows)(out.reshape(int(np.prod(sizes)), columns), rows.ravel(), value.reshape(rows.size, columns))
 
 
 def add_rows(table, rows, values):
@@ -307,17 +315,19 @@ _UFUNC = {"add": np.add, "mul": np.multiply, "amax": np.maximum, "amin": np.mini
 def _scatter(x, index, src, *, dim, mode):
     require_range("scatter", index, x.shape[dim] if x.ndim else 1, dim)
     out = np.array(wide(x), order="C", ndmin=1)
-    if index.size == 0:
-        return out.astype(x.dtype, copy=False).reshape(x.shape)
-    index = np.atleast_1d(index)
-    src = wide(np.atleast_1d(src)[tuple(map(slice, index.shape))])
-    flat = _flat_positions(out, index, dim)
-    if mode == "set":
-        out.reshape(-1)[flat.ravel()] = src.ravel()
-    else:
-        ufunc = np.logical_or if mode == "add" and x.dtype == np.bool_ else _UFUNC[mode]
-        ufunc.at(out.reshape(-1), flat.ravel(), src.ravel())
+    if index.size:
+        put_along(out, np.atleast_1d(index), wide(np.atleast_1d(src)), dim, mode)
     return out.astype(x.dtype, copy=False).reshape(x.shape)
+
+
+def put_along(out, index, src, dim, mode):
+    """Puts elements of src into a contiguous array where indices along a dim say, or combines them with what is there."""
+    flat, src = _flat_positions(out, index, dim).ravel(), src[tuple(map(slice, index.shape))].ravel()
+    if mode == "set":
+        out.reshape(-1)[flat] = src
+    else:
+        ufunc = np.logical_or if mode == "add" and out.dtype == np.bool_ else _UFUNC[mode]
+        ufunc.at(out.reshape(-1), flat, src)
 
 
 def _padded(g, src):

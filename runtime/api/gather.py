@@ -78,7 +78,7 @@ def _along(op, input, dim, index, src, mode, who):
     return result if input._a.ndim else sh.reshape(result, shape=())
 
 
-@api(inplace=True)
+@api(inplace=(ix.scatter, ix.scatter_reduce))
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
     src = value if src is None else src
@@ -89,7 +89,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     return deliver(_along(op, input, dim, index, src, mode, "scatter"), out, "scatter")
 
 
-@api(inplace=True)
+@api(inplace=ix.scatter)
 def scatter_add(input, dim, index, src, *, out=None):
     """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
     return deliver(_along(ix.scatter, input, dim, index, src, "add", "scatter_add"), out, "scatter_add")
@@ -112,7 +112,7 @@ def _identity(reduce, d):
     return 1 if reduce == "prod" else 0
 
 
-@api(inplace=True)
+@api(inplace=(ix.scatter, ix.scatter_reduce))
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
     """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
     only among what is scattered."""
@@ -201,20 +201,20 @@ def _written(input, dim, index, source, accumulate, who):
     return _unvector(ix.index_put.call(x, source, *at, accumulate=accumulate), input)
 
 
-@api(inplace=True)
+@api(inplace=ix.index_put)
 def index_add(input, dim, index, source, *, alpha=1, out=None):
     """input with alpha * source added to the slices that an index vector names."""
     scaled = source if alpha == 1 else ew.cast(ew.mul(source, alpha), dtype=source.dtype)
     return deliver(_written(input, dim, index, scaled, True, "index_add"), out, "index_add")
 
 
-@api(inplace=True)
+@api(inplace=ix.index_put)
 def index_copy(input, dim, index, source, *, out=None):
     """input with the slices that an index vector names replaced by those of source."""
     return deliver(_written(input, dim, index, source, False, "index_copy"), out, "index_copy")
 
 
-@api(inplace=True)
+@api(inplace=ix.index_put)
 def index_fill(input, dim, index, value):
     """input with one value in the slices that an index vector names."""
     x, at, d = _slices(input, dim, index, "index_fill")
@@ -231,7 +231,7 @@ def index_fill(input, dim, index, value):
     return _unvector(ew.where(hit, to_dtype(value, x.dtype), x), input)
 
 
-@api(inplace=True)
+@api(inplace=(ix.scatter, ix.scatter_reduce))
 def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=None):
     """Slices of source combined into those of input that an index vector names, by prod, mean, amax or amin."""
     x, at, d = _slices(input, dim, index, "index_reduce")
@@ -243,7 +243,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
 _WHOLE = slice(None)
 
 
-@api(inplace=True)
+@api(inplace=ix.index_put)
 def index_put(input, indices, values, accumulate=False):
     """input[indices] = values (or += if accumulate), as a new tensor."""
     x, at = resolve(input, tuple([_WHOLE if i is None else i for i in indices]))
@@ -259,7 +259,7 @@ def take(input, index, *, out=None):
     return deliver(ix.index.call(ravel(input), index), out, "take")
 
 
-@api(inplace=True, name="put")
+@api(inplace=ix.index_put, name="put")
 def put_flat(input, index, source, accumulate=False):
     """input with source written (or added) at positions of the flattened tensor."""
     flat = put(ravel(input), (ravel(index),), ravel(source), accumulate, "put")
@@ -295,7 +295,7 @@ def masked_select(input, mask, *, out=None):
     return deliver(picked, out, "masked_select")
 
 
-@api(inplace=True)
+@api(inplace=ix.index_put)
 def masked_scatter(input, mask, source):
     """input with the elements where the mask holds replaced by those of source, in order."""
     if mask.dtype is not dt.bool_ or source.dtype is not input.dtype:

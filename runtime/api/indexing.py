@@ -14,6 +14,7 @@ from ...ir.substitute import slice_bounds
 from ..creation import as_array_tensor
 from ..device_array import DeviceArray
 from ..dispatch import as_view, look, looks
+from ..overwrite import computed_into
 from ..placement import beside, beside_all
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
@@ -21,6 +22,7 @@ from ..writes import is_plain, write, wrote_plainly
 from .asking import ask_operand, asks
 from .creation import known, made
 from .promote import to_dtype
+from .register import store
 
 _WHOLE = slice(None)
 _ndarray = np.ndarray
@@ -306,7 +308,7 @@ def setitem(self, key, value) -> None:
     if not isinstance(value, Tensor) and not (isinstance(value, (bool, int, float, complex)) and not indices):
         value = beside(made(as_array_tensor(value, self.dtype)), view)
     if indices:
-        write(view, put(view, indices, value, False, "__setitem__"), "__setitem__")
+        store(view, computed_into(view, (ix.index_put,), put, (indices, value, False, "__setitem__"), {}), "__setitem__")
     else:
         write(view, _fitting(value, view) if isinstance(value, Tensor) else value, "__setitem__", foreign=True)
 

@@ -13,7 +13,7 @@ from ...ir.errors import DTypeError
 from ..overwrite import computed_into, overwrite
 from ..state import tls
 from ..tensor import Tensor
-from ..writes import is_quiet, write, wrote_plainly
+from ..writes import is_quiet, write, wrote, wrote_plainly
 
 
 class Functions(dict[str, Any]):
@@ -143,7 +143,10 @@ def store(dst: Tensor, result: Tensor, name: str) -> Tensor:
         raise DTypeError(f"{name}: the result is {result.dtype} and cannot be written into a tensor of {dst.dtype}; "
                          f"use the out-of-place form")
     if result._a is dst._a and result is not dst and is_quiet(dst, tls.m):      # it was written where it lies
-        wrote_plainly(dst, name)
+        if result._node is None:
+            wrote_plainly(dst, name)
+        else:
+            wrote(dst, result, name)
         return dst
     return write(dst, result, name)
 

@@ -17,10 +17,13 @@ from .eager_scalars import FLOAT_KINDS, LARGE, ScalarKernels
 _FEW = 1 << 10                                         # elements below which numpy's call costs less than a kernel's
 _NUMBERS = {"f": (float, int), "i": (int,), "u": (int,)}     # what may stand beside arrays of a kind
 eager_composites = lazy(__package__, ".eager_composites")
+eager_updates = lazy(__package__, ".eager_updates")
 
 
 def writer_for(op: Op):
     """The writer of an operator."""
+    if op in eager_updates.TABLE:
+        return eager_updates.TABLE.make(op)
     if op not in eager.TABLE:
         if type(op.lower) is Scalar:
             return _scalar(op)

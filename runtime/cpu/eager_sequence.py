@@ -338,35 +338,46 @@ def index_put(op: Op):
     """What is added by index arrays, in the order of the indices; everything else by the reference."""
 
     def run(x, value, *indices, accumulate):
-        if not accumulate or x.dtype not in gathers.ADDABLE or value.size < _FEW_ADDED:
+        if not accumulate or x.dtype not in gathers.ADDABLE or value.size < FEW_ADDED:
             return op.ref(x, value, *indices, accumulate=accumulate)
-        dims = [d for d, i in enumerate(indices) if i is not None]
-        if len(dims) == 1 and indices[dims[0]].ndim == 1 and value.shape[dims[0]] == indices[dims[0]].size:
-            found = _added_along(x, value, indices[dims[0]], dims[0])
-            if found is not None:
-                return found
-        return indexing.accumulated(x, value, indices, _add_rows)
+        if not _is_along(x, value, indices):
+            return indexing.accumulated(x, value, indices, _add_rows)
+        table = copies.in_rows(x)
+        add_into(table, value, indices)
+        return table
 
     return run
 
 
-_FEW_ADDED = 64     # elements below which the reference is quicker
+FEW_ADDED = 64     # elements below which the reference is quicker
 
 
-def _added_along(x, value, index, dim):
-    """Slices along a dim added by a vector of indices; None if one is out of range."""
-    if lookup.can_add(x) and not dim and x.ndim > 1:
-        index = gathers.from_the_front(index, len(x))
-        if index is None:
-            return None
-        table = copies.in_rows(x)
-        lookup.add_into(table.reshape(len(x), -1), value.reshape(index.size, -1), index)
-        return table
-    index = gathers.from_the_front(index, x.shape[dim])
+def _is_along(x, value, indices) -> bool:
+    """Whether one vector of indices says all."""
+    dims = [d for d, i in enumerate(indices) if i is not None]
+    return (x.size > 0 and len(dims) == 1 and indices[dims[0]].ndim == 1
+            and value.shape[dims[0]] == indices[dims[0]].size)
+
+
+def add_into(table, value, indices) -> bool:
+    """Adds a value to an array in C order at index arrays; False where this is not done in place."""
+    if table.dtype not in gathers.ADDABLE:
+        return False
+    if not _is_along(table, value, indices):
+        if any(i is None for i in indices):
+            return False
+        indexing.add_to(table, value, indices, _add_rows)
+        return True
+    dim = next(d for d, i in enumerate(indices) if i is not None)
+    index = gathers.from_the_front(indices[dim], table.shape[dim])
     if index is None:
-        return None
-    spread = np.broadcast_to(index.reshape(-1, *(1,) * (x.ndim - 1 - dim)), value.shape)
-    return gathers.scatter(x, spread, value, dim=dim, how="add") if x.size else None
+        indexing.require_ranges("index_put", table, indices)
+    elif lookup.can_add(table) and not dim and table.ndim > 1:
+        lookup.add_into(table.reshape(len(table), -1), value.reshape(index.size, -1), index)
+    else:
+        spread = np.broadcast_to(index.reshape(-1, *(1,) * (table.ndim - 1 - dim)), value.shape)
+        gathers.scatter_into(table, spread, value, dim=dim, how="add")
+    return True
 
 
 def _add_rows(table, rows, values):
