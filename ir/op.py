@@ -95,7 +95,9 @@ class Op:
                                elements whose result lies row by row, however its argument does; "keeps_order": another operator
                                whose result lies as its arguments do; "one_triangle": of Hermitian matrices the lower triangle
                                is read, and gradients are those on such matrices, not of single elements; "refuses": raises for
-                               some values of its arguments ("refuses_integers": for zeros among whole numbers at the end).
+                               some values of its arguments ("refuses_integers": for zeros among whole numbers at the end);
+                               "updates": the result is the first argument with some of its elements replaced, or combined
+                               with others, so that a kernel may write where that lies.
     numbers                 -> the parameters that change no shape, no dtype and no kernel, only what comes out: in graphs
                                they may be symbolic, a number of each call's own. All others are part of what the graph is.
     given                   -> the same said in operators of which the numbers are operands, for one that stays whole:

@@ -11,7 +11,7 @@ from ..ir import config
 from ..ir.lazy import lazy
 from ..ir.printer import format_line
 from ..passes.codegen.triton.together import EndStep, ManyStep
-from ..passes.plan_memory import Run
+from ..passes.plan_steps import Run
 from .work import work_of
 
 program = lazy(__package__, "..runtime.cpu.program")

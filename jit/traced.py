@@ -9,7 +9,7 @@ from typing import Any
 
 from ..ir import config
 from ..ir.lazy import lazy
-from ..passes import plan_memory
+from ..passes import plan_steps
 from ..runtime.state import Defaults, tls
 from . import report
 from .arrays import ArrayArguments
@@ -285,7 +285,7 @@ class Traced(Learning):
         """Calls, compiles and why each recording was made; calls that ran as they are, since recordings did not pay
         (`unrecorded`); what the compiled paths consist of."""
         done = [job.compiled for job in self._jobs() if job.compiled is not None]
-        runs = [s for c in done for s in c.plan.steps if type(s) is plan_memory.Run]
+        runs = [s for c in done for s in c.plan.steps if type(s) is plan_steps.Run]
         return dict(self._stats, misses=list(self._stats["misses"]), graphs=len(done), native_calls=len(runs),
                     kernels=sum(len(r.kernels) for r in runs), other_calls=sum(len(c.plan.steps) for c in done) - len(runs),
                     in_place=sum(len(c.in_place) for c in done), bindings=sum(getattr(j, "bindings", 0) for j in self._jobs()),

@@ -8,7 +8,7 @@ from ..ir.graph import Value
 from ..ir.op import operations
 from ..passes.codegen.triton.plan import KernelStep, ProductStep
 from ..passes.codegen.triton.together import EndStep, ManyStep
-from ..passes.plan_memory import Fused, Product, Run
+from ..passes.plan_steps import Fused, Product, Run
 
 
 @dataclass(frozen=True, eq=False)

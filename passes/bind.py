@@ -21,7 +21,7 @@ from ..ir.symbolic import SymInt, is_symbol, names_of
 from .codegen.llvm.fused_epilogue import Fused as FusedEpilogue
 from .fuse import Group
 from .kernel_body import is_free
-from .plan_memory import Plan
+from .plan_steps import Plan
 
 _PLAIN = frozenset((Kernel, FusedEpilogue, Graph))
 

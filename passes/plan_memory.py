@@ -10,105 +10,25 @@ from the step that makes it to the last that reads it. An update may be written 
 import bisect
 import heapq
 import itertools
-import math
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from ..ir.graph import Graph, Node, Value
+from ..ir.graph import Graph, Value
+from ..ir.ops.indexing import in_range
 from .fuse import Group, fuse, own_results
 from .fuse_epilogue import Epilogue, fuse_epilogues
 from .join_sums import join_sums
 from .kernel_body import is_free, source_of
-from .lower import Lowered, lower
+from .lower import lower
+from .plan_steps import LINE, Call, Fused, Plan, Product, Run, reads_of, values_of, writes_of
 from .read_less import ON_CPU, read_less
-from .strided import row_major
+from .updates import in_place
 
-LINE = 64               # bytes on which values of the arena start; the first ones hold the status of a run
 STAGGER = 5 * LINE      # what keeps values of a page's multiple from lying on the same lines of the cache
 _WORTH_A_SECOND_TRY = 1 << 20           # bytes of an arena, and
 _WASTE = 1.04                           # times what is alive at once, from which a closer fit is looked for
 MOST_ARGUMENTS = 4000   # of one native call
-
-
-@dataclass(eq=False)
-class Fused:
-    """One fused kernel."""
-
-    group: Any          # a Group
-    lowered: Lowered
-
-
-@dataclass(eq=False)
-class Call:
-    """One node by itself: native code of its own, or called on arrays; a view that such a call takes, a fill."""
-
-    node: Node
-    refused: list = field(default_factory=list)
-    dead: tuple = ()
-
-
-@dataclass(eq=False)
-class Product:
-    """A matrix product with what follows it."""
-
-    epilogue: Epilogue
-    dead: tuple = ()
-
-    @property
-    def node(self) -> Node:
-        """The product itself."""
-        return self.epilogue.node
-
-
-@dataclass(eq=False)
-class Run:
-    """Steps in one native call. `reads` and `writes` are its arguments, in that order.
-
-    arena    {value: bytes from the arena's start}
-    scratch  {step: bytes from the arena's start} of what a step needs while it runs
-    over     {result of a native step: what it reads, in whose memory the result may be written}
-    """
-
-    steps: list
-    reads: list = field(default_factory=list)
-    writes: list = field(default_factory=list)
-    arena: dict = field(default_factory=dict)
-    scratch: dict = field(default_factory=dict)
-    arena_bytes: int = LINE
-    dead: tuple = ()
-    over: dict = field(default_factory=dict)
-
-    @property
-    def fused(self) -> list:
-        """The steps that are fused kernels."""
-        return [s for s in self.steps if type(s) is Fused]
-
-    @property
-    def kernels(self) -> list:
-        """The fused kernels."""
-        return [s.lowered for s in self.fused]
-
-    @property
-    def groups(self) -> list:
-        """What each fused kernel computes."""
-        return [s.group for s in self.fused]
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """Steps, and which values leave.
-
-    graph      what is computed
-    steps      in order: Fused, Product or Call of an arrangement; Run, Product or Call of a plan, each with the values that
-               are dead after it
-    in_place   {value: the input in whose memory it is written}
-    """
-
-    graph: Graph
-    steps: tuple
-    in_place: dict
 
 
 def plan(graph: Graph, owned=frozenset(), targets=None, scratch_of: Callable | None = None) -> Plan:
@@ -128,7 +48,7 @@ def arrange(graph: Graph, owned=frozenset(), targets=None) -> Plan:
         else:
             steps.append(Fused(g, lower(g.body)) if g.is_kernel else Call(g.nodes[0], g.refused))
     steps = _late(graph, steps)
-    return Plan(graph, tuple(steps), _in_place(graph, steps, targets))
+    return Plan(graph, tuple(steps), in_place(graph, steps, targets))
 
 
 def _lighter(groups, graph) -> list:
@@ -141,15 +61,18 @@ def _lighter(groups, graph) -> list:
 
 def _late(graph, steps):
     """The steps with those that read inputs alone, like packed weights, right before the first that reads what they make: it
-    takes no memory until then."""
+    takes no memory until then. Indices that are inputs are looked at first, before anything is written (`updates.py`)."""
     inputs, makers = set(graph.inputs), {}
-    for s in steps:
-        if inputs.issuperset(_reads(s)) and (type(s) is Fused or s.node.is_pure):
-            makers.update(dict.fromkeys(_writes(s), s))
     ordered: dict = {}
     for s in steps:
+        if inputs.issuperset(reads_of(s)) and (type(s) is Fused or s.node.is_pure):
+            if type(s) is Call and s.node.op is in_range:
+                ordered[s] = None
+            else:
+                makers.update(dict.fromkeys(writes_of(s), s))
+    for s in steps:
         if s not in makers.values():
-            ordered.update(dict.fromkeys([makers[v] for v in _reads(s) if v in makers]))
+            ordered.update(dict.fromkeys([makers[v] for v in reads_of(s) if v in makers]))
             ordered[s] = None
     return [*ordered, *[s for s in steps if s not in ordered]]
 
@@ -159,7 +82,7 @@ def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable 
     code; None for one that Python must call, as all are without `scratch_of`. `over_of` gives, for one that is native,
     {result: what it reads, in whose memory the result may be written}."""
     graph, made, steps, arguments = arranged.graph, set(), [], 0
-    ends = {s: (_reads(s), _writes(s)) for s in arranged.steps}
+    ends = {s: (reads_of(s), writes_of(s)) for s in arranged.steps}
     for s in arranged.steps:
         need = 0 if type(s) is Fused else scratch_of(s) if scratch_of is not None else None
         if need is None:
@@ -192,84 +115,12 @@ def _views(values, made):
     return steps
 
 
-def _reads(step):
-    """The values in memory that a step reads as native code."""
-    if type(step) is Fused:
-        return [v for v, _, written in step.lowered.operands if not written]
-    beside = [v for v, *_ in step.epilogue.operands if v not in step.epilogue.others] if type(step) is Product else []
-    return [*[v for v in map(source_of, _values(step.node)) if v is not None], *beside]
-
-
-def _values(node):
-    return [x for x in node.inputs if type(x) is Value]
-
-
-def _writes(step):
-    if type(step) is Fused:
-        return [v for v, _, written in step.lowered.operands if written]
-    return [step.epilogue.result, *step.epilogue.others] if type(step) is Product else list(step.node.outputs)
-
-
-# Updates in place.
-
-
-def _in_place(graph, steps, targets):
-    """Results that may be written into the memory of the input they replace: made element by element from what the input
-    holds there, after everything else has read it, with nothing to follow that may fail."""
-    found = {}
-    last_call = max((i for i, s in enumerate(steps) if type(s) is Call), default=-1)
-    for position, number in targets.items():
-        value, target = graph.outputs[position], graph.inputs[number]
-        if value.aval != target.aval or graph.outputs.count(value) > 1 or _leaves(graph, target):
-            continue
-        at = _maker(steps, value)
-        if at is not None and at > last_call and _is_last_reader(steps, at, target):
-            found[value] = target
-    return found
-
-
-def _leaves(graph, target):
-    return any(source_of(v) is target for v in graph.outputs)
-
-
-def _maker(steps, value):
-    """The step that stores a value, if a kernel without reductions or the epilogue of a product does."""
-    for i, s in enumerate(steps):
-        if type(s) is Product and value in s.epilogue.others:
-            return i
-        if type(s) is Fused and value in s.group.body.results:
-            return i if not s.group.reduced else None
-    return None
-
-
-def _is_last_reader(steps, at, target):
-    """Whether nothing reads an input after the step at `at`, and that step only where it writes."""
-    plain = _flat(row_major(target.shape).plain)
-    for i, s in enumerate(steps[at:], at):
-        if type(s) is not Fused and any(source_of(v) is target for v in _values(s.node)):
-            return False
-        group = s.group if type(s) is Fused else s.epilogue.group if type(s) is Product else None
-        patterns = [p for v, p in group.body.loads if v is target] if group is not None else []
-        if patterns and (i > at or any(_flat(p) != plain for p in patterns)):
-            return False
-    return True
-
-
-def _flat(p):
-    """A pattern with nothing but its order of elements."""
-    sizes = [(n, s) for n, s in zip(p.shape, p.strides) if n != 1]
-    step, order = 1, True
-    for n, s in reversed(sizes):
-        order, step = order and s == step, step * n
-    return p.offset, order, math.prod(p.shape)
-
-
 # Memory.
 
 
-def _place_all(graph, steps, in_place, ends):
-    """Gives runs their arguments and arenas, and each step the values that are dead after it. `ends`: what each step of a run
-    reads and writes."""
+def _place_all(graph, steps, targets, ends):
+    """Gives runs their arguments and arenas, and each step the values that are dead after it. `targets`: the inputs that values
+    are written over; `ends`: what each step of a run reads and writes."""
     last = {}
     for i, s in enumerate(steps):
         for v in _touched(s, ends):
@@ -278,8 +129,9 @@ def _place_all(graph, steps, in_place, ends):
     for i, s in enumerate(steps):
         if type(s) is Run:
             made = dict.fromkeys([v for each in s.steps for v in ends[each][1]])
-            _finish_run(s, made, {v for v in made if v not in forever and last[v] == i}, in_place, ends)
-            seen = [*s.reads, *s.writes]
+            inside = {v for v in made if v not in forever and v not in targets and last[v] == i}
+            _finish_run(s, made, inside, targets, ends)
+            seen = [*s.reads, *s.writes, *[v for v in made if v in targets]]
         else:
             seen = _touched(s, ends)
         s.dead = tuple([v for v in dict.fromkeys(seen) if v not in forever and last[v] == i])
@@ -289,16 +141,17 @@ def _touched(step, ends):
     """The values that a step reads or makes, as the next steps see them."""
     if type(step) is Run:
         return [v for s in step.steps for end in ends[s] for v in end]
-    read = _values(step.node) if type(step) is Call else [*_values(step.node), *_reads(step)]
-    return [*read, *_writes(step)]
+    read = values_of(step.node) if type(step) is Call else [*values_of(step.node), *reads_of(step)]
+    return [*read, *writes_of(step)]
 
 
-def _finish_run(run, made, inside, in_place, ends):
+def _finish_run(run, made, inside, targets, ends):
     """The arguments and the arena of a run."""
-    run.writes = [v for v in made if v not in inside]
-    replaced = {in_place[v] for v in run.writes if v in in_place}
+    run.updates = list(dict.fromkeys([targets[v] for v in made if v in targets]))
+    run.writes = [v for v in made if v not in inside and v not in targets]
     read = dict.fromkeys([v for s in run.steps for v in ends[s][0]])
-    run.reads = [v for v in read if v not in made and v not in replaced]
+    run.over_inputs = {v: targets[v] for v in (*made, *read) if targets.get(v) in run.updates}
+    run.reads = [v for v in read if v not in made and v not in run.updates and v not in run.over_inputs]
     _fill_arena(run, inside, ends)
 
 

@@ -12,7 +12,7 @@ from ingot.ir.aval import Aval
 from ingot.ir.errors import DimError
 from ingot.ir.graph import Builder, Value
 from ingot.ir.op import OPS
-from ingot.passes.plan_memory import Run
+from ingot.passes.plan_steps import Run
 from ingot.runtime.cpu import compile as compiler
 from ingot.runtime.cpu import pool
 from ingot.runtime.cpu.program import CompiledGraph

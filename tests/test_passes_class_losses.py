@@ -14,7 +14,8 @@ from ingot.ir.ops import elementwise as ew
 from ingot.ir.ops import loss
 from ingot.ir.verify import verify
 from ingot.passes.class_losses import BODIES, class_losses
-from ingot.passes.plan_memory import Run, plan
+from ingot.passes.plan_memory import plan
+from ingot.passes.plan_steps import Run
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
 

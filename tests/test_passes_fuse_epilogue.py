@@ -6,7 +6,8 @@ import pytest
 import ingot  # noqa: F401  (fills the table of operators)
 from graphs import graph_of
 from ingot.passes.codegen.llvm.fused_epilogue import Fused
-from ingot.passes.plan_memory import Call, Product, Run, plan
+from ingot.passes.plan_memory import plan
+from ingot.passes.plan_steps import Call, Product, Run
 from ingot.runtime.cpu import gemm
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of

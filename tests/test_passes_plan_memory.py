@@ -7,8 +7,9 @@ import pytest
 
 from graphs import graph_of
 from ingot.ir.interp import interpret
-from ingot.passes import plan_memory
-from ingot.passes.plan_memory import LINE, Call, Fused, Run, arrange, place, plan
+from ingot.passes import plan_memory, plan_steps
+from ingot.passes.plan_memory import arrange, place, plan
+from ingot.passes.plan_steps import LINE, Call, Fused, Run
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
 
@@ -162,8 +163,8 @@ def test_a_native_result_takes_the_place_of_an_operand_that_nobody_reads_again(f
         return {step.node.output: step.node.inputs[0]} if step.node.op.name == "cumsum" else {}
 
     run, = place(arrange(g), lambda step: 0, over_of).steps
-    makers = {v: i for i, s in enumerate(run.steps) for v in plan_memory._writes(s)}
-    ends = {v: i for i, s in enumerate(run.steps) for v in (*plan_memory._writes(s), *plan_memory._reads(s))}
+    makers = {v: i for i, s in enumerate(run.steps) for v in plan_steps.writes_of(s)}
+    ends = {v: i for i, s in enumerate(run.steps) for v in (*plan_steps.writes_of(s), *plan_steps.reads_of(s))}
     shared = {}
     for a, b in itertools.combinations(sorted(run.arena, key=makers.get), 2):
         if run.arena[a] == run.arena[b] and ends[a] >= makers[b]:

@@ -39,5 +39,5 @@ def _batch_assign(size, op, args, held, params):
 assign_view = op("assign_view", infer=lambda base, value, *, chain: base, ref=_assign_view,
                  vjp=(lambda g, out, base, value, *, chain: assign_view(g, ew.mul(run_chain(g, chain), 0), chain=chain),
                       lambda g, out, base, value, *, chain: run_chain(g, chain)),
-                 lower=Template("scatter"), batch=_batch_assign, traits=("exact", "float8"),
+                 lower=Template("scatter"), batch=_batch_assign, traits=("exact", "float8", "updates"),
                  doc="The base with the part that a chain of views selects replaced by a value.")

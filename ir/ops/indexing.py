@@ -246,8 +246,24 @@ def _batch_index_put(size, op, args, held, params):
 
 
 index_put = op("index_put", infer=_infer_index_put, ref=_index_put, vjp=_index_put_vjp, saves=ANY_FROM_3,
-               lower=Template("scatter"), batch=_batch_index_put, traits=("float8", "refuses"),
+               lower=Template("scatter"), batch=_batch_index_put, traits=("float8", "refuses", "updates"),
                doc="x with `value` written (or added, if `accumulate`) at index tensors; None takes a whole dimension.")
+
+# What a pass makes of the indices that updates take (`passes/checked_indices.py`).
+
+
+def _infer_in_range(index, *, low, high):
+    require_index("in_range", index)
+    return index
+
+
+def _in_range(index, *, low, high):
+    require_range("index_put", index, high, 0, low)
+    return index.copy()
+
+
+in_range = op("in_range", infer=_infer_in_range, ref=_in_range, vjp=NO_GRAD, lower=Host(), numbers=("low", "high"),
+              traits=("exact", "refuses"), doc="Indices, each of which is at least `low` and below `high`.")
 
 # One index for each element along a dimension.
 
@@ -358,7 +374,7 @@ def _scatter_vjp(g, out, x, index, src, *, dim, mode, needs):
 
 
 scatter = op("scatter", infer=_infer_scatter("scatter", ("set", "add")), ref=_scatter, vjp=_scatter_vjp, saves=(2,),
-             lower=Template("scatter"), batch=ALONG, traits=("float8", "refuses"),
+             lower=Template("scatter"), batch=ALONG, traits=("float8", "refuses", "updates"),
              doc="x with out[index[i][j]][j] = src[i][j] for dim 0 (or += in mode add), and so on.")
 
 
@@ -397,7 +413,8 @@ def _scatter_reduce_vjp(g, out, x, index, src, *, dim, mode, needs):
 
 scatter_reduce = op("scatter_reduce", infer=_infer_scatter("scatter_reduce", ("mul", "amax", "amin")), ref=_scatter,
                     vjp=_scatter_reduce_vjp, saves=(0, 1, 2, 3), lower=Template("scatter"), batch=ALONG,
-                    traits=("refuses",), doc="As scatter, combining with what is there by product, maximum or minimum.")
+                    traits=("refuses", "updates"),
+                    doc="As scatter, combining with what is there by product, maximum or minimum.")
 
 # Positions found in data. Their number is a parameter that the caller has read before, so shapes stay static.
 

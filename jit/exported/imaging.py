@@ -41,9 +41,9 @@ def image_of(compiled, objects: dict) -> Image | None:
     if len(compiled.steps) != 1 or type(compiled.steps[0]) is not NativeRun:
         return None
     run = compiled.steps[0]
-    made = [number for number, _, _, place in run.writes if place is None]
+    made = [number for number, *_ in run.writes]
     inputs = len(compiled.graph.inputs)
-    if len(made) != len(run.writes) or any(n not in made for n in compiled.outputs) or any(n >= inputs for n in run.reads):
+    if run.updates or any(n not in made for n in compiled.outputs) or any(n >= inputs for n in run.reads):
         return None
     words, code = np.array(run.list.words), []
     for at, address in run.list.relocations:
@@ -53,7 +53,7 @@ def image_of(compiled, objects: dict) -> Image | None:
     for at, _ in run.list.tables:
         words[at] = 0
     return Image(words, _place(runner, objects), tuple(code), tuple(run.list.tables), run.source.arena_bytes, run.reads,
-                 tuple([(of(np.empty(0, d)), shape) for _, shape, d, _ in run.writes]),
+                 tuple([(of(np.empty(0, d)), shape) for _, shape, d in run.writes]),
                  tuple([made.index(n) for n in compiled.outputs]), run.can_fail, run.work >= RELEASE_AT, pool.get_num_threads(),
                  inputs)
 

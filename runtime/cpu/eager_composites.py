@@ -23,7 +23,7 @@ from ...ir.ops.shape import expand, permute
 from ...passes import pipeline
 from ...passes.class_losses import class_losses
 from ...passes.decompose import decompose
-from ...passes.plan_memory import Fused
+from ...passes.plan_steps import Fused
 from ...passes.row_bodies import row_bodies
 from ..gradient_rules import write_joint_rule, write_rules
 from . import copies, eager, program

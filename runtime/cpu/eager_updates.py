@@ -7,8 +7,9 @@ type.
 
 import numpy as np
 
-from ...ir.op import Op
+from ...ir.op import OPS, Op
 from ...ir.ops import indexing
+from ...ir.ops.assign import assign_view
 from ...ir.ops.shape import wide
 from . import eager_sequence, gathers
 from .kernel_table import KernelTable
@@ -19,7 +20,8 @@ _FEW = 1 << 9       # elements up to which numpy's calls cost less than a kernel
 
 def _takes(out, x, *others) -> bool:
     """Whether a writer writes over its first operand, and nothing else lies there."""
-    return x is out and out.ndim > 0 and not any([a is not None and np.may_share_memory(a, out) for a in others])  # noqa: C419
+    return x is out and out.ndim > 0 and out.flags.c_contiguous and not any(
+        [a is not None and np.may_share_memory(a, out) for a in others])  # noqa: C419
 
 
 def _sums_as_it_is(out) -> bool:
@@ -63,6 +65,25 @@ def index_put(op: Op):
             indexing.require_ranges("index_put", out, indices)
             ufunc = np.logical_or if out.dtype == np.bool_ else np.add
             ufunc.at(out, indexing.key_of(indices), value)
+        return True
+
+    return write
+
+
+@TABLE.makes(assign_view)
+def assign(op: Op):
+    """The part that views select, where they are views in memory."""
+
+    def write(out, base, value, *, chain) -> bool:
+        if not _takes(out, base):
+            return False
+        part = out
+        for name, params in chain:
+            part = OPS[name].ref(part, **dict(params))
+        if part.size and not np.may_share_memory(part, out):
+            return False
+        part.setflags(write=True)
+        part[...] = value
         return True
 
     return write

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...ir.graph import Node, Value
 from ...passes.plain_operands import PLAIN, pattern_of
-from ...passes.plan_memory import Call, Product
+from ...passes.plan_steps import Call, Product
 from .step_list import NativeCall
 
 _MAKERS: dict = {}      # op -> (maker, how it reads)

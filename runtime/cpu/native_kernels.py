@@ -55,6 +55,17 @@ def move(shape, item: int, source, source_strides, target, target_strides) -> Na
     return step(_move(item, len(sizes), inner), (source, target), **named)
 
 
+def copy_of(x, number: int, out, result: int) -> NativeStep:
+    """The copy of an operand that an update starts with, where its result does not lie in that operand's memory."""
+    return move(x.shape, out.dtype.itemsize, At(number), x.strides, At(result), out.strides)._replace(apart=True)
+
+
+def over_first(x, out, result: int) -> tuple:
+    """What a `NativeCall` says of an update of its first operand: that it may be written where that lies in rows."""
+    in_rows = all(n == 1 or s == t for n, s, t in zip(x.shape, x.strides, out.strides))
+    return ((result, 0),) if in_rows else ()
+
+
 def joined(shape, a, b):
     """Sizes and both strides with dims of size 1 left out and dims that follow each other evenly joined."""
     sizes, x, y = [], [], []

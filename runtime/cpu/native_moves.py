@@ -1,13 +1,16 @@
 """Joining, padding, turning round: operators that only move elements, as steps of a native call."""
 
 import itertools
+import math
 
 from ...ir import dtype as dt
-from ...ir.ops import shape
+from ...ir.op import OPS
+from ...ir.ops import assign, shape
 from ...passes.plain_operands import STRIDED
+from ...passes.strided import row_major, through
 from . import copies, pool
 from .native import native
-from .native_kernels import fill, move
+from .native_kernels import copy_of, fill, move, over_first
 from .step_list import At, NativeCall
 
 
@@ -49,6 +52,29 @@ def _seen(size, room, low, gap):
     first = max(0, -(low // (gap + 1))) if low < 0 else 0
     place = low + first * (gap + 1)
     return first, place, max(0, min(size - first, -(-(room - place) // (gap + 1))))
+
+
+@native(assign.assign_view, reads=STRIDED)
+def assign_view(node, operands, results):
+    """A copy, where the result does not lie in the base's memory, then the part that is written."""
+    (base, value), (out,) = operands, results
+    part = row_major(out.shape)
+    for name, params in node.params["chain"]:
+        seen = None if OPS[name] in _OVERLAPPING else through(part, OPS[name], dict(params))
+        if seen is None:
+            return None
+        part = seen
+    if value.dtype != out.dtype:
+        return None
+    item, lead = out.dtype.itemsize, len(part.shape) - len(value.shape)
+    steps = [copy_of(base, 0, out, 2)]
+    if math.prod(part.shape):
+        strides = [0] * lead + [0 if n == 1 else s for n, s in zip(value.shape, value.strides)]
+        steps.append(move(part.shape, item, At(1), strides, At(2, part.offset * item), [s * item for s in part.strides]))
+    return NativeCall(tuple(steps), over=over_first(base, out, 2))
+
+
+_OVERLAPPING = frozenset((shape.expand, shape.unfold, shape.as_strided))
 
 
 @native(shape.flip, reads=STRIDED)

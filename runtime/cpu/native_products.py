@@ -9,7 +9,7 @@ from ...passes.codegen.llvm import gemm as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias, Outside
 from ...passes.codegen.llvm.spelling import ELEMENT
 from ...passes.plain_operands import STRIDED
-from ...passes.plan_memory import LINE
+from ...passes.plan_steps import LINE
 from . import compile, gemm, int8_rows, pool
 from .gemm_plan import Layout, Plan, even_depth, make_plan
 from .native import native

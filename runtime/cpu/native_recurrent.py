@@ -10,7 +10,7 @@ from ...passes.codegen import reductions
 from ...passes.codegen.cells import CELLS
 from ...passes.codegen.llvm import recurrent as codegen
 from ...passes.codegen.llvm import recurrent_grad as codegen_grad
-from ...passes.plan_memory import LINE
+from ...passes.plan_steps import LINE
 from . import pool, recurrent
 from .gemm_plan import Layout, make_plan
 from .native import native

@@ -7,7 +7,7 @@ from ...ir.kernel_builder import KernelBuilder
 from ...ir.ops import embedding, indexing
 from . import gathers, lookup, pool
 from .native import native
-from .native_kernels import check_range, check_rising, move, step
+from .native_kernels import check_range, check_rising, copy_of, over_first, step
 from .step_list import At, NativeCall, Scratch, Status, Table
 
 _INDICES = {dt.int64.np, dt.int32.np, dt.int16.np, dt.int8.np, dt.uint8.np}
@@ -96,9 +96,9 @@ def scatter(node, operands, results):
     takes = gathers.can_scatter(x.dtype, how) and index.dtype == dt.int64.np
     if not takes or src.shape != index.shape or not gathers.fits(x.shape, index.shape, dim):
         return None
-    copy = move(x.shape, out.dtype.itemsize, At(0), x.strides, At(3), out.strides)
+    check = check_range(At(1), index.size, dt.int64, 0, x.shape[dim])
     made = gathers.scatter_plan(x.dtype, how, x.shape, index.shape, dim, pool.get_num_threads()).native([3, 1, 2, None])
-    return NativeCall((copy, *map(_with_status, made.steps)))
+    return NativeCall((check, copy_of(x, 0, out, 3), *map(_with_status, made.steps)), over=over_first(x, out, 3))
 
 
 @native(embedding.row_sums)
@@ -125,16 +125,42 @@ def bag_sums(node, operands, results):
     return NativeCall((*bags, *steps, *[_with_index(s, at, lookup.BAG_INDEX) for s in made.steps]), scratch)
 
 
+@native(indexing.in_range)
+def in_range(node, operands, results):
+    """A check, and a copy, where one is needed."""
+    (index,), (out,) = operands, results
+    if index.dtype not in _INDICES:
+        return None
+    check = check_range(At(0), index.size, dt.BY_NP[index.dtype], node.params["low"], node.params["high"])
+    return NativeCall((check, copy_of(index, 0, out, 1)), over=over_first(index, out, 1))
+
+
 @native(indexing.index_put)
 def index_put(node, operands, results):
-    """Whole rows added by one index of the first dim, on a copy."""
-    if not node.params["accumulate"] or len(operands) != 3 or operands[2] is None:
+    """Slices put, or added, by the indices of one dim."""
+    x, values, *indices = operands
+    (out,), given = results, [d for d, i in enumerate(indices) if i is not None]
+    if len(given) != 1 or indices[given[0]].dtype not in _INDICES:
         return None
-    (x, values, index), (out,) = operands, results
-    if index.dtype not in _INDICES or out.dtype not in lookup.ADDABLE or len(x.shape) < 2:
+    dim, = given
+    index, number, before = indices[dim], 2 + dim, [copy_of(x, 0, out, len(operands))]
+    if node.params["accumulate"] and not dim and len(x.shape) > 1 and out.dtype in lookup.ADDABLE:
+        made = _added(values, 1, index, number, out, -x.shape[0], len(operands), False, before)
+    else:
+        made = _put_along(node.params["accumulate"], x, dim, index, number, len(operands), before)
+    return None if made is None else made._replace(over=over_first(x, out, len(operands)))
+
+
+def _put_along(adds, x, dim, index, number, result, before):
+    """Slices along a dim by a vector of indices, which may count from the end."""
+    how = "add" if adds else "set"
+    if not gathers.can_scatter(x.dtype, how):
         return None
-    copy = move(x.shape, out.dtype.itemsize, At(0), x.strides, At(3), out.strides)
-    return _added(values, 1, index, 2, out, -x.shape[0], 3, False, [copy])
+    steps, at, scratch = _index_steps(number, index, x.shape[dim], -x.shape[dim])
+    wanted = (*x.shape[:dim], index.size, *x.shape[dim + 1:])
+    made = gathers.scatter_plan(x.dtype, how, x.shape, wanted, dim, pool.get_num_threads(), (0, 1, 0))
+    puts = [_with_status(s) for s in made.native([result, number, 1, None]).steps]
+    return NativeCall((*steps, *before, *[_with_index(s, at, 1) for s in puts]), scratch)
 
 
 def _added(values, value_number, index, index_number, out, low, out_number, clears, before):

@@ -10,7 +10,7 @@ from ...ir.errors import IngotError
 from ...ir.printer import format_line
 from ...ir.target import host
 from ...passes.codegen.llvm import programs, streaming
-from ...passes.plan_memory import Fused, Run
+from ...passes.plan_steps import Fused, Run
 from . import alloc, call, compile, copies, kernel_entry
 from .arenas import Arenas
 from .step_list import ARENA, ARGUMENTS, WORD, At, Base, NativeCall, NativeStep, Status, StepList, in_arena
@@ -25,17 +25,18 @@ class NativeRun:
 
     prepared  {step: what `native.prepare` made of it}
     number    {value: its place in the environment}
-    in_place  {value: the input that it is written over}
     """
 
-    def __init__(self, run: Run, prepared: dict, number: dict, in_place: dict, kernel_of, threads: int):
+    def __init__(self, run: Run, prepared: dict, number: dict, kernel_of, threads: int):
         self.threads, self.source, self.prepared, self.kernel_of = threads, run, prepared, kernel_of
-        over = {v: number[in_place[v]] for v in run.writes if v in in_place}
         self.reads = tuple([number[v] for v in run.reads])
-        self.writes = tuple([(number[v], v.shape, v.dtype.np, over.get(v)) for v in run.writes])
+        self.writes = tuple([(number[v], v.shape, v.dtype.np) for v in run.writes])
+        self.updates = tuple([number[v] for v in run.updates])
+        self.over_inputs = tuple([(number[v], number[home]) for v, home in run.over_inputs.items()])
         self.dead = tuple([number[v] for v in run.dead])
-        self.bases = {v: Base(ARGUMENTS + i) for i, v in enumerate([*run.reads, *run.writes])}
-        self.bases |= {in_place[v]: self.bases[v] for v in over} | {v: in_arena(offset) for v, offset in run.arena.items()}
+        self.bases = {v: Base(ARGUMENTS + i) for i, v in enumerate([*run.reads, *run.writes, *run.updates])}
+        self.bases |= {v: self.bases[home] for v, home in run.over_inputs.items()}
+        self.bases |= {v: in_arena(offset) for v, offset in run.arena.items()}
         self.list = self._step_list()
         self.words = self.list.finish()
         self.address = self.words.ctypes.data
@@ -75,10 +76,13 @@ class NativeRun:
         arena = self.arenas.take()          # before the results, so that it finds the memory that it had the last time
         args = [env[i] for i in self.reads]
         make = np.empty if self.small else alloc.empty
-        for i, shape, dtype, place in self.writes:
-            env[i] = out = make(shape, dtype) if place is None else env[place]
+        for i, shape, dtype in self.writes:
+            env[i] = out = make(shape, dtype)
             args.append(out)
+        args += [env[i] for i in self.updates]
         self._launch(arena, args)
+        for i, home in self.over_inputs:
+            env[i] = env[home]
         for i in self.dead:
             env[i] = None
 
@@ -126,10 +130,10 @@ class NativeRun:
         """For a run that is all there is: a function from the arrays of the graph's inputs to those of its outputs, without an
         environment between. None if it writes over inputs, or gives one of them or something twice."""
         at = [i for i, *_ in self.writes]
-        if any(place is not None for *_, place in self.writes) or sorted(at) != sorted(outputs):
+        if self.updates or sorted(at) != sorted(outputs):
             return None
         entry, address, make = self.entry, self.address, np.empty if self.small else alloc.empty
-        shapes = tuple([(shape, dtype) for _, shape, dtype, _ in self.writes])
+        shapes = tuple([(shape, dtype) for _, shape, dtype in self.writes])
         arenas, in_order = self.arenas, self.reads == tuple(range(inputs)) and tuple(at) == outputs
         if self.can_fail or not in_order:
             return self._alone_checked(shapes, tuple(map(at.index, outputs)))
@@ -227,5 +231,5 @@ def _runner(target) -> int:
 def _entry(run, work):
     """The callable (address of the words, arena, arrays...)."""
     parameters = [call.INTEGER, call.array(np.uint8, -1), *[call.array(v.dtype.np, -1, contiguous=True) for v in run.reads],
-                  *[call.array(v.dtype.np, -1, writable=True, contiguous=True) for v in run.writes]]
+                  *[call.array(v.dtype.np, -1, writable=True, contiguous=True) for v in (*run.writes, *run.updates)]]
     return call.entry("graph", _runner(host()), parameters, 0 if work >= RELEASE_AT else -1)

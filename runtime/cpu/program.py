@@ -8,11 +8,16 @@ no native code is called between, by the kernels that eager mode uses. Any numbe
 same time.
 """
 
+from functools import partial
+from typing import Any
+
 import numpy as np
 
 from ...ir.graph import Graph, Value
+from ...passes.checked_indices import checked_indices
 from ...passes.plain_operands import plain_operands
-from ...passes.plan_memory import Plan, Run, arrange, place
+from ...passes.plan_memory import arrange, place
+from ...passes.plan_steps import Plan, Run
 from ...passes.remake import remake
 from ...passes.turned_operands import turned_operands
 from . import (  # noqa: F401 (the families register their makers)
@@ -32,6 +37,7 @@ from . import (  # noqa: F401 (the families register their makers)
     native_sequence,
     pool,
 )
+from .eager_in_place import writer_for
 from .native_run import NativeRun, call_kernel, kernel_text
 
 __all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_text"]
@@ -39,6 +45,7 @@ __all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_text"
 
 def arranged(graph: Graph, owned=frozenset(), targets=None) -> Plan:
     """The steps of a graph for this backend, not placed in memory yet; arguments as for `CompiledGraph`."""
+    graph = checked_indices(graph) if targets else graph
     graph = turned_operands(plain_operands(graph, native.reads), copies.is_worth_turning)
     return arrange(remake(graph), owned, targets)
 
@@ -95,8 +102,8 @@ class CompiledGraph:
 
     def _step(self, step, prepared, number, threads):
         if type(step) is Run:
-            return NativeRun(step, prepared, number, self.plan.in_place, self._kernel_of, threads)
-        return CalledNode(step, number, self._kernel_of)
+            return NativeRun(step, prepared, number, self._kernel_of, threads)
+        return CalledNode(step, number, self._kernel_of, self.plan.in_place)
 
     def _run_steps(self, arrays) -> list:
         """The results, as arrays, in order."""
@@ -135,9 +142,9 @@ class SharedCalls:
 
 
 class CalledNode:
-    """One operator, called on arrays by the kernel that eager mode uses."""
+    """One operator, called on arrays by the kernel that eager mode uses; `in_place` says what is written over an input."""
 
-    def __init__(self, step, number: dict, kernel_of):
+    def __init__(self, step, number: dict, kernel_of, in_place):
         node = self.node = step.node
         self.source = step
         self.kernel = kernel_of(node.op)
@@ -145,11 +152,24 @@ class CalledNode:
         self.sources = tuple([(number[x], None) if type(x) is Value else (-1, x) for x in node.inputs])
         self.outs = tuple([number[v] for v in node.outputs])
         self.dead = tuple([number[v] for v in step.dead])
+        home = in_place.get(node.outputs[0])
+        self.home = None if home is None else number[home]
+        self.write: Any = None if home is None else writer_for(node.op)
 
     def run(self, env):
         """Computes; results go into `env`."""
-        result = call_kernel(self.node, self.kernel, [env[i] if i >= 0 else x for i, x in self.sources])
-        for i, r in zip(self.outs, result if self.node.multi else (result,)):
-            env[i] = r if type(r) is np.ndarray else np.asarray(r)
+        arguments = [env[i] if i >= 0 else x for i, x in self.sources]
+        if self.home is not None:
+            env[self.outs[0]] = self._update(env[self.home], arguments)
+        else:
+            result = call_kernel(self.node, self.kernel, arguments)
+            for i, r in zip(self.outs, result if self.node.multi else (result,)):
+                env[i] = r if type(r) is np.ndarray else np.asarray(r)
         for i in self.dead:
             env[i] = None
+
+    def _update(self, home, arguments):
+        """Writes the result over an input."""
+        if not call_kernel(self.node, partial(self.write, home), arguments):
+            np.copyto(home, call_kernel(self.node, self.kernel, arguments))
+        return home

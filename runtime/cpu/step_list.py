@@ -12,7 +12,7 @@ import numpy as np
 from ...ir.errors import GraphError
 from ...passes.codegen.llvm import programs
 from ...passes.codegen.llvm.fork_join import at_most
-from ...passes.plan_memory import LINE
+from ...passes.plan_steps import LINE
 
 WORD = 8
 JOB, ARENA, ARGUMENTS = range(3)        # words of the runner's block: the job itself, the arena, the first argument
@@ -64,13 +64,15 @@ class Table(int):
 
 class NativeStep(NamedTuple):
     """Native code and its job. `chunks` 0: called as function(job); else a pool task. `turn`: number of the word that holds the
-    turn's number, where the step is done `turns` times."""
+    turn's number, where the step is done `turns` times. `apart`: it is left out where the call's result lies in the memory of
+    the operand that it may be written over."""
 
     function: int
     words: tuple
     chunks: int = 0
     turns: int = 1
     turn: int = -1
+    apart: bool = False
 
 
 class NativeCall(NamedTuple):
@@ -112,7 +114,10 @@ class StepList:
     def add(self, made: NativeCall, bases, scratch: Base | None, source, threads: int = 0):
         """Appends a call on operands that start at `bases`. No more than so many threads take part: its scratch memory is for
         these (0: all that there are)."""
+        over = any([bases[result] == bases[operand] for result, operand in made.over])  # noqa: C419
         for step in made.steps:
+            if step.apart and over:
+                continue
             step = step._replace(chunks=at_most(step.chunks, threads)) if step.chunks else step
             self._write(self._written, step, bases, scratch)
             self.sources.append(source)

@@ -41,9 +41,9 @@ def run_timed(compiled, arrays) -> tuple:
 
 def _run_native(run, env) -> list:
     """What `NativeRun.run` does, by the runner that takes the time."""
-    for i, shape, dtype, place in run.writes:
-        env[i] = alloc.empty(shape, dtype) if place is None else env[place]
-    given = [env[i] for i in run.reads] + [env[i] for i, *_ in run.writes]
+    for i, shape, dtype in run.writes:
+        env[i] = alloc.empty(shape, dtype)
+    given = [env[i] for i in (*run.reads, *[i for i, *_ in run.writes], *run.updates)]
     plain = [a if type(a) is np.ndarray and a.flags.carray else np.array(a, order="C", subok=False) for a in given]
     ticks = np.zeros(len(run.list.sources) + 1, np.int64)
     arena = run.arenas.take()
@@ -57,6 +57,8 @@ def _run_native(run, env) -> list:
     for a, b in zip(given[len(run.reads):], plain[len(run.reads):]):
         if a is not b:
             np.copyto(a, b)
+    for i, home in run.over_inputs:
+        env[i] = env[home]
     for i in run.dead:
         env[i] = None
     return _moments(run.list.sources, ticks, began, ended)

@@ -36,6 +36,13 @@ def _(rng):
     yield Sample((_values(rng, 3, 2), _values(rng, 0, 2), np.zeros(0, np.int64)), {"accumulate": True})
 
 
+@samples("in_range")
+def _(rng):
+    yield Sample((_ints(0, 3, -4),), {"low": -4, "high": 4})
+    yield Sample((np.array([[2, 1], [0, 0]], np.int32),), {"low": 0, "high": 3})
+    yield Sample((np.zeros((0, 2), np.int64),), {"low": 0, "high": 1})
+
+
 @samples("gather")
 def _(rng):
     yield Sample((_values(rng, 4, 3), _ints([0, 3, 3], [1, 1, 0])), {"dim": 0}, dtypes="any")

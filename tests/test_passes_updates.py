@@ -1,0 +1,177 @@
+"""Traced functions that write parts of their arguments do so where these lie, as eager code does, and never by halves."""
+
+import numpy as np
+import pytest
+
+import ingot
+import ingot.nn.functional as F
+from ingot import jit
+
+ROWS, WIDTH = 40, 8
+AT = ingot.tensor([3, -1, 7])
+
+
+def _row(x, v, i):
+    x[3] = v[0]
+    return (x[:5] * 2).sum()
+
+
+def _rows_twice(x, v, i):
+    x[1:4] = v
+    x[10:13] += v
+    return x.sum(1)
+
+
+def _columns(x, v, i):
+    x[:, 2:5] = v.t().repeat(5, 1)[:ROWS]
+    return x[0]
+
+
+def _diagonal(x, v, i):
+    x[:WIDTH].diagonal().copy_(v[0])
+    return x @ x.t()
+
+
+def _turned(x, v, i):
+    x.t()[2] = x[:, 0] + 1
+    return x.mean()
+
+
+def _by_index(x, v, i):
+    x.index_put_((i,), v)
+    return F.softmax(x, -1)
+
+
+def _added(x, v, i):
+    x.index_add_(0, i.remainder(ROWS), v)
+    return x.sum()
+
+
+def _columns_by_index(x, v, i):
+    x.index_copy_(1, i.remainder(WIDTH), v.t().repeat(5, 1)[:ROWS])
+    return x.sum(0)
+
+
+def _by_two_indices(x, v, i):
+    x[i, ingot.tensor([1, 1, 5])] = v[0, :3]
+    return x.sum(0)
+
+
+def _scattered(x, v, i):
+    x.scatter_add_(0, i.remainder(ROWS)[:, None].expand(3, WIDTH), v)
+    return x.sum(0)
+
+
+def _attended(x, v, i):
+    x[5:8] = v
+    y = x.reshape(1, 2, ROWS // 2, WIDTH)
+    return F.scaled_dot_product_attention(y, y, y)
+
+
+def _kernel_then_part(x, v, i):
+    x.mul_(2)
+    x[0] = v[0]
+    return x.sum()
+
+
+def _part_then_kernel(x, v, i):
+    x[0] = v[0]
+    x.mul_(2)
+    return x @ v.t()
+
+
+def _old_is_read(x, v, i):
+    before = x.cumsum(0)
+    x[0] = v[0]
+    return before + x
+
+
+def _rows_of_itself(x, v, i):
+    x[1:] = x[:-1].clone()
+    return x.sum(0)
+
+
+def _index_twice(x, v, i):
+    x.index_put_((i,), v)
+    x.index_add_(0, i.remainder(ROWS), v * 2)
+    return x.sum()
+
+
+WRITES = {f.__name__[1:]: f for f in (_row, _rows_twice, _columns, _diagonal, _turned, _by_index, _added, _columns_by_index,
+                                      _by_two_indices, _scattered, _attended, _kernel_then_part, _part_then_kernel,
+                                      _old_is_read, _rows_of_itself, _index_twice)}
+
+
+def _given(seed):
+    rng = np.random.default_rng(seed)
+    return ingot.from_numpy(rng.standard_normal((ROWS, WIDTH)).astype("f")), \
+        ingot.from_numpy(rng.standard_normal((3, WIDTH)).astype("f")), AT
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_written_in_place_as_eager_code_does(name):
+    fn = WRITES[name]
+    traced = jit.trace(fn)
+    for seed in range(4):
+        (x, v, i), (y, *_) = _given(seed), _given(seed)
+        want, found = fn(y, v, i), traced(x, v, i)
+        ingot.testing.assert_close(found, want)
+        ingot.testing.assert_close(x, y)
+    assert traced.stats()["in_place"] == (name != "rows_of_itself")     # (which had better be read first)
+
+
+def test_what_lies_across_memory_is_written_too():
+    traced = jit.trace(_row)
+    for seed in range(4):
+        x, v, i = _given(seed)
+        x, y = x.t().contiguous().t(), x.clone()
+        ingot.testing.assert_close(traced(x, v, i), _row(y, v, i))
+        ingot.testing.assert_close(x, y)
+
+
+def _fails_behind(x, v, i):
+    x[0] = v[0]
+    y = x.sum() * 0 + v[:, :3]
+    return ingot.linalg.cholesky(y + 0.0)
+
+
+def _fails_by_its_index(x, v, i):
+    x[0] = v[0]
+    x.index_add_(0, i, v)
+    return x.sum()
+
+
+@pytest.mark.parametrize(("fn", "wrong"), [(_fails_behind, "v"), (_fails_by_its_index, "i"), (_by_index, "i")])
+def test_a_call_that_fails_writes_what_eager_code_does(fn, wrong):
+    """Python makes it again: what had been added before would be added twice."""
+    traced = jit.trace(fn)
+    good = ingot.eye(3, WIDTH)
+    for _ in range(3):
+        traced(_given(0)[0], good, ingot.tensor([3, 4, 7]))
+    x, v, i = _given(1)
+    v, i = (-good, i) if wrong == "v" else (good, ingot.tensor([3, 4, ROWS]))
+    found = []
+    for run, target in ((fn, x.clone()), (traced, x)):
+        with pytest.raises(Exception, match=r".") as raised:
+            run(target, v, i)
+        found.append((type(raised.value), target))
+    assert found[0][0] is found[1][0]
+    assert ingot.equal(found[0][1], found[1][1])
+
+
+def test_a_cache_of_several_layers_is_written_without_a_copy():
+    """The positions are looked at once, before the first write."""
+    def step(caches, new, at):
+        for cache, k in zip(caches, new):
+            cache.index_copy_(1, at, k)
+        return [F.scaled_dot_product_attention(k, c, c) for c, k in zip(caches, new)]
+
+    traced = jit.trace(step)
+    caches = [ingot.zeros(2, 16, 4) for _ in range(3)]
+    plain = [c.clone() for c in caches]
+    for n in range(5):
+        new, at = [ingot.randn(2, 1, 4) for _ in range(3)], ingot.tensor([n])
+        for found, want in zip(traced(caches, new, at), step(plain, new, at)):
+            ingot.testing.assert_close(found, want)
+    assert all(map(ingot.equal, caches, plain))
+    assert traced.stats()["in_place"] == 3
