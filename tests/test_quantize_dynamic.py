@@ -33,7 +33,7 @@ def level(request, monkeypatch):
     """Kernels of this machine, and those of each level without its extras."""
     caches = int8_rows.plan, int8_rows._tasks, layers.forward_plan
     if request.param != "host":
-        for module in (int8_rows, layers):
+        for module in (int8_rows, layers, compiler):
             monkeypatch.setattr(module, "host", lambda: target.cpu(request.param))
     for cache in caches:
         cache.cache_clear()

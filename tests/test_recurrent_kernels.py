@@ -313,7 +313,8 @@ def test_narrower_vectors_agree(level, monkeypatch, threads):
     narrow = target.cpu(level)
     if not target.supports(narrow):
         pytest.skip(f"this machine does not run {level}")
-    monkeypatch.setattr(kernels, "host", lambda: narrow)
+    for module in (kernels, compiler):
+        monkeypatch.setattr(module, "host", lambda: narrow)
     for cache in (kernels.forward_plan, kernels.grad_plan):
         cache.cache_clear()
     for name in LAYERS:
