@@ -39,6 +39,11 @@ class Adadelta(Elementwise):
         s.p = s.p - delta * n.lr
 
 
+def _first_sum(p, value):
+    """The sum of squares that Adagrad begins with, for each part of complex numbers."""
+    return zeros_like(p) + (complex(value, value) if p.dtype.is_complex else value)
+
+
 class Adagrad(Elementwise):
     """Steps by the gradient over the root of the sum of all squared gradients."""
 
@@ -50,7 +55,7 @@ class Adagrad(Elementwise):
                                   "maximize": maximize, "differentiable": differentiable, "fused": fused})
         for group in self.param_groups:
             for p in group["params"]:
-                self.state[p] |= {"step": FUNCTIONS["zeros"](()), "sum": zeros_like(p) + initial_accumulator_value}
+                self.state[p] |= {"step": FUNCTIONS["zeros"](()), "sum": _first_sum(p, initial_accumulator_value)}
 
     def share_memory(self):
         """Moves the state into memory that other processes can map."""
@@ -63,7 +68,7 @@ class Adagrad(Elementwise):
 
     def _begin(self, p, state, group):
         if "sum" not in state:
-            state["sum"] = zeros_like(p) + group["initial_accumulator_value"]
+            state["sum"] = _first_sum(p, group["initial_accumulator_value"])
         return count(state, p, group)
 
     def _numbers(self, t, group):
@@ -80,7 +85,7 @@ class Adagrad(Elementwise):
             raise AutogradError("Adagrad: weight_decay does not go with sparse gradients; set it to 0")
         t = count(state, p, group)
         if "sum" not in state:
-            state["sum"] = zeros_like(p) + group["initial_accumulator_value"]
+            state["sum"] = _first_sum(p, group["initial_accumulator_value"])
         at, values = rows_of(g)
         total = state["sum"]._a[at] + values * values
         put_rows(state["sum"], at, total)

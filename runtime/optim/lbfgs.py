@@ -53,22 +53,26 @@ class LBFGS(Optimizer):
     """One group of parameters; `step` takes a closure that clears gradients, computes the loss and calls backward."""
 
     def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7, tolerance_change=1e-9,
-                 history_size=100, line_search_fn=None):
+                 history_size=100, line_search_fn=None, *, maximize=False):
         check(lr=lr)
         if line_search_fn not in (None, "strong_wolfe"):
             raise ArgumentError(f"line_search_fn must be None or 'strong_wolfe', got {line_search_fn!r}")
         super().__init__(params, {"lr": lr, "max_iter": max_iter,
                                   "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
                                   "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change,
-                                  "history_size": history_size, "line_search_fn": line_search_fn})
+                                  "history_size": history_size, "line_search_fn": line_search_fn, "maximize": maximize})
         if len(self.param_groups) != 1:
             raise ArgumentError("LBFGS takes one parameter group")
         self._params = self.param_groups[0]["params"]
 
+    def _sign(self):
+        """By what losses and gradients are multiplied, so that less is better."""
+        return -1.0 if self.param_groups[0].get("maximize") else 1.0
+
     def _gradient(self):
-        """All gradients as one vector."""
+        """All gradients as one vector, upwards."""
         parts = [FUNCTIONS["zeros_like"](p.detach()) if p.grad is None else p.grad.detach().to_dense() for p in self._params]
-        return FUNCTIONS["cat"]([(parts_of(g) if is_complex(g) else g).reshape(-1) for g in parts])
+        return FUNCTIONS["cat"]([(parts_of(g) if is_complex(g) else g).reshape(-1) for g in parts]) * self._sign()
 
     def _move(self, direction, length):
         """Adds length * direction to the parameters."""
@@ -83,7 +87,7 @@ class LBFGS(Optimizer):
         """(loss, gradient) at the present parameters."""
         with enable_grad():
             loss = float(closure())
-        return loss, self._gradient()
+        return loss * self._sign(), self._gradient()
 
     def _probe(self, closure, start, length, direction):
         """(loss, gradient) at start + length * direction; the parameters come back to start."""
@@ -108,7 +112,7 @@ class LBFGS(Optimizer):
         state = self.state[self._params[0]]
         with enable_grad():
             first = closure()
-        loss, gradient = float(first), self._gradient()
+        loss, gradient = float(first) * self._sign(), self._gradient()
         state["func_evals"] = state.get("func_evals", 0) + 1
         if float(gradient.abs().max()) > group["tolerance_grad"]:
             self._iterate(closure, group, state, loss, gradient)
@@ -120,7 +124,7 @@ class LBFGS(Optimizer):
         evaluations = 1
         for iteration in range(group["max_iter"]):
             if state.get("prev_flat_grad") is not None:
-                memory.learn(state["moved"], gradient - state["prev_flat_grad"], group["history_size"])
+                memory.learn(state["d"] * state["t"], gradient - state["prev_flat_grad"], group["history_size"])
             direction = memory.direction(gradient)
             state["prev_flat_grad"] = gradient
             state["n_iter"] = state.get("n_iter", 0) + 1
@@ -131,10 +135,10 @@ class LBFGS(Optimizer):
             before = loss
             loss, gradient, length, used = self._advance(closure, group, direction, length, loss, gradient, slope,
                                                          iteration + 1 < group["max_iter"])
-            state["moved"] = direction * length
+            state["d"], state["t"] = direction, length
             evaluations += used
             state["func_evals"] += used
-            if evaluations >= group["max_eval"] or self._done(group, state["moved"], gradient, loss, before):
+            if evaluations >= group["max_eval"] or self._done(group, direction * length, gradient, loss, before):
                 return
 
     def _advance(self, closure, group, direction, length, loss, gradient, slope, evaluate):

@@ -61,6 +61,12 @@ def _towards(state, name, value, share):
     return put(state[name], state[name] + (value - state[name]) * share)
 
 
+# What a matrix of so many rows and columns makes of the learning rate.
+_RATES = {"original": lambda rows, cols: max(1, rows / cols) ** 0.5,
+          "match_rms_adamw": lambda rows, cols: 0.2 * max(rows, cols) ** 0.5,
+          "spectral_unclamped": lambda rows, cols: (rows / cols) ** 0.5}
+
+
 class Muon(Optimizer):
     """Momentum whose update is brought close to an orthogonal matrix; for parameters of two dimensions."""
 
@@ -69,8 +75,8 @@ class Muon(Optimizer):
     def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
                  ns_coefficients=(3.4445, -4.775, 2.0315), eps=1e-7, ns_steps=5, adjust_lr_fn=None):
         check(lr=lr, momentum=momentum, weight_decay=weight_decay)
-        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
-            raise ArgumentError(f"adjust_lr_fn must be 'original' or 'match_rms_adamw', got {adjust_lr_fn!r}")
+        if adjust_lr_fn is not None and adjust_lr_fn not in _RATES:
+            raise ArgumentError(f"adjust_lr_fn must be one of {', '.join(map(repr, _RATES))}, got {adjust_lr_fn!r}")
         super().__init__(params, {"lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
                                   "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps,
                                   "adjust_lr_fn": adjust_lr_fn})
@@ -84,11 +90,7 @@ class Muon(Optimizer):
         buffer = _towards(state, "momentum_buffer", g, 1 - momentum)
         step = g + (buffer - g) * momentum if group["nesterov"] else buffer
         step = orthogonalised(step, group["ns_coefficients"], group["ns_steps"], group["eps"])
-        rows, cols = p.shape
-        if group["adjust_lr_fn"] == "match_rms_adamw":
-            ratio = 0.2 * max(rows, cols) ** 0.5
-        else:
-            ratio = max(1, rows / cols) ** 0.5
+        ratio = _RATES[group["adjust_lr_fn"] or "original"](*p.shape)
         put(p, p * (1 - group["lr"] * group["weight_decay"]) - step * (group["lr"] * ratio))
 
 

@@ -181,7 +181,7 @@ class Optimizer:
         for p in params:
             if not isinstance(p, Tensor):
                 raise DTypeError(f"an optimizer optimizes tensors, got {kind_of(p)}")
-            if not p.is_leaf:
+            if not (p.is_leaf or self._differentiable()):
                 raise ArgumentError("an optimizer cannot optimize a tensor that was computed; pass leaf tensors")
             if id(p) in taken:
                 raise ArgumentError("some parameters appear in more than one parameter group")
@@ -196,11 +196,15 @@ class Optimizer:
     @hooked
     def step(self, closure=None):
         """One update of all parameters that have gradients; `closure` recomputes the loss first and is returned."""
-        with no_grad():
+        with enable_grad() if self._differentiable() else no_grad():
             if tls.m.clock is None:
                 return self._step(closure)
             with ranges.record_function(f"Optimizer.step#{type(self).__name__}.step"):
                 return self._step(closure)
+
+    def _differentiable(self) -> bool:
+        """Whether steps have a history, by which gradients reach what they were computed from."""
+        return bool(vars(self).get("defaults", {}).get("differentiable"))
 
     def _step(self, closure):
         loss = None
@@ -218,7 +222,7 @@ class Optimizer:
                 g = p.grad
                 if g is not None:
                     is_sparse = g.is_sparse
-                    if recorder is not None or is_sparse or g._node is not None:
+                    if (recorder is not None or is_sparse or g._node is not None) and not group.get("differentiable"):
                         g = g.detach()
                     row = p, g if down else -g, self.state[p]
                     if is_sparse:
@@ -314,7 +318,7 @@ class Optimizer:
             options = {k: v for k, v in group.items() if k != "params"}
             groups.append({**options, "params": [numbers[id(p)] for p in group["params"]]})
         state = {numbers.get(id(k), k) if isinstance(k, Tensor) else k:
-                 dict(v) if isinstance(v, State) else v for k, v in self.state.items()}
+                 dict(v) if isinstance(v, State) else v for k, v in self.state.items() if not isinstance(v, State) or v}
         found = {"state": state, "param_groups": groups}
         for hook in list(self._hooks["state_post"].values()):
             replaced = hook(self, found)

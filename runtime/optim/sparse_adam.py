@@ -22,6 +22,10 @@ class SparseAdam(Optimizer):
         if not eps > 0 or not float(lr) > 0:
             raise ArgumentError(f"SparseAdam takes lr and eps above 0, got {lr} and {eps}")
         super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.dtype.is_complex:
+                    raise ArgumentError(f"SparseAdam does not support complex parameters, got {p.aval}; use Adam or SGD")
 
     def _update(self, p, g, state, group):
         t = count(state, p, group)

@@ -1,0 +1,115 @@
+"""Optimizers at the edges of what they take: steps with a history, complex numbers, losses to be raised, other states."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import optim
+
+GRADIENT = ingot.tensor([0.3, -0.7], dtype=ingot.float64)
+SMOOTH = {"SGD": {"momentum": 0.9, "weight_decay": 0.1}, "Adam": {"eps": 0.5}, "AdamW": {"eps": 0.5}, "NAdam": {"eps": 0.5},
+          "RAdam": {}, "Adagrad": {"eps": 0.5}, "Adadelta": {"eps": 0.5}, "RMSprop": {"eps": 0.5}, "ASGD": {}}
+
+
+def stepped(name, start, gradient):
+    """Where a parameter is after a step from `start`."""
+    p = start.clone()
+    p.grad = gradient.clone()
+    getattr(optim, name)([p], lr=0.1, differentiable=True, **SMOOTH[name]).step()
+    return p
+
+
+@pytest.mark.filterwarnings("ignore:.*not a leaf")
+@pytest.mark.parametrize("name", SMOOTH)
+def test_differentiable_steps_have_gradients(name):
+    start, gradient = (ingot.tensor(v, dtype=ingot.float64, requires_grad=True) for v in ([1.0, 2.0], [0.3, -0.7]))
+    assert ingot.autograd.gradcheck(lambda s, g: stepped(name, s, g), (start, gradient), atol=1e-5)
+
+
+def test_other_steps_take_leaves_only():
+    with pytest.raises(ValueError, match="leaf tensors"):
+        optim.SGD([GRADIENT.clone().requires_grad_() * 2], lr=0.1)
+    leaf = GRADIENT.clone().requires_grad_()
+    leaf.grad = GRADIENT
+    with pytest.raises(RuntimeError, match="a leaf tensor that requires grad was written in place"):
+        optim.SGD([leaf], lr=0.1, differentiable=True).step()
+
+
+def test_adagrad_begins_with_its_sum_for_each_part_of_a_complex_number():
+    pair = ingot.tensor([1.0, 2.0], requires_grad=True)
+    whole = ingot.tensor([1 + 2j]).requires_grad_()
+    pair.grad, whole.grad = ingot.tensor([0.3, -0.7]), ingot.tensor([0.3 - 0.7j])
+    for p in (pair, whole):
+        optim.Adagrad([p], lr=0.1, initial_accumulator_value=0.2).step()
+    np.testing.assert_allclose(ingot.view_as_real(whole.detach())[0].numpy(), pair.detach().numpy(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+def test_lbfgs_climbs_as_it_descends(search):
+    ends = []
+    for sign, options in ((1, {}), (-1, {"maximize": True})):
+        p = ingot.tensor([-1.2, 1.0], dtype=ingot.float64, requires_grad=True)
+        opt = optim.LBFGS([p], lr=0.5, max_iter=8, line_search_fn=search, **options)
+
+        def closure(p=p, opt=opt, sign=sign):
+            opt.zero_grad()
+            loss = ((1 - p[0]) ** 2 + 2 * (p[1] - p[0] ** 2) ** 2) * sign
+            loss.backward()
+            return loss
+
+        opt.step(closure)
+        ends.append(p.tolist())
+    assert ends[0] == ends[1]
+
+
+def test_lbfgs_goes_on_with_a_state_as_pytorch_writes_it():
+    ends = []
+    for foreign in (False, True):
+        p = ingot.tensor([-1.2, 1.0], dtype=ingot.float64, requires_grad=True)
+
+        def made(p=p):
+            return optim.LBFGS([p], lr=0.5, max_iter=3)
+
+        opt = made()
+
+        def closure(p=p):
+            p.grad = None
+            loss = (1 - p[0]) ** 2 + 2 * (p[1] - p[0] ** 2) ** 2
+            loss.backward()
+            return loss
+
+        opt.step(closure)
+        if foreign:
+            state = opt.state_dict()
+            own = state["state"][0]
+            kept = ("func_evals", "n_iter", "d", "t", "old_dirs", "old_stps", "prev_flat_grad")
+            numbers = {"ro": [ingot.tensor(r, dtype=ingot.float64) for r in own["ro"]],
+                       "H_diag": ingot.tensor(own["H_diag"], dtype=ingot.float64), "al": [None] * 100, "prev_loss": 1.0}
+            state["state"][0] = {name: own[name] for name in kept} | numbers
+            opt = made()
+            opt.load_state_dict(state)
+        opt.step(closure)
+        ends.append(p.detach().numpy())
+    np.testing.assert_allclose(ends[1], ends[0], rtol=1e-12)
+
+
+def test_muon_rates_of_tall_and_wide_matrices():
+    moved = {}
+    for rule in ("original", "spectral_unclamped"):
+        for rows, cols in ((2, 8), (8, 2)):
+            p = ingot.zeros(rows, cols, requires_grad=True)
+            p.grad = ingot.linspace(-1, 1, 16).reshape(rows, cols) ** 2
+            optim.Muon([p], lr=0.1, adjust_lr_fn=rule).step()
+            moved[rule, rows] = float(p.detach().norm())
+    assert moved["original", 8] == moved["spectral_unclamped", 8]
+    np.testing.assert_allclose(moved["spectral_unclamped", 2], moved["original", 2] / 2, rtol=1e-6)
+
+
+def test_a_state_says_only_what_is_kept():
+    p = GRADIENT.clone().requires_grad_()
+    p.grad = GRADIENT
+    opt = optim.SGD([p], lr=0.1)
+    opt.step()
+    assert opt.state_dict()["state"] == {}
+    with pytest.raises(ValueError, match="complex parameters"):
+        optim.SparseAdam([ingot.zeros(2, dtype=ingot.complex64, requires_grad=True)])
