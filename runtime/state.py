@@ -19,8 +19,8 @@ class Mode:
     failures   how many operators have raised
     """
 
-    __slots__ = ("_context", "anomaly", "asked", "autocast", "batched", "clock", "failures", "grad", "inference", "recorder",
-                 "run", "saved_hooks", "sizes", "special")
+    __slots__ = ("_context", "anomaly", "asked", "autocast", "backward", "batched", "clock", "failures", "grad", "inference",
+                 "recorder", "run", "saved_hooks", "sizes", "special")
 
     def __init__(self):
         self.grad = True
@@ -31,6 +31,7 @@ class Mode:
         self.saved_hooks = None   # (pack, unpack) of saved_tensors_hooks
         self.batched = None       # the innermost level of vmap (runtime/batching)
         self.clock: Any = None    # who hears of each operator: the open profile (runtime/profiler), or an `AtDoor`
+        self.backward: Any = None  # the innermost `Backward` that is under way
         self.anomaly = False
         self.asked = 0
         self.special = False

@@ -177,6 +177,28 @@ def test_multi_grad_hook(mode, expected):
     assert seen == expected
 
 
+def test_multi_grad_hook_hears_of_what_a_backward_reaches():
+    a, b, seen = leaf(1.0), leaf(1.0), []
+    c, d = a * b, a * b
+    graph.register_multi_grad_hook((a, b, c, d), lambda grads: seen.append([g is not None for g in grads]))
+    c.backward(retain_graph=True)
+    c.backward(inputs=(a,), retain_graph=True)
+    (c + d).backward(retain_graph=True)
+    assert seen == [[True, True, True, False], [True, False, True, False], [True] * 4]
+
+
+def test_hooks_of_tensors_whose_gradients_nobody_wants_are_not_called():
+    a, b, seen = leaf(1.0), leaf(1.0), []
+    c, d = a * 2, b * 3
+    for t in (a, b, c, d):
+        t.register_hook(lambda g, t=t: seen.append(t))
+    ingot.autograd.grad((c * d).sum(), a, retain_graph=True)
+    assert [any(t is s for s in seen) for t in (a, b, c, d)] == [True, False, True, False]
+    del seen[:]
+    ingot.autograd.grad((c * d).sum(), c)
+    assert len(seen) == 1 and seen[0] is c
+
+
 def test_gradient_edge():
     x = leaf(1.0)
     y = x * 2

@@ -34,6 +34,7 @@ class Backward:
     def __init__(self, *, retain: bool, create_graph: bool, targets=None):
         self.retain = retain
         self.targets = targets          # None: accumulate into leaves; else {edge key: None} to capture
+        self.wanted = {t[0] if type(t) is tuple else t for t in targets or ()}       # the nodes of those
         m = tls.m
         self.on_tensors = create_graph or m.recorder is not None or m.batched is not None
         self.create_graph = create_graph
@@ -52,15 +53,22 @@ class Backward:
         for edge, g in zip(edges, gradients):
             self.deliver(edge, g if self.on_tensors else g._a)
         roots = list(dict.fromkeys(e.source if type(e) is Output else e for e in edges))
-        needed = None if self.targets is None else reach(roots, self.targets)
+        needed = None if self.targets is None else reach(roots, self.wanted)
         waiting = count_dependencies(roots, needed)
-        before, m.grad = m.grad, self.create_graph
-        autocast, m.autocast = m.autocast, None      # rules run in the dtypes that forward had
+        self.reached, self.needed = waiting, needed
+        outside = m.grad, m.autocast, m.backward
+        m.grad, m.autocast, m.backward = self.create_graph, None, self      # rules run in the dtypes that forward had
         try:
             self.walk(roots, waiting, needed)
         finally:
-            m.grad, m.autocast = before, autocast
+            m.grad, m.autocast, m.backward = outside
         return self.targets
+
+    def gives(self, node) -> bool:
+        """Whether the gradient of a node's results counts in this run, for its rule or for the caller."""
+        if self.needed is None or node in self.needed:
+            return node in self.reached
+        return node in self.wanted
 
     def walk(self, roots, waiting, needed):
         """Processes every node when all gradients for it have arrived."""
@@ -78,7 +86,7 @@ class Backward:
                 if wholes:
                     wholes.pop(node, None)
                 if needed is not None and node not in needed:
-                    if g is not None:
+                    if g is not None and node in self.wanted:
                         self.arrive(node, g)
                     continue
                 if g is None:
@@ -217,7 +225,7 @@ class Backward:
         """Accumulates what has arrived at a leaf, or notes it for the caller."""
         g = self.pending.pop(leaf, None)
         self.wholes.pop(leaf, None)
-        if g is None:
+        if g is None or (self.targets is not None and leaf not in self.targets):
             return
         if self.plain and leaf.grad is None and g.__class__ is np.ndarray and not leaf.hooks and not leaf.post_hooks:
             t = wrap(g)
@@ -234,8 +242,7 @@ class Backward:
             if not self.on_tensors and not is_sparse(g):
                 g = wrap(g._a)      # the user may hold the tensor that a hook returned
         if self.targets is not None:
-            if leaf in self.targets:
-                self.targets[leaf] = g
+            self.targets[leaf] = g
             return
         if is_sparse(g) or is_sparse(leaf.grad):
             with _accumulating:
@@ -359,9 +366,8 @@ def count_dependencies(roots, needed=None) -> dict:
     return waiting
 
 
-def reach(roots, targets) -> set:
-    """The nodes that must run for the gradients of the targets (Leaf, Node or (Node, index)) to arrive."""
-    wanted = {t[0] if type(t) is tuple else t for t in targets}
+def reach(roots, wanted) -> set:
+    """The nodes that must run for the gradients of those that are wanted to arrive."""
     running, seen = set(), set()
     stack = [(n, False) for n in roots]
     while stack:

@@ -1,11 +1,13 @@
 """Hooks on tensors and nodes: seeing and replacing gradients on their way. Also what `ingot.autograd.graph` offers."""
 
 import weakref
+from typing import Any
 
 import numpy as np
 
 from ...ir.errors import AutogradError, DTypeError
 from ...ir.ops.elementwise import add, copy
+from ..state import tls
 from ..structure import HookTable
 from ..tensor import Tensor, wrap
 from .node import Handle, Leaf, Node, Output, shown
@@ -133,28 +135,28 @@ class _MultiHandle:
 
 
 def register_multi_grad_hook(tensors, fn, *, mode="all"):
-    """Calls fn(grads) once all tensors have received their gradient, or with mode="any" fn(grad) for the first of them.
-
-    It starts anew after all of the tensors had theirs, so it serves one backward after another.
-    """
+    """Calls fn(grads) in each backward once all tensors that it reaches have received their gradient (the others have None), or
+    with mode="any" fn(grad) for the first of them."""
     if mode not in ("all", "any"):
         raise AutogradError(f"mode must be 'all' or 'any', got {mode!r}")
     tensors = list(tensors)
     if not all(isinstance(t, Tensor) for t in tensors):
         raise DTypeError("register_multi_grad_hook takes a sequence of tensors")
-    arrived = {}
+    nodes = [None if t._node is None else _source(t._node)[0] for t in tensors]
+    runs: Any = weakref.WeakKeyDictionary()       # what has arrived, by backward
 
     def hook_for(i):
         def hook(grad):
+            run = tls.m.backward
+            arrived = runs.setdefault(run, {})
             arrived[i] = grad
-            if mode == "any" and len(arrived) == 1:
-                fn(grad)
-            if len(arrived) == len(tensors):
-                grads = [arrived[k] for k in range(len(tensors))]
-                arrived.clear()
-                if mode == "all":
-                    fn(grads)
+            if mode == "any":
+                if len(arrived) == 1:
+                    fn(grad)
+            elif len(arrived) == sum([node is not None and run.gives(node) for node in nodes]):
+                fn([runs[run].get(k) for k in range(len(tensors))])
 
         return hook
 
-    return _MultiHandle([t.register_hook(hook_for(i)) for i, t in enumerate(tensors)])
+    asked = [i for i, t in enumerate(tensors) if mode == "all" or t.requires_grad]
+    return _MultiHandle([tensors[i].register_hook(hook_for(i)) for i in asked])
