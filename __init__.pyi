@@ -492,8 +492,9 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
     """input with src in place of a strided window over its memory."""
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """Data as a tensor, without a copy where it already is one or is an array of the right dtype."""
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad: builtins.bool = False) -> Tensor:
-    """An object as a tensor; `copy` True always copies, False never, None where needed."""
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
+    """An object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives a
+    tensor"""
 def asin(input, *, out=None) -> Tensor:
     """Elementwise asin."""
 def asin_(input, *, out=None) -> Tensor:
@@ -1830,7 +1831,7 @@ def sparse_compressed_tensor(compressed_indices, plain_indices, values, size=Non
                              requires_grad: builtins.bool = False, check_invariants=None) -> Tensor:
     """A sparse matrix (or batch) from where its rows or columns begin, the numbers of the others, and its values."""
 sparse_coo: _layouts_module.layout
-def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, device=None,
+def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None,
                       pin_memory: builtins.bool = False, requires_grad: builtins.bool = False,
                       check_invariants=None, is_coalesced=None) -> Tensor:
     """A sparse tensor of values at indices (one row for each sparse dimension); one of a size alone has no entries."""

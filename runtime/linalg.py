@@ -198,7 +198,11 @@ def _largest(values):
 
 
 def _whole(A, hermitian):
-    return A.tril() + A.tril(-1).mH if hermitian else A
+    """A matrix as it counts: of what is hermitian the lower triangle, and the real parts on the diagonal."""
+    if not hermitian:
+        return A
+    below, middle = A.tril(-1), A.diagonal(dim1=-2, dim2=-1)
+    return below + FUNCTIONS["diag_embed"](middle.real if A.dtype.is_complex else middle).to(A.dtype) + below.mH
 
 
 def _epsilon(A):
@@ -218,21 +222,27 @@ def lstsq(A, B, rcond=None, *, driver=None):
     check_matrix("lstsq", A.aval, square=False)
     vector = is_vector(A, B)
     b = reshape(B, shape=(*B.shape, 1)) if vector else B
-    A, b = batched(A, b)
+    own, (A, b) = A, batched(A, b)
     m, n = A.shape[-2:]
     rcond = max(m, n) * _epsilon(A) if rcond is None else float(rcond)
     solution, rank = least_squares.lstsq(A, b, rcond=rcond)
     gap = ew.square(magnitude(ew.sub(la.matmul(A, solution), b)))
     residuals = rd.sum_(gap, dim=(gap.ndim - 2,), keepdim=False)
     if driver in _WITH_VALUES:
-        values = fa.svdvals(A.detach())
+        values = fa.svdvals(own.detach())
     else:
         values = full(A, shape=(0,), value=0.0, dtype=fa.real_part(A.aval).dtype)
     if m <= n or (driver in _WITH_VALUES and holds_anywhere(rank < n)):
         residuals = full(A, shape=(0,), value=0.0, dtype=values.dtype)
     if vector:
         solution = reshape(solution, shape=tuple(solution.shape[:-1]))
-    return returns.lstsq(solution, residuals, rank, values)
+    return returns.lstsq(solution, residuals, _of_batch(rank, own.shape[:-2]), values)
+
+
+def _of_batch(x, sizes):
+    """What is the same along the dims by which a batch of these sizes was expanded, without repeating it."""
+    x = x[(0,) * (x.ndim - len(sizes))]
+    return x[tuple([slice(n) for n in sizes])] if tuple(x.shape) != tuple(sizes) else x
 
 
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):

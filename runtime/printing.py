@@ -141,7 +141,7 @@ def array_text(a, indent: int = 0) -> str:
     return _text(a, indent, formatter(shown), short)
 
 
-def _is_implied(d) -> bool:
+def is_implied(d) -> bool:
     """Whether a dtype is one that needs no mention."""
     complex_default = dt.complex128 if Defaults.dtype is dt.float64 else dt.complex64
     return d in (Defaults.dtype, dt.int64, dt.bool_, complex_default)
@@ -151,7 +151,7 @@ def _suffixes(t) -> list:
     found = []
     if t.is_meta or (not t._a.size and t.ndim != 1):
         found.append(f"size={tuple(t.shape)}")
-    if (t.dtype is not Defaults.dtype) if t.is_meta or not t._a.size else not _is_implied(t.dtype):
+    if (t.dtype is not Defaults.dtype) if t.is_meta or not t._a.size else not is_implied(t.dtype):
         found.append(f"dtype={t.dtype!r}")
     if t._a.__class__ is DeviceArray:
         found.insert(0, f"device='{t.device}'")
@@ -173,6 +173,16 @@ def closed(text, suffixes, indent, apart=False) -> str:
             text += ", " + s
             last += len(s) + 2
     return text + ")"
+
+
+def part_text(name: str, t: Tensor, indent: int) -> str:
+    """A tensor that another one is made of, as that one shows it."""
+    if tls.m.recorder is not None:
+        tensor_text(t)          # a recording holds for what that says
+    head = f"{name}=tensor("
+    text = "..." if t.is_meta else array_text(t.cpu()._a, indent + len(head))
+    size = "" if t.numel() and not t.is_meta else f", size={tuple(t.shape)}"
+    return f"{head}{text}{size})"
 
 
 def tensor_text(t: Tensor) -> str:

@@ -514,6 +514,9 @@ class Tensor:
         """In-place version of digamma()."""
     def dim(self) -> builtins.int:
         """The number of dimensions."""
+    def dim_order(self, ambiguity_check: builtins.bool = False) -> Tensor:
+        """The dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats) an
+        error"""
     def dist(self, other, p=2) -> Tensor:
         """The norm of order p of input - other."""
     def div(self, other, *, rounding_mode=None, out=None) -> Tensor:

@@ -24,6 +24,35 @@ def test_dtypes_follow_from_data(data, dtype, shape):
     assert (t.dtype, t.shape) == (getattr(ingot, dtype), shape)
 
 
+@pytest.mark.parametrize("shape, order", [((2, 3, 4, 5), "channels_last"), ((2, 3, 4, 5, 6), "channels_last_3d")])
+def test_new_tensors_lie_as_their_format_says(shape, order):
+    made = ingot.empty(shape, dtype=ingot.float64, memory_format=getattr(ingot, order), requires_grad=True)
+    want = ingot.zeros(shape).contiguous(memory_format=getattr(ingot, order))
+    assert made.stride() == want.stride() and made.dim_order() == want.dim_order() == (0, *range(2, len(shape)), 1)
+    assert made.is_leaf and made.requires_grad and made.dtype is ingot.float64 and made.shape == shape
+    assert ingot.empty(shape, memory_format=ingot.contiguous_format).is_contiguous()
+    with pytest.raises(TypeError, match=f"{order} is for tensors of {len(shape)} dimensions"):
+        ingot.empty(3, memory_format=getattr(ingot, order))
+    with pytest.raises(ValueError, match="preserve_format keeps the order"):
+        ingot.empty(shape, memory_format=ingot.preserve_format)
+
+
+def test_dims_in_the_order_of_memory():
+    x = ingot.empty(2, 3, 5, 7)
+    assert x.dim_order() == (0, 1, 2, 3) and x.transpose(1, 2).dim_order() == (0, 2, 1, 3) and x[0, 0, 0, 0].dim_order() == ()
+    assert ingot.empty_strided((2, 3, 2), (1, 2, 2)).dim_order() == (1, 2, 0)
+    one = ingot.empty(1, 2, 3, 4)
+    assert one.dim_order(ambiguity_check=[ingot.contiguous_format, ingot.channels_last]) == (0, 1, 2, 3)
+
+
+def test_history_is_kept_or_left_as_asked():
+    leaf = ingot.ones(2, requires_grad=True)
+    found = leaf * 2
+    plain = ingot.asarray(found, requires_grad=False)
+    assert ingot.asarray(found) is found and not plain.requires_grad and plain.data_ptr() == found.data_ptr()
+    assert ingot.asarray([1.0], requires_grad=True).requires_grad and not ingot.asarray(leaf, requires_grad=False).requires_grad
+
+
 def test_data_is_copied_or_shared():
     a = np.arange(3.0)
     copied, shared = ingot.tensor(a), ingot.from_numpy(a)

@@ -159,8 +159,17 @@ def test_from_dense_and_dense_dimensions():
 
 def test_printing():
     s = ingot.tensor([[0.0, 2.0]]).to_sparse()
-    assert repr(s) == ("tensor(indices=tensor([[0],\n               [1]]),\n       values=tensor([2.]),\n"
+    assert repr(s) == ("tensor(indices=tensor([[0],\n                       [1]]),\n       values=tensor([2.]),\n"
                        "       size=(1, 2), nnz=1, layout=ingot.sparse_coo)")
+    places = ingot.tensor([0, 1, 2]), ingot.tensor([0, 1])
+    blocks = ingot.sparse_bsr_tensor(*places, ingot.tensor([[[1.0, 2]], [[3, 4]]], dtype=ingot.float64))
+    assert repr(blocks) == ("tensor(crow_indices=tensor([0, 1, 2]),\n       col_indices=tensor([0, 1]),\n"
+                            "       values=tensor([[[1., 2.]],\n\n                      [[3., 4.]]]), size=(2, 4), nnz=2, "
+                            "dtype=ingot.float64,\n"
+                            "       layout=ingot.sparse_bsr)")
+    nothing = ingot.zeros(2).to_sparse()
+    assert repr(nothing) == ("tensor(indices=tensor([], size=(1, 0)),\n       values=tensor([], size=(0,)),\n"
+                             "       size=(2,), nnz=0, layout=ingot.sparse_coo)")
 
 
 @pytest.mark.parametrize("call, error, words", [

@@ -31,6 +31,20 @@ VALUES = {
         lambda: ingot.linalg.pinv(SCALES + 0.3, rtol=ingot.tensor(1.0)).abs().sum(), 0, ingot.float32),
     "inverses above a bound each": (
         lambda: ingot.linalg.pinv(SCALES, atol=ingot.tensor([2.0, 0])).diagonal(0, 1, 2), [[0.01, 0], [1, 100]], ingot.float32),
+    "ranks by the triangle that counts": (
+        lambda: ingot.linalg.matrix_rank(ingot.tensor([[2 + 5j, 9], [0, 0.5 - 3j]]), atol=1.0, hermitian=True), 1, ingot.int64),
+    "ranks of matrices that serve several systems": (
+        lambda: ingot.linalg.lstsq(SCALES[:1], ingot.ones(3, 2, 1)).rank, [2], ingot.int64),
+    "singular values of those": (
+        lambda: ingot.linalg.lstsq(SCALES[:1], ingot.ones(3, 2, 1), driver="gelsd").singular_values, [[100, 1]], ingot.float32),
+    "steps around a wide zero": (
+        lambda: ingot.fake_quantize_per_tensor_affine(SINGLE, ingot.tensor(0.5), ingot.tensor(1), 0, 2), [0, 0.5, 0.5],
+        ingot.float32),
+    "places of nothing": (
+        lambda: ingot.sparse_coo_tensor(ingot.empty(1, 0), ingot.empty(0, 2), [1, 2]).to_dense(), [[0, 0]], ingot.float32),
+    "a size and nothing else": (lambda: ingot.sparse_coo_tensor(size=(1, 2)).to_dense(), [[0, 0]], ingot.float32),
+    "a copied part of a sparse tensor": (
+        lambda: ingot.eye(3).to_sparse().narrow_copy(0, 1, 2).to_dense(), [[0, 1, 0], [0, 0, 1]], ingot.float32),
     "products of small integers": (
         lambda: ingot.masked.prod(ingot.tensor([100, 100], dtype=ingot.int8)), 10_000, ingot.int64),
     "conjugates into": (
@@ -108,6 +122,18 @@ REFUSED = {
     "least squares without rows": (lambda: ingot.linalg.lstsq(ONE, ONE), RuntimeError, "matrices"),
     "a rank without rows": (lambda: ingot.linalg.matrix_rank(FLAT), RuntimeError, "matrices"),
     "frequencies without dims": (lambda: ingot.fft.rfft(ONE), IndexError, "no dimensions"),
+    "one tensor for two results": (
+        lambda: ingot.aminmax(ingot.ones(2, 3), dim=0, out=(FLAT.clone(),) * 2), ValueError, "share memory"),
+    "several losses of one input": (
+        lambda: F.linear_cross_entropy(FLAT, ingot.ones(2, 4, 3), ingot.ones(2, 4)), RuntimeError, "takes a batch"),
+    "no room for a variance of 0": (
+        lambda: F.batch_norm(ingot.ones(2, 3), None, None, training=True, eps=0.0), ValueError, "eps > 0 in training"),
+    "a root of less than nothing": (
+        lambda: F.batch_norm(ingot.ones(2, 3), FLAT, FLAT, eps=-1.0), ValueError, "eps >= 0 otherwise, got -1"),
+    "a bias by number": (lambda: ingot.nn.LSTM(3, 5, bias=0), TypeError, "bias is True or False, got 0"),
+    "a recurrent layer without inputs": (lambda: ingot.nn.RNN(0, 5), ValueError, "input_size > 0"),
+    "an order among several": (lambda: ingot.ones(1, 2).dim_order(ambiguity_check=True), RuntimeError, "more than one order"),
+    "an order of no format": (lambda: FLAT.dim_order(ambiguity_check="C"), TypeError, "list of memory formats"),
     "a complex step between reals": (lambda: ingot.lerp(FLAT, FLAT, 1j), RuntimeError, "real weight"),
 }
 

@@ -1,6 +1,7 @@
 """Nested tensors: programs beside PyTorch's, gradients, layers, what samples give alone, copies, traces, errors."""
 
 import copy
+import math
 import pickle
 
 import numpy as np
@@ -187,6 +188,21 @@ def test_making():
     assert long.to_padded_tensor(0).shape == (2, 5, 4) and long._max_seqlen == 5
     lists = nested.nested_tensor([[1.0, 2.0], [3.0]], dtype=ingot.float64)
     assert lists.dtype is ingot.float64 and lists.to_padded_tensor(0).tolist() == [[1, 2], [3, 0]]
+
+
+def test_gradients_of_samples_come_as_one_nested_tensor():
+    rows = [ingot.arange(3.0, requires_grad=True), ingot.arange(5.0, requires_grad=True)]
+    samples = nested.as_nested_tensor(rows, layout=ingot.jagged)
+    samples.backward(samples.like(ingot.arange(8.0)))
+    assert [r.grad.tolist() for r in rows] == [[0, 1, 2], [3, 4, 5, 6, 7]] and ingot.Tensor.backward.__name__ == "backward"
+
+
+@pytest.mark.parametrize("shape", [(3,), (1, 3), (6, 1), (1,)])
+def test_masks_of_rows_are_broadcast(shape):
+    x = ingot.arange(18).reshape(6, 3)
+    mask = ingot.arange(math.prod(shape)).reshape(shape) % 2 == 0
+    found = nested.masked_select(x, mask)
+    assert [s.tolist() for s in found.unbind()] == [row[m].tolist() for row, m in zip(x, mask.expand(6, 3))]
 
 
 def test_sizes_are_equal_where_lengths_are():

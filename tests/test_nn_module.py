@@ -290,6 +290,8 @@ def test_repr_shows_the_tree():
     m = nn.Sequential(nn.Linear(2, 3), nn.Sequential(nn.ReLU(inplace=True)))
     assert repr(m) == ("Sequential(\n  (0): Linear(in_features=2, out_features=3, bias=True)\n  (1): Sequential(\n"
                        "    (0): ReLU(inplace=True)\n  )\n)")
+    assert [repr(nn.EmbeddingBag(5, 3, padding_idx=i)) for i in (None, 2)] == [
+        "EmbeddingBag(5, 3, mode='mean')", "EmbeddingBag(5, 3, mode='mean', padding_idx=2)"]
 
 
 def test_sequential_is_a_list():

@@ -1,9 +1,11 @@
 """Copies and conversions, and what a tensor says about its memory."""
 
+from itertools import pairwise
 from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
+from ...ir.dim_order import agreed
 from ...ir.errors import DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
@@ -16,7 +18,7 @@ from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
 from ..writes import is_plain, write, wrote_plainly
 from .creation import filled, made
-from .formats import contiguous_format, format_of, laid_out, order_asked, preserve_format
+from .formats import MemoryFormat, contiguous_format, format_of, laid_out, order_asked, preserve_format
 from .layouts import strided
 from .register import api
 
@@ -223,6 +225,21 @@ def stride(self, dim=None) -> Any:
     if 0 in steps:
         steps = _over_new_dims(a.shape, steps)
     return steps if dim is None else steps[canonical_dim(dim, self._a.ndim)]
+
+
+@api(function=False)
+def dim_order(self, ambiguity_check=False):
+    """The dims from the slowest to the fastest in memory. With `ambiguity_check` (True, or a list of memory formats) an error
+    where another order says the same, unless exactly one of the formats is the tensor's."""
+    sizes, steps = self.shape, self.stride()
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, (bool, list)) or not all(isinstance(f, MemoryFormat) for f in formats):
+        raise DTypeError(f"dim_order: ambiguity_check is a bool or a list of memory formats, got {ambiguity_check!r}")
+    has_several = 1 in sizes or any(a == b for a, b in pairwise(steps))
+    if ambiguity_check is not False and has_several and sum([self.is_contiguous(memory_format=f) for f in formats]) != 1:
+        raise ShapeError(f"dim_order: a tensor of shape {tuple(sizes)} and strides {steps} has more than one order, of which "
+                         "the memory formats given do not name one")
+    return agreed(sizes, [steps]) or tuple(range(len(sizes)))
 
 
 def _over_new_dims(sizes, steps):

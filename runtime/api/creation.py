@@ -20,7 +20,7 @@ from ..placement import mark_on, pinned, put
 from ..state import Defaults, tls
 from ..tensor import Tensor, shape_of, wrap
 from ..writes import operand, stands_for_number
-from .formats import contiguous_format, format_of, order_asked
+from .formats import contiguous_format, format_of, order_asked, order_of_format
 from .promote import number_dtype
 from .register import api, deliver
 from .shape import sizes_of
@@ -172,15 +172,18 @@ def _lent(a):
 
 
 @api(method=False)
-def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=False):
-    """An object as a tensor; `copy` True always copies, False never, None where needed."""
+def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
+    """An object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives a tensor
+    without history, None that of the object."""
     if copy:
         t = tensor(obj, dtype=dtype, device=device)
     else:
         t = as_tensor(obj, dtype, device)
         if copy is False and not _shares(t, obj):
             raise ArgumentError(f"asarray(copy=False): this {type(obj).__name__} cannot become a tensor without a copy")
-    return t.requires_grad_() if requires_grad and not t.requires_grad else t
+    if requires_grad is None or requires_grad == t.requires_grad:
+        return t
+    return t.requires_grad_() if requires_grad else t.detach()
 
 
 def _shares(t, obj) -> bool:
@@ -237,7 +240,12 @@ def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requ
 def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           memory_format=None):
     """A tensor whose values are yet to be written (they are zeros until then)."""
-    return _constant(sizes, size, 0, dtype, device, out, requires_grad, pin_memory)
+    shape = sizes_of(sizes if size is None else (size,))
+    order = None if memory_format is None else order_of_format(format_of(memory_format), shape)
+    if order is None:
+        return _constant((), shape, 0, dtype, device, out, requires_grad, pin_memory)
+    t = _constant((), [shape[d] for d in order], 0, dtype, device, None, False, pin_memory)
+    return finish(_seen(t, inverse(order)), out, requires_grad, "empty", device)
 
 
 @api(method=False)

@@ -39,11 +39,16 @@ def format_of(memory_format) -> MemoryFormat:
 
 def order_asked(x, memory_format: MemoryFormat) -> tuple | None:
     """The order of dims (`ir/dim_order.py`) of what is to have the shape of x and a format: its own, if that is to be kept."""
-    if memory_format is preserve_format:
-        return order_of(x._a)
+    return order_of(x._a) if memory_format is preserve_format else order_of_format(memory_format, x.shape)
+
+
+def order_of_format(memory_format: MemoryFormat, shape) -> tuple | None:
+    """The order of dims that a format has for a shape."""
     order = memory_format.order
-    if order is not None and x.ndim != len(order):
-        raise DTypeError(f"{memory_format.name} is for tensors of {len(order)} dimensions, got shape {tuple(x.shape)}")
+    if memory_format is preserve_format:
+        raise ArgumentError("preserve_format keeps the order of a tensor that is there; name another format for a new one")
+    if order is not None and len(shape) != len(order):
+        raise DTypeError(f"{memory_format.name} is for tensors of {len(order)} dimensions, got shape {tuple(shape)}")
     return order
 
 

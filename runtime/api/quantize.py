@@ -38,7 +38,7 @@ def _steps(input, scale, zero_point, limits, name, whole=True):
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max):
     """(step - zero_point) * scale for the step from quant_min to quant_max that is nearest to input / scale + zero_point. The
     gradient is that of the input where it is between the limits, and zero beyond. `scale` and `zero_point` are numbers, or
-    tensors of one element (int32, if the zero point is one)."""
+    tensors of one element (the zero point counts as int32)."""
     name = "fake_quantize_per_tensor_affine"
     limits = _limits(quant_min, quant_max, name)
     if not isinstance(zero_point, Tensor):
@@ -51,8 +51,7 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
         raise ShapeError(f"{name} takes one scale and one zero_point, got {scale.aval} and {zero_point.aval}; see "
                          "fake_quantize_per_channel_affine")
     ones = (1,) * input.ndim
-    if zero_point.dtype.is_floating_point:
-        zero_point = to_dtype(zero_point, dt.int32)
+    zero_point = to_dtype(zero_point, dt.int32)
     return _steps(input, reshape(scale, shape=ones), reshape(zero_point, shape=ones), limits, name)
 
 

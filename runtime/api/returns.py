@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from ...ir.errors import ArgumentError
 from ..tensor import Tensor
 from .register import deliver
 
@@ -109,6 +110,9 @@ class lstsq(NamedTuple):
 def deliver_all(kind, results, out) -> Any:
     """The results as a named tuple, in the tensors of `out` if it is given."""
     if out is not None:
+        starts = [t._a.ctypes.data for t in out if t.is_cpu and t.numel()]
+        if len(set(starts)) < len(starts):
+            raise ArgumentError(f"{kind.__name__}: the tensors of out= share memory; give it one for each result")
         results = [deliver(r, o, kind.__name__) for r, o in zip(results, out)]
     return kind(*results)
 

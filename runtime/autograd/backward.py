@@ -157,4 +157,5 @@ def _backward_method(self, gradient=None, retain_graph=None, create_graph=False,
     backward(self, gradient, retain_graph, create_graph, inputs)
 
 
+_backward_method.__name__ = "backward"
 Tensor.backward = _backward_method

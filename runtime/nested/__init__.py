@@ -107,8 +107,8 @@ def narrow(tensor, dim, start, length, layout=None) -> NestedTensor:
 
 
 def masked_select(tensor, mask) -> NestedTensor:
-    """The rows of each sample that a mask (samples, rows) selects."""
-    mask = mask.expand(tensor.shape[:2]) if mask.ndim == 2 else mask
-    if mask.ndim != 2:
-        raise ShapeError(f"nested.masked_select takes a mask of two dims, got shape {tuple(mask.shape)}")
+    """The rows of each sample that a mask selects, which is broadcast to (samples, rows)."""
+    if mask.ndim > 2:
+        raise ShapeError(f"nested.masked_select takes a mask of at most two dims, got shape {tuple(mask.shape)}")
+    mask = mask.expand(tensor.shape[:2])
     return NestedTensor(tensor[mask], Ragged(as_offsets(mask.sum(1))), layout=FUNCTIONS["jagged"])

@@ -4,7 +4,7 @@ import math
 import warnings
 from typing import Any
 
-from ...ir.errors import ArgumentError, ShapeError
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import recurrent as ops
 from ...ir.ops.shape import reshape
 from ..api.creation import filled, made
@@ -57,9 +57,12 @@ class RNNBase(Module):
         super().__init__()
         if not 0 <= dropout <= 1:
             raise ArgumentError(f"dropout must be within 0 and 1, got {dropout}")
-        if hidden_size <= 0 or num_layers <= 0 or not 0 <= proj_size < hidden_size:
-            raise ArgumentError(f"need hidden_size > 0, num_layers > 0 and 0 <= proj_size < hidden_size, got {hidden_size}, "
-                                f"{num_layers} and {proj_size}")
+        for name, value in (("bias", bias), ("batch_first", batch_first)):
+            if not isinstance(value, bool):
+                raise DTypeError(f"{name} is True or False, got {value!r}")
+        if input_size <= 0 or hidden_size <= 0 or num_layers <= 0 or not 0 <= proj_size < hidden_size:
+            raise ArgumentError("need input_size > 0, hidden_size > 0, num_layers > 0 and 0 <= proj_size < hidden_size, got "
+                                f"{input_size}, {hidden_size}, {num_layers} and {proj_size}")
         if dropout and num_layers == 1:
             warnings.warn("dropout stands between layers and num_layers is 1, so it does nothing", stacklevel=3)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers

@@ -123,8 +123,7 @@ class CompressedTensor(SparseTensor):
     _indices = coalesce = is_coalesced = indices
 
     def _shown(self) -> list:
-        first, second = self._form.names
-        return [f"{first}={self._starts!r}", f"{second}={self._others!r}", f"values={self._v.detach()!r}"]
+        return list(zip((*self._form.names, "values"), (self._starts, self._others, self._v.detach())))
 
     # Where entries are.
 

@@ -101,7 +101,7 @@ class CooTensor(SparseTensor):
         return dense if dtype is None else to(dense, dtype)
 
     def _shown(self) -> list:
-        return [f"indices={self._i!r}", f"values={self._v.detach()!r}"]
+        return [("indices", self._i), ("values", self._v.detach())]
 
 
 def numbers_of(rows, sizes) -> Tensor:

@@ -35,7 +35,7 @@ def _values(values, dtype, device) -> Tensor:
 
 def _indices(indices, values, kinds=INDEX) -> Tensor:
     i = indices if isinstance(indices, Tensor) else tensor(indices, dtype=dt.int64)
-    if i.dtype.is_inexact or i.dtype is dt.bool_:
+    if (i.dtype.is_inexact and i.numel()) or i.dtype is dt.bool_:
         raise DTypeError(f"indices of a sparse tensor are integers, got {i.dtype}")
     return beside(i if i.dtype in kinds else to(i, dt.int64), values)
 
@@ -45,9 +45,11 @@ def _finished(made, requires_grad) -> Any:
 
 
 @api(method=False)
-def sparse_coo_tensor(indices, values=None, size=None, *, dtype=None, device=None, pin_memory=False, requires_grad=False,
+def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, device=None, pin_memory=False, requires_grad=False,
                       check_invariants=None, is_coalesced=None) -> Tensor:
     """A sparse tensor of values at indices (one row for each sparse dimension); one of a size alone has no entries."""
+    if indices is None and size is None:
+        raise DTypeError("sparse_coo_tensor takes indices and values, or a size")
     if values is None:
         indices, values, size = _none_of(indices if size is None else size, dtype)
     v = _values(values, dtype, device)

@@ -123,7 +123,7 @@ def select(fn, input, dim, index):
     return _hits(x, ew.eq(x.rows()[dim], index), None, dim)
 
 
-@handles("narrow")
+@handles("narrow", "narrow_copy")
 def narrow(fn, input, dim, start, length):
     """Some numbers of a dim that follow each other."""
     x, dim = input.coo(), canonical_dim(dim, input.ndim)

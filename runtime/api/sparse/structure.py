@@ -13,6 +13,7 @@ from ....ir.errors import ArgumentError, DTypeError
 from ...autograd.backward import backward
 from ...interop import ExportError
 from ...parts import PARTS
+from ...printing import closed, is_implied, part_text
 from ...state import tls
 from ...structure import Structure
 from ...tensor import AmbiguousTruth, Size, Tensor
@@ -251,16 +252,18 @@ class SparseTensor(Tensor):
         return iter(self.unbind(0))
 
     def __repr__(self):
-        shown = [*self._shown(), f"size={tuple(self._size)}, nnz={self._nnz()}"]
-        last = [] if self.is_cpu else [f"device='{self.device}'"]
-        last += [f"dtype={self.dtype!r}"] * (not self._v.numel())
-        last.append(f"layout={self.layout!r}")
+        facts = [] if self.is_cpu else [f"device='{self.device}'"]
+        facts += [f"size={tuple(self._size)}", f"nnz={self._nnz()}"]
+        facts += [f"dtype={self.dtype!r}"] * (not is_implied(self.dtype))
+        facts.append(f"layout={self.layout!r}")
         if self.requires_grad:
-            last.append("requires_grad=True" if self.is_leaf else f"grad_fn=<{self.grad_fn.label}>")
-        return "tensor(" + ",\n       ".join([p.replace("\n", "\n       ") for p in shown]) + ", " + ", ".join(last) + ")"
+            facts.append("requires_grad=True" if self.is_leaf else f"grad_fn=<{self.grad_fn.label}>")
+        head = "tensor("
+        parts = [part_text(name, part, len(head)) for name, part in self._shown()]
+        return closed(head + (",\n" + " " * len(head)).join(parts), facts, len(head), apart=self.layout == "sparse_coo")
 
     def _shown(self) -> list:
-        """The parts as they are printed."""
+        """(name, tensor) of each part that is printed."""
         raise NotImplementedError
 
     def __format__(self, spec):

@@ -176,6 +176,8 @@ def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weig
     """
     shape = tuple(linear_weight.shape[:-1])
     classes = math.prod(shape)
+    if len(shape) > 1 and input.ndim < 2:
+        raise ShapeError(f"linear_cross_entropy with a weight {linear_weight.aval} takes a batch of inputs, got {input.aval}")
     bias = None if linear_bias is None else FUNCTIONS["broadcast_to"](
         linear_bias.reshape(tuple(linear_bias.shape) + (1,) * (len(shape) - linear_bias.ndim)), shape).reshape(classes)
     logits = ops_nn.linear(input, linear_weight.reshape(classes, linear_weight.shape[-1]), bias)

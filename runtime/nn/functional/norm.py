@@ -63,6 +63,8 @@ def _of_nothing(x, weight, bias):
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
     """Each channel to mean 0 and variance 1: by the batch's statistics in training (which then move the running ones, in
     place), by the running ones otherwise."""
+    if eps <= 0 and (training or eps < 0):
+        raise ArgumentError(f"batch_norm needs eps > 0 in training, and eps >= 0 otherwise, got {eps}")
     if not training and _is_plain(input, running_mean, running_var, weight, bias):
         return batch_ops.batch_norm(input, weight, bias, running_mean, running_var, eps=as_float(eps))
     x = floating(input, "batch_norm")
