@@ -1579,7 +1579,7 @@ def rand_like(input, *, generator=None, dtype=None, layout=None, device=None,
 def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=..., layout=None, device=None,
             requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """Integers uniform in [low, high), or in [0, high) as randint(high, size)."""
-def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None,
+def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=None, device=None,
                  requires_grad: builtins.bool = False, memory_format=None) -> Tensor:
     """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
 def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None,

@@ -109,6 +109,7 @@ PUBLIC = {
     "library": "jit.operators",
     "linalg": "runtime.linalg",
     "masked": "runtime.masked",
+    "masked._ops": "runtime.masked",
     "multiprocessing": "runtime.multiprocessing",
     "nested": "runtime.nested",
     "nn": "runtime.nn",

@@ -42,3 +42,41 @@ for _kind, _names in ((Table, ("__setitem__", "__delitem__", "__ior__", "clear",
                       (HookTable, ("__setitem__", "__delitem__", "clear", "pop", "popitem", "move_to_end"))):
     for _name in _names:
         setattr(_kind, _name, _counting(_kind.__mro__[1], _name))
+
+
+class RemovableHandle:
+    """Removes a hook again; also a context manager."""
+
+    _next = 0
+
+    def __init__(self, hooks: dict, *marks: set, extra_dict=None):
+        self.id = RemovableHandle._next
+        RemovableHandle._next += 1
+        self._hooks = hooks
+        self._marks = marks
+        self._others = extra_dict if isinstance(extra_dict, (list, tuple)) else [extra_dict] * (extra_dict is not None)
+
+    def remove(self):
+        """Takes the hook out; a second call does nothing."""
+        self._hooks.pop(self.id, None)
+        for marks in self._marks:
+            marks.discard(self.id)
+        for other in self._others:
+            other.pop(self.id, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.remove()
+
+
+def add_hook(hooks: dict, hook, *, prepend: bool = False, marks=()) -> RemovableHandle:
+    """Enters a hook (first with `prepend`) and notes its id in each set of `marks`."""
+    handle = RemovableHandle(hooks, *marks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)       # type: ignore[attr-defined]
+    for each in marks:
+        each.add(handle.id)
+    return handle

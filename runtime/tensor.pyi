@@ -15,10 +15,10 @@ from ..ir import errors as _errors_module
 from . import api as _api_module
 from . import device as _device_module
 from . import storage as _storage_module
+from . import structure as _structure_module
 from .api import layouts as _layouts_module
 from .api import returns as _returns_module
 from .api import storages as _storages_module
-from .autograd import node as _node_module
 
 class Size(builtins.tuple[builtins.int, ...]):
     """A shape: a tuple of ints with `numel()`. Tensors of one integer become ints."""
@@ -1179,10 +1179,10 @@ class Tensor:
         """In-place version of reciprocal()."""
     def record_stream(self, stream) -> Tensor:
         """Says that work in a stream uses the memory, which is then not taken for other things before that work is done."""
-    def register_hook(self, hook) -> _node_module.Handle:
+    def register_hook(self, hook) -> _structure_module.RemovableHandle:
         """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's
         place."""
-    def register_post_accumulate_grad_hook(self, hook) -> _node_module.Handle:
+    def register_post_accumulate_grad_hook(self, hook) -> _structure_module.RemovableHandle:
         """Calls hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
     def relu(self, *, out=None) -> Tensor:
         """max(input, 0)"""

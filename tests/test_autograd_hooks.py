@@ -199,6 +199,33 @@ def test_hooks_of_tensors_whose_gradients_nobody_wants_are_not_called():
     assert len(seen) == 1 and seen[0] is c
 
 
+@pytest.mark.parametrize("traced", [False, True])
+def test_saved_values_may_be_overwritten_where_that_is_allowed(traced):
+    def gradient(x):
+        with graph.allow_mutation_on_saved_tensors():
+            y = x.clone()
+            total = (y ** 2).sum()
+            y.sin_()
+            z = y.exp()
+            z.mul_(2)
+            (total + z.sum()).backward()
+        return x.grad
+
+    run = ingot.jit.trace(gradient) if traced else gradient
+    for _ in range(2):
+        x = leaf(0.5, -1.0)
+        want = 2 * x + 2 * x.sin().exp() * x.cos()
+        np.testing.assert_allclose(run(x).numpy(), want.detach().numpy(), rtol=1e-6)
+
+
+def test_handles_of_all_hooks_are_of_one_class():
+    x, kind = leaf(1.0), ingot.utils.hooks.RemovableHandle
+    y = x * 2
+    handles = [x.register_hook(print), y.register_hook(print), x.register_post_accumulate_grad_hook(print),
+               y.grad_fn.register_hook(print), y.grad_fn.register_prehook(print), ingot.nn.ReLU().register_forward_hook(print)]
+    assert all(type(handle) is kind for handle in handles) and len({handle.id for handle in handles}) == len(handles)
+
+
 def test_gradient_edge():
     x = leaf(1.0)
     y = x * 2

@@ -129,7 +129,7 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
 
 
 @api(method=False)
-def randint_like(input, low, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
+def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
                  memory_format=None):
     """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
     low, high = (0, low) if high is None else (low, high)

@@ -128,7 +128,7 @@ def cholesky_solve(input, L, upper=False, *, out=None):
     return linalg.solve_triangular(factor.mH, below, upper=True, out=out)
 
 
-@api()
+@api(keywords={"input": "L"})
 def cholesky_inverse(L, upper=False, *, out=None):
     """The inverse of A, from its Cholesky factor."""
     identity = FUNCTIONS["eye"](L.shape[-1], dtype=L.dtype, device=L.device).expand(L.shape)

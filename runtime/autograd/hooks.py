@@ -8,13 +8,13 @@ import numpy as np
 from ...ir.errors import AutogradError, DTypeError
 from ...ir.ops.elementwise import add, copy
 from ..state import tls
-from ..structure import HookTable
+from ..structure import HookTable, RemovableHandle, add_hook
 from ..tensor import Tensor, wrap
-from .node import Handle, Leaf, Node, Output, shown
-from .saved_hooks import disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
+from .node import Leaf, Node, Output, shown
+from .saved_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
-__all__ = ["GradientEdge", "Node", "disable_saved_tensors_hooks", "get_gradient_edge", "increment_version",
-           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+__all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+           "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
 
 
 def _source(node):
@@ -30,23 +30,23 @@ def _table(owner, name):
     return table
 
 
-def register_hook(self, hook) -> Handle:
+def register_hook(self, hook) -> RemovableHandle:
     """Calls hook(grad) whenever a gradient of this tensor has been computed; a tensor it returns takes the gradient's place."""
     if self._node is None:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
     if type(self._node) is Leaf:
-        return Handle(_table(self._node, "hooks"), hook)
+        return add_hook(_table(self._node, "hooks"), hook)
     node, index = _source(self._node)
-    return Handle(_table(node, "pre_hooks"), (index, hook))
+    return add_hook(_table(node, "pre_hooks"), (index, hook))
 
 
-def register_post_accumulate_grad_hook(self, hook) -> Handle:
+def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
     """Calls hook(tensor) after a gradient was accumulated into this leaf's `.grad`."""
     if self._node is None:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
     if type(self._node) is not Leaf:
         raise AutogradError("post accumulate grad hooks go on leaf tensors only; use register_hook for this one")
-    return Handle(_table(self._node, "post_hooks"), (weakref.ref(self), hook))
+    return add_hook(_table(self._node, "post_hooks"), (weakref.ref(self), hook))
 
 
 def retain_grad(self) -> None:
@@ -71,7 +71,7 @@ def keep_gradient(self) -> None:
             tensor._kept_grad = fresh if tensor._kept_grad is None else add(tensor._kept_grad, fresh)
 
     node_outs = node.outs
-    Handle(_table(node, "pre_hooks"), ("retain", retain))
+    add_hook(_table(node, "pre_hooks"), ("retain", retain))
 
 
 def retains_grad(self) -> bool:
@@ -79,9 +79,9 @@ def retains_grad(self) -> bool:
     return self._retains
 
 
-def hook_accumulation(self, hook) -> Handle:
+def hook_accumulation(self, hook) -> RemovableHandle:
     """Calls hook((), (gradient,)) after a gradient was accumulated into the `.grad` of the leaf's tensor."""
-    return Handle(_table(self, "post_hooks"), (self.of, lambda tensor: hook((), (tensor.grad,))))
+    return add_hook(_table(self, "post_hooks"), (self.of, lambda tensor: hook((), (tensor.grad,))))
 
 
 Leaf.register_hook = hook_accumulation  # type: ignore[attr-defined]

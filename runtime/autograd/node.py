@@ -17,6 +17,7 @@ from ...ir.ops.complexes import conj
 from ...ir.ops.shape import expand
 from ...ir.symbolic import hint
 from ..device_array import DeviceArray
+from ..structure import add_hook
 
 eager_composites = lazy(__package__, "..cpu.eager_composites")
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
@@ -171,13 +172,13 @@ class Node:
         """Calls hook(grad_inputs, grad_outputs) after this node ran; a result replaces grad_inputs."""
         if self.post_hooks is None:
             self.post_hooks = {}
-        return Handle(self.post_hooks, hook)
+        return add_hook(self.post_hooks, hook)
 
     def register_prehook(self, hook):
         """Calls hook(grad_outputs) before this node runs; a result replaces grad_outputs."""
         if self.pre_hooks is None:
             self.pre_hooks = {}
-        return Handle(self.pre_hooks, ("node", hook))
+        return add_hook(self.pre_hooks, ("node", hook))
 
     def __repr__(self):
         return f"<{self.label}>"
@@ -259,27 +260,6 @@ class Leaf:
 
 
 Leaf.__name__ = Leaf.label      # what people see of its class
-
-
-class Handle:
-    """Removes a hook again."""
-
-    _next = 0
-
-    def __init__(self, hooks: dict, hook):
-        Handle._next += 1
-        self.id = Handle._next
-        self._hooks = hooks
-        hooks[self.id] = hook
-
-    def remove(self):
-        self._hooks.pop(self.id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.remove()
 
 
 def overwritten(node, storage, version) -> AutogradError:

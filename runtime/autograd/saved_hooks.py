@@ -89,6 +89,23 @@ class save_on_cpu(saved_tensors_hooks):
         super().__init__(_to_cpu, _to_device)
 
 
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):
+    """Inside, tensors may be overwritten that a gradient rule reads: it gets copies that are made as they are saved."""
+
+    keeps_values = True
+
+    def __init__(self):
+        super().__init__(_copied, _as_it_is)
+
+
+def _copied(tensor):
+    return tensor.clone()
+
+
+def _as_it_is(packed):
+    return packed
+
+
 def _to_cpu(tensor):
     return tensor.device, tensor.clone() if tensor.device.type == "cpu" else tensor.cpu()
 

@@ -1,50 +1,13 @@
 """Hooks of modules: what users register to run around forward and backward."""
 
-from collections import OrderedDict
 from typing import Any
 
 from ...ir.ops.nn import group
 from ..state import tls
 from ..structure import HookTable
+from ..structure import RemovableHandle as RemovableHandle
+from ..structure import add_hook as add_hook
 from ..tensor import Tensor
-
-
-class RemovableHandle:
-    """Removes a hook again; also a context manager."""
-
-    _next = 0
-
-    def __init__(self, hooks: dict, *marks: set, extra_dict=None):
-        self.id = RemovableHandle._next
-        RemovableHandle._next += 1
-        self._hooks = hooks
-        self._marks = marks
-        self._others = extra_dict if isinstance(extra_dict, (list, tuple)) else [extra_dict] * (extra_dict is not None)
-
-    def remove(self):
-        """Takes the hook out; a second call does nothing."""
-        self._hooks.pop(self.id, None)
-        for marks in self._marks:
-            marks.discard(self.id)
-        for other in self._others:
-            other.pop(self.id, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self.remove()
-
-
-def add_hook(hooks: OrderedDict, hook, *, prepend: bool = False, marks=()) -> RemovableHandle:
-    """Enters a hook (first with `prepend`) and notes its id in each set of `marks`."""
-    handle = RemovableHandle(hooks, *marks)
-    hooks[handle.id] = hook
-    if prepend:
-        hooks.move_to_end(handle.id, last=False)
-    for each in marks:
-        each.add(handle.id)
-    return handle
 
 
 class Hooks:

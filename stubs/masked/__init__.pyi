@@ -1,0 +1,2 @@
+from ..runtime.masked import *
+from . import _ops as _ops
