@@ -79,6 +79,18 @@ VALUES = {
     "found among narrow numbers": (lambda: ingot.isin(DOUBLE * 0.6, ingot.tensor([0.3]).half()), True, ingot.bool),
     "a filling without an imaginary part": (
         lambda: SINGLE.masked_fill(SINGLE > 0.6, ingot.tensor(2 + 0j)), [0.25, 0.5, 2], ingot.float32),
+    "parts that are no numbers": (
+        lambda: ingot.nan_to_num(ingot.tensor([complex(INF, np.nan), 1 + 2j, complex(1, -INF)]), nan=0.5, posinf=3, neginf=-4),
+        [3 + 0.5j, 1 + 2j, 1 - 4j], ingot.complex64),
+    "parts that are no numbers, in place": (
+        lambda: ingot.tensor([complex(np.nan, 2)], dtype=ingot.complex128).nan_to_num_(), [2j], ingot.complex128),
+    "gradients where there were numbers": (
+        lambda: ingot.func.grad(lambda z: ingot.nan_to_num(z).abs().sum())(ingot.tensor([complex(INF, 1), 3 + 4j])),
+        [0, 0.6 + 0.8j], ingot.complex64),
+    "integers in their order": (
+        lambda: F.margin_ranking_loss(*ingot.tensor([[1, 4], [3, 2], [1, 1]])), 1, ingot.float32),
+    "any number of steps": (lambda: ingot.randint_like(SINGLE, high=1), [0, 0, 0], ingot.float32),
+    "an inverse of a factor": (lambda: ingot.cholesky_inverse(input=ingot.full((1, 1), 2.0)), [[0.25]], ingot.float32),
     "mse, wide target": (lambda: F.mse_loss(SINGLE, DOUBLE), 0.125 / 3, ingot.float64),
     "mse, wide input": (lambda: F.mse_loss(DOUBLE, SINGLE), 0.125 / 3, ingot.float64),
     "l1, wide target": (lambda: F.l1_loss(SINGLE, DOUBLE, reduction="sum"), 0.5, ingot.float64),

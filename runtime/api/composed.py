@@ -13,7 +13,7 @@ from . import returns
 from .elementwise import add, as_one, operate, pow, scale, unary
 from .limits import clamp
 from .promote import as_operand, need_tensors, promote, result_type, rounds_once, to_dtype
-from .register import api, deliver
+from .register import FUNCTIONS, api, deliver
 
 
 @api(inplace=True)
@@ -140,7 +140,12 @@ def rad2deg(input, *, out=None):
 
 @api(inplace=piecewise.nan_to_num)
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
-    """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
+    """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of complex
+    numbers, of which those with such a part have no gradient."""
+    if input.dtype.is_complex:
+        parts = nan_to_num(FUNCTIONS["view_as_real"](FUNCTIONS["resolve_conj"](input.detach())), nan, posinf, neginf)
+        found = FUNCTIONS["where"](FUNCTIONS["isfinite"](input), input, FUNCTIONS["view_as_complex"](parts))
+        return deliver(found, out, "nan_to_num")
     if not input.dtype.is_floating_point:
         return deliver(ew.copy(input), out, "nan_to_num")
     low, high = dt_limits(input.dtype)

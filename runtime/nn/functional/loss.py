@@ -294,7 +294,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(f"margin_ranking_loss takes three tensors of one rank, got {input1.aval}, {input2.aval}, "
                          f"{target.aval}")
-    return reduced((-target * (input1 - input2) + margin).clamp(min=0), reduction)
+    return reduced((-target * (input1 - input2) + as_float(margin)).clamp(min=0), reduction)
 
 
 @rounds_once
