@@ -1414,7 +1414,8 @@ def mvlgamma_(input, p, *, out=None) -> Tensor:
     """In-place version of mvlgamma()."""
 nan: builtins.float
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
-    """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
+    """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of
+    complex"""
 def nan_to_num_(input, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
     """In-place version of nan_to_num()."""
 def nanmean(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,

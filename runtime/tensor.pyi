@@ -1034,7 +1034,8 @@ class Tensor:
     def mvlgamma_(self, p, *, out=None) -> Tensor:
         """In-place version of mvlgamma()."""
     def nan_to_num(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
-        """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said)."""
+        """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of
+        complex"""
     def nan_to_num_(self, nan=None, posinf=None, neginf=None, *, out=None) -> Tensor:
         """In-place version of nan_to_num()."""
     def nanmean(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,

@@ -56,6 +56,22 @@ def test_the_function_runs_twice_with_the_same_random_numbers(use_reentrant):
     assert again != after
 
 
+def test_functions_and_methods_are_decorated():
+    calls = []
+
+    class Layer(ingot.nn.Module):
+        @checkpoint(use_reentrant=False)
+        def forward(self, x, *, scale=1.0):
+            """Its text."""
+            calls.append(scale)
+            return x.sin() * scale
+
+    x = leaf(3)
+    Layer()(x, scale=2.0).sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), 2 * np.cos(x.detach().numpy()))
+    assert calls == [2.0, 2.0] and Layer.forward.__doc__ == "Its text." and Layer.forward.__name__ == "forward"
+
+
 def test_intermediates_are_not_kept():
     gc.collect()
     gc.disable()

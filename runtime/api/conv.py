@@ -45,6 +45,8 @@ def _convolve(rank, input, weight, bias, stride, padding, dilation, groups):
         stride, pairs, dilation = _known_window(rank, stride, padding, dilation)
     else:
         stride, pairs, dilation = _window(rank, stride, padding, dilation, weight)
+    if groups.__class__ is not int:
+        groups, = per_dim(groups, 1, name, "groups")
     out = ops.conv(x, weight, bias, stride=stride, padding=pairs, dilation=dilation, groups=groups)
     return unbatch(out, added) if added else out
 
@@ -124,6 +126,7 @@ def _transpose(rank, input, weight, bias, stride, padding, output_padding, group
     dilation = positive(per_dim(dilation, rank, name, "dilation"), name, "dilation")
     padding = per_dim(padding, rank, name, "padding")
     output_padding = per_dim(output_padding, rank, name, "output_padding")
+    groups, = per_dim(groups, 1, name, "groups")
     size = _transposed_sizes(x, shape_of(weight)[2:], stride, padding, output_padding, dilation, name)
     pairs = tuple((p, p if extra < s else p - extra) for p, extra, s in zip(padding, output_padding, stride))
     out = ops.conv_input_grad(x, weight, size=size, stride=stride, padding=pairs, dilation=dilation, groups=groups)

@@ -22,7 +22,8 @@ def per_dim(value, rank: int, name: str, what: str) -> tuple:
             return (operator.index(value),) * rank
         given = tuple([operator.index(v) for v in value])
     except TypeError:
-        raise DTypeError(f"{name}: {what} must be an int or {rank} ints, got {value!r}") from None
+        several = f" or {rank} ints" * (rank > 1)
+        raise DTypeError(f"{name}: {what} must be an int{several}, got {value!r}") from None
     if len(given) == 1:
         return given * rank
     if len(given) != rank:

@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import contextmanager, nullcontext
+from functools import partial, wraps
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
 from ..device import EVERYWHERE
@@ -167,15 +168,29 @@ class _Reentrant(Function):
         return (None, None, *(a.grad if isinstance(a, Tensor) else None for a in args))
 
 
-def checkpoint(function, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
+def _checkpointed(function, options):
+    """A function of which every call is checkpointed."""
+
+    @wraps(function)
+    def run(*args, **kwargs):
+        return checkpoint(function, *args, **options, **kwargs)
+
+    return run
+
+
+def checkpoint(function=None, *args, use_reentrant=None, context_fn=noop_context_fn, determinism_check="default", debug=False,
                early_stop=True, preserve_rng_state=True, **kwargs):
     """`function(*args, **kwargs)` without keeping what it saves for backward; backward runs it a second time.
 
     Memory then grows with the inputs of checkpointed parts only. The random state of the first run is used again for the
     second unless `preserve_rng_state` is False. `use_reentrant=True` runs the function as one operation whose backward calls
     backward itself; the default keeps the function's own history and works with `grad`, keyword arguments and nested outputs.
-    `early_stop` and `debug` are accepted and change nothing.
+    `early_stop` and `debug` are accepted and change nothing. Without a function it is a decorator for one.
     """
+    if function is None:
+        options = {"use_reentrant": use_reentrant, "context_fn": context_fn, "determinism_check": determinism_check,
+                   "debug": debug, "early_stop": early_stop, "preserve_rng_state": preserve_rng_state, **kwargs}
+        return partial(_checkpointed, options=options)
     if determinism_check not in ("default", "none"):
         raise ArgumentError(f"checkpoint: determinism_check must be 'default' or 'none', got {determinism_check!r}")
     surroundings = _Surroundings(preserve_rng_state)
