@@ -134,6 +134,11 @@ REFUSED = {
     "least squares without rows": (lambda: ingot.linalg.lstsq(ONE, ONE), RuntimeError, "matrices"),
     "a rank without rows": (lambda: ingot.linalg.matrix_rank(FLAT), RuntimeError, "matrices"),
     "frequencies without dims": (lambda: ingot.fft.rfft(ONE), IndexError, "no dimensions"),
+    "a sum of nothing that is there": (lambda: ingot.sum(None), TypeError, "sum takes a tensor as input, got NoneType"),
+    "sums of nothing that is there": (
+        lambda: ingot.cumsum(None, axis=0), TypeError, "cumsum takes a tensor as input, got NoneType"),
+    "an average of an array": (lambda: ingot.var(np.ones(3)), TypeError, "var takes a tensor as input, got numpy.ndarray"),
+    "parts of a number": (lambda: ingot.unbind(3), TypeError, "unbind takes a tensor as input, got int"),
     "one tensor for two results": (
         lambda: ingot.aminmax(ingot.ones(2, 3), dim=0, out=(FLAT.clone(),) * 2), ValueError, "share memory"),
     "several losses of one input": (

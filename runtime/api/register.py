@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import Any
 
 from ...ir.dtype import FLOAT_CHARS, can_cast
-from ...ir.errors import DTypeError
+from ...ir.errors import DTypeError, kind_of
 from ..overwrite import computed_into, overwrite
 from ..state import tls
 from ..tensor import Tensor
@@ -89,13 +89,26 @@ def renamed(fn, keywords):
 
     @wraps(fn)
     def spelled(*args, **kwargs):
-        if not kwargs:
-            return fn(*args)
-        if not rename.keys().isdisjoint(kwargs):
-            kwargs = {rename.get(k, k): v for k, v in kwargs.items()}
-        return fn(*args, **kwargs)
+        try:
+            if not kwargs:
+                return fn(*args)
+            if not rename.keys().isdisjoint(kwargs):
+                kwargs = {rename.get(k, k): v for k, v in kwargs.items()}
+            return fn(*args, **kwargs)
+        except AttributeError as error:
+            _require_first(fn, error, args)
+            raise
 
     return spelled
+
+
+def _require_first(fn, error: AttributeError, args):
+    """Raises for a function that found no attribute of tensors, or of their dtypes, in its first argument, which is none."""
+    if not args or isinstance(args[0], Tensor):
+        return
+    given, name = args[0], fn.__code__.co_varnames[0]
+    if (error.obj is given and hasattr(Tensor, error.name or "")) or error.obj is getattr(given, "dtype", error):
+        raise DTypeError(f"{fn.__name__} takes a tensor as {name}, got {kind_of(given)}") from None
 
 
 def rename_all(module: dict[str, Any]):
