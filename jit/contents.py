@@ -88,6 +88,10 @@ class Contents:
         """Whether a container was looked at."""
         return id(container) in self._raw
 
+    def containers(self) -> list:
+        """Those that were looked at."""
+        return [container for container, _, _ in self._raw.values()]
+
     def leads_to(self, container) -> bool:
         """Whether a container was looked at, or lies in a dictionary that was (a new one in an optimizer's state)."""
         return self.has_seen(container) or any(

@@ -20,6 +20,7 @@ class Differential:
     residuals  (slot in the forward's environment, slot in the backward's)
     seeds      slots of the incoming gradients
     grads      position of each wanted gradient among the job's results, None where there is no path
+    together   for each incoming gradient the numbers of those that need some value which it needs, its own among them
     reach      for each wanted gradient the numbers of the incoming ones that lead to it; none if it is there in any case
     """
 
@@ -29,6 +30,7 @@ class Differential:
     seeds: list
     grads: list
     reach: list
+    together: list
     job: Job
     error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
 
@@ -58,8 +60,9 @@ class Differential:
         backend = next(iter(recording.devices.values()), None)
         piece = Piece(name, nodes, numbers, scope=recording.scope, backend=backend)
         job = job_of(piece, [Result(numbers[g], owned=True) for g in there])
-        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads,
-                            _reach(nodes, back.seeds, found), job, back.error)
+        reach, together = _paths(nodes, back.seeds, found)
+        return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, reach, together,
+                            job, back.error)
 
     def given(self, slots) -> list:
         """Positions as in `grads`, None for those to which none of the incoming gradients (a gap is None) leads."""
@@ -67,15 +70,25 @@ class Differential:
         return [at if not reach or not reach.isdisjoint(there) else None for at, reach in zip(self.grads, self.reach)]
 
 
-def _reach(nodes, seeds, found) -> list:
-    """For each of the gradients that were found the numbers of the seeds on which it depends."""
+def _paths(nodes, seeds, found) -> tuple:
+    """For each of the gradients that were found the numbers of the seeds on which it depends; for each seed those of the seeds
+    for which some value that the forward run has made is needed, as it is for this one."""
     known: dict = {}
     for i, seed in enumerate(seeds):
         known[seed] = known.get(seed, frozenset()) | {i}
     for n in nodes:
         reach = frozenset().union(*[known.get(x, ()) for x in n.inputs if type(x) is Value])
         known.update(dict.fromkeys(n.outputs, reach))
-    return [frozenset() if g is None else known.get(g, frozenset()) for g in found]
+    needs: dict = {}
+    for n in reversed(nodes):
+        mine = known[n.outputs[0]] or frozenset().union(*[needs.get(v, ()) for v in n.outputs])
+        for x in n.inputs:
+            if type(x) is Value and not known.get(x):
+                needs[x] = needs.get(x, frozenset()) | mine
+    own = {v for n in nodes for v in n.outputs}
+    shared = [need for v, need in needs.items() if v not in own and not v.is_input]
+    together = [frozenset((i,)).union(*[need for need in shared if i in need]) for i in range(len(seeds))]
+    return [frozenset() if g is None else known.get(g, frozenset()) for g in found], together
 
 
 def _needed(nodes, found):
@@ -102,6 +115,8 @@ class TraceNode:
         self.guards = guards         # (storage, version) of the inputs among the residuals
         self.outs = outs
         self.pre_hooks = self.post_hooks = self.line = None
+        self.freed: frozenset = frozenset()     # numbers of the results through which no backward goes any more,
+        self.going: frozenset = frozenset()     # and of those through which the last one goes
 
     def name(self) -> str:
         """Its label, by a call as in PyTorch."""
@@ -115,13 +130,16 @@ class TraceNode:
     register_prehook = Node.register_prehook
 
     def release(self):
-        """Frees what was saved."""
-        self.residuals = None
+        """Frees what was saved for the results through which a backward went. What only others need stays for these."""
+        self.freed = self.freed.union(*[self.differential.together[i] for i in self.going])
+        if self.differential is None or len(self.freed) == len(self.differential.seeds):
+            self.residuals = None
 
     def run(self, engine, slots):
         """Gradients of the inputs, given those of the results (a gap is zero)."""
         d = self.differential
-        if self.residuals is None:
+        self.going = frozenset([i for i, g in enumerate(slots) if g is not None])
+        if self.residuals is None or not self.freed.isdisjoint(self.going):
             raise AutogradError("backward went through a traced function a second time, but what it had saved is freed after "
                                 "the first; call the first backward with retain_graph=True")
         if engine.on_tensors:

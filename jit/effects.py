@@ -67,6 +67,14 @@ class Target:
         else:
             self.rewrite(value)
 
+    def write_given(self, value, given):
+        """The same, of a call with these containers among its arguments."""
+        self.write(value)
+
+    def rewrite_given(self, value, given):
+        """Puts a value in the place of what the function has written, for the caller with these containers."""
+        self.rewrite(value)
+
     def rewrite(self, value):
         """Puts a value in the place of what the function has written."""
         if self.kind == "attr":

@@ -42,6 +42,7 @@ class Entry:
         self.lays: dict = {}             # (kind, id) -> (where an input comes from, how it lies in its memory)
         self.same: dict = {}             # argument -> the tensor that it is and that is reached otherwise, too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
+        self.reached: dict = {}          # id -> container that is reached, which no argument may be that is changed
         self.written: dict = {}          # id -> captured tensor that is written in place
         self.writes = self.writes_arguments = self.rebinds = False
         self._demand(recording, guards)
@@ -111,6 +112,7 @@ class Entry:
                                      [(recording.sources[position], lay) for position, lay in recording.lays]}}
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
         self.same = {**self.same, **dict(recording.same)}
+        self.reached = joined(self.reached, [(id(c), c) for c in recording.reached])
         self.writes = self.writes or bool(recording.updates or recording.grads)
         self.rebinds = self.rebinds or bool(recording.rebinds)
         written = [recording.sources[position] for position, _ in recording.updates]
@@ -176,9 +178,11 @@ class Entry:
         first: dict = {}
         return [first.setdefault(id(t._storage), i) for i, (t, *_) in enumerate(self.captured.values())]
 
-    def unfit(self, arguments, changing: set):
-        """Why this entry does not apply now, or None; options and places that differ are added to `changing`."""
-        why = self._changed_tensors(arguments)
+    def unfit(self, call, changing: set):
+        """Why this entry does not apply to a call now, or None; options and places that differ are added to `changing`."""
+        why = self._changed_tensors(call.leaves)
+        if self.reached and any(id(c) in self.reached for c in call.containers):
+            why = "a container among the arguments is one that the function reaches otherwise, too"
         failing = [] if self.check() else [guard for guard in self.guards.values() if not guard.holds()]
         for guard in failing:
             changing.update(guard.moved())

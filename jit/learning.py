@@ -61,7 +61,7 @@ class Learning:
     def _record(self: Any, call, family):
         """Runs the function eagerly and writes down what it does; `call.met` are the entries that apply but lack this path."""
         symbols = self._symbols(call, family)
-        call.alike = [f for f in family.fixed if f.unfit(call.leaves, set()) is None]
+        call.alike = [f for f in family.fixed if f.unfit(call, set()) is None]
         if call.reason is FIRST:
             call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or FIRST
         run = Run(self.fn, frozenset(self._changing), symbols)

@@ -6,8 +6,17 @@ from typing import Any
 
 from ..ir.substitute import at_hint, bound_values, has_symbols, replaced
 from ..ir.symbolic import source_of
-from .effects import Target
+from .numpy_scalars import SymScalar, fixed
 from .tree import TENSOR, flatten, has_reads, unflatten
+
+
+def _with_fixed_scalars(spec):
+    """A spec with numbers in the place of what stands for numpy's."""
+    if type(spec) is not tuple:
+        return spec
+    if len(spec) == 2 and spec[0] is SymScalar:
+        return flatten(fixed(spec[1]), [])
+    return tuple([_with_fixed_scalars(s) for s in spec])
 
 
 @dataclass(frozen=True)
@@ -15,23 +24,27 @@ class Outcome:
     """The structure of results, and of values that are written to the targets of `effects`.
 
     spec     of (result, values to write), or of the result alone where nothing is written
+    had_stand_ins    whether the function's own result has objects in it that stand for numbers
     order    for each tensor in the structure its number among the different ones; None if all differ
     """
 
     spec: Any
     order: tuple | None
     effects: tuple
+    had_stand_ins: bool = False
 
     @staticmethod
-    def of(result, effects, attributes=None, read=None):
-        """(the outcome, the different tensors in it); `attributes` and `read` as `flatten` takes them."""
+    def of(result, effects, attributes=None, read=None, met=None):
+        """(the outcome, the different tensors in it); `attributes`, `read` and `met` as `flatten` takes them."""
         leaves: list = []
-        spec = flatten((result, tuple([t.value() for t in effects])) if effects else result, leaves, None, attributes, read)
+        spec = flatten((result, tuple([t.value() for t in effects])) if effects else result, leaves, None, attributes, read,
+                       met)
+        plain = _with_fixed_scalars(spec)
         numbers: dict = {}
         order = tuple([numbers.setdefault(id(t), len(numbers)) for t in leaves])
         different = list({id(t): t for t in leaves}.values())
-        return Outcome(spec, order if len(different) < len(leaves) else None,
-                       tuple([t.without_values() for t in effects])), different
+        return Outcome(plain, order if len(different) < len(leaves) else None,
+                       tuple([t.without_values() for t in effects]), plain != spec or has_symbols(spec)), different
 
     def __eq__(self, other):
         return (self._text, self.order, self._places) == (other._text, other.order, other._places)
@@ -66,20 +79,23 @@ class Outcome:
         """The tensors of the structure, of the different ones."""
         return different if self.order is None else [different[i] for i in self.order]
 
-    def give(self, different, symbols=()):
-        """The result; what the function writes is written."""
+    def give(self, different, symbols=(), given=()):
+        """The result of a call with these containers among its arguments; what the function writes is written."""
         spec = bound_values(self.spec, symbols) if self.has_symbols else self.spec
-        return self._handed_out(spec, different)
-
-    def given(self, different):
-        """The result of the call that was recorded, with plain numbers."""
-        return self._handed_out(at_hint(self.spec), different, Target.rewrite)
-
-    def _handed_out(self, spec, different, write=Target.write):
-        made = unflatten(spec, iter(self.tensors(different)))
+        made = unflatten(spec, iter(self.tensors(different)), given=given)
         if not self.effects:
             return made
         result, values = made
         for target, value in zip(self.effects, values):
-            write(target, value)
+            target.write_given(value, given)
+        return result
+
+    def given(self, different, given=()):
+        """The result of the call that was recorded, with plain numbers."""
+        made = unflatten(at_hint(self.spec), iter(self.tensors(different)), given=given)
+        if not self.effects:
+            return made
+        result, values = made
+        for target, value in zip(self.effects, values):
+            target.rewrite_given(value, given)
         return result

@@ -450,7 +450,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
                           detached=base_of(t) is not base_of(root), is_data=base_of(t)._is_data)
         device = t.device if t._a.__class__ is DeviceArray else None
         return Output(value, None, (), False, t.requires_grad, t.requires_grad and is_freed(t._node), device,
-                      order=order_of(t._a))
+                      order=order_of(t._a), locked=device is None and not (link.chain or t._a.flags.writeable))
 
     def release(self):
         """Unties the tensors of the run from this recorder."""

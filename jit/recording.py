@@ -91,6 +91,7 @@ class Recording:
     scope: Scope | None = None                       # of the sizes and numbers that are symbolic
     devices: dict = field(default_factory=dict)      # {input position: the backend that it lay on, if not on the host}
     orders: dict = field(default_factory=dict)       # {input position: the order of its dims in memory, if not that of rows}
+    reached: list = field(default_factory=list)      # containers that it reaches, if it changes others that are arguments
     outcome: Any = None                              # what the call gives and writes, as a structure over the results
 
     @property
@@ -113,7 +114,8 @@ class Output:
     input whose new gradient this very tensor is. What an input lies over from now on (`Recording.rebinds`) may be the memory of
     a result, which has the number `memory_of`. `leaf` says what else a leaf is that the function has made, `part` how it lies
     in the memory of another result (`shared_results.Part`), `order` how the dims of a fresh value lie in memory
-    (`ir/dim_order.py`). The gradient that it has kept (`retain_grad()`) is the result with the number `kept`."""
+    (`ir/dim_order.py`), `locked` that nobody can write there. The gradient that it has kept (`retain_grad()`) is the result
+    with the number `kept`."""
 
     value: Value
     source: int | None
@@ -130,6 +132,7 @@ class Output:
     detached: bool = False
     is_data: bool = False
     kept: int | None = None
+    locked: bool = False
 
     @property
     def back(self) -> tuple | None:
@@ -139,7 +142,8 @@ class Output:
     @property
     def does_more(self) -> bool:
         """Whether it is anything else than new memory of the host."""
-        return any(x is not None for x in (self.source, self.device, self.leaf, self.part, self.kept)) or self.freed
+        is_more = any(x is not None for x in (self.source, self.device, self.leaf, self.part, self.kept))
+        return is_more or self.freed or self.locked
 
     @property
     def has_history(self) -> bool:

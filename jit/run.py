@@ -9,15 +9,15 @@ from ..runtime.state import tls
 from .casts import STAND_INS
 from .errors import DisturbedError, FirstTimeError, StandInError, TraceError, at
 from .frames import is_user, unwatched
+from .given_containers import GivenContainers
 from .made_objects import MadeObjects
-from .numpy_scalars import SymScalar, fixed, with_kind
+from .numpy_scalars import with_kind
 from .outcome import Outcome
-from .own_view import mapped
 from .places import Held
 from .read_numbers import ReadNumber
 from .record import Recorder
 from .stand_ins import StandIns
-from .tree import TENSOR, GivenArray, flatten, unflatten
+from .tree import TENSOR, GivenArray, Met, flatten, unflatten
 from .watch import Watch
 
 RECORDING = threading.RLock()        # held by the one recording that is made at a time
@@ -37,13 +37,15 @@ class Call:
     met               entries that apply, but lack the path that this call takes
     reason            why no entry could replay it: what was different for the one tried first, the latest
     checks            the entries that its recording is compared with, and the values of their symbols
+    containers        those in its arguments, as `Met` counts them; None if what is recorded only computes
     alike             recordings of fixed sizes for which everything but the sizes is as it is in this call
     """
 
-    __slots__ = ("__dict__", "alike", "args", "checks", "given", "key", "kwargs", "leaves", "met", "numbers", "places",
-                 "reason", "result")
+    __slots__ = ("__dict__", "alike", "args", "checks", "containers", "given", "key", "kwargs", "leaves", "met", "numbers",
+                 "places", "reason", "result")
 
-    def __init__(self, args, kwargs, leaves, numbers, key, places=(), given=None):
+    def __init__(self, args, kwargs, leaves, numbers, key, places=(), given=None, containers=None):
+        self.containers = containers
         self.places, self.given = places, (len(leaves), len(numbers)) if given is None else given
         self.args, self.kwargs, self.leaves, self.numbers, self.key = args, kwargs, leaves, numbers, key
         self.met: list = []
@@ -119,22 +121,29 @@ class Run:
         self.recorder = recorder(name, changing, None if symbols is None else symbols.scope)
         self.result: Any = None
         self.outcome: Any = None
+        self.given = GivenContainers((), ())        # of which it may give and change what its caller has,
+        self.keeps_identity = False                 # if that is where what is recorded will be called
         self.recording: Any = None
         self.guards: list = []
 
     @staticmethod
-    def _check_containers(before, given, now, read):
-        """Lists and dictionaries among the arguments must be as they were: a replay would not change them."""
+    def _check_containers(before, given, now, read, were):
+        """What is among the arguments must be as it was, but for the containers that `were` other ones: a replay would not
+        change it."""
         leaves: list = []
-        if flatten(now, leaves, read=read) != before or any(a is not b for a, b in zip(leaves, given)):
-            raise TraceError("this function cannot be traced: it changes a list, dictionary or other container among its "
-                             "arguments; return the new contents instead")
+        if flatten(now, leaves, read=read, met=Met(were=were)) != before or any(a is not b for a, b in zip(leaves, given)):
+            raise TraceError("this function cannot be traced: it changes a container or an object among its arguments in a way "
+                             "that calls could not repeat (for plain lists and dictionaries they can); return the new contents "
+                             "instead")
 
     def _called(self, watch, args, kwargs):
         """What the function returns."""
         try:
             return self.fn(*args, **kwargs)
-        except TypeError as error:
+        except BaseException as error:
+            if not isinstance(error, TypeError):
+                self.given.settle()
+                raise
             is_said = any(kind.__name__ in str(error) for kind in STAND_INS)
             if not is_said and (not self._has_stand_ins or self._has_written(watch)):
                 raise
@@ -153,9 +162,16 @@ class Run:
     def _has_written(self, watch) -> bool:
         """Whether the function, so far, has done anything that running it again would do twice."""
         try:
-            return bool(watch.effects()) or self.recorder.finish([]).has_effects
+            return self.given.has_changed_callers or bool(watch.effects()) or self.recorder.finish([]).has_effects
         except TraceError:
             return True
+
+    def _outcome(self, effects, contents, attributes, read):
+        """(the outcome, the different tensors in it)."""
+        if not self.keeps_identity:
+            return Outcome.of(self.result, effects, attributes, read)
+        effects += self.given.targets(contents)
+        return Outcome.of(self.result, effects, attributes, read, Met(self.given.specs(contents)))
 
     def record(self, call: Call):
         """Runs the function on the arguments of a call, alone in the process: it marks the tensors that it meets."""
@@ -167,7 +183,10 @@ class Run:
         given: list = []
         for g in call.arrays:
             recorder.arrays[id(g.array)] = g.tensor
-        before = flatten((args, kwargs), given, read=recorder.handed_out.part)
+        met = Met()
+        before = flatten((args, kwargs), given, read=recorder.handed_out.part, met=met)
+        if call.containers is not None:
+            self.given, self.keeps_identity = GivenContainers(met.containers, call.containers), True
         if self.symbols is not None:
             self.symbols.scope.printer = recorder.printed.mark_number
         m.recorder, m.sizes = recorder, None if self.symbols is None else recorder.shape_of
@@ -179,14 +198,16 @@ class Run:
                 if g.sizes_are_read:
                     recorder.pin_sizes(g.tensor)
             with held, StandIns(watch), watch:
-                self.result = mapped(self._called(watch, args, kwargs), lambda x: fixed(x) if type(x) is SymScalar else x)
+                self.result = self._called(watch, args, kwargs)
                 effects = unwatched(watch.effects)
                 attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
-                self.outcome, tensors = Outcome.of(self.result, effects, attributes, read)
+                self.outcome, tensors = self._outcome(effects, watch.contents, attributes, read)
                 recorder.handed_out.settle()
                 self.recording = recorder.finish(tensors)
                 self.recording.outcome = self.outcome
-            self._check_containers(before, given, (args, kwargs), recorder.handed_out.part)
+                self.recording.reached = watch.contents.containers() if self.given.were() else []
+            self._check_containers(before, given, (args, kwargs), recorder.handed_out.part,
+                                   self.given.were())
         finally:
             m.recorder = m.sizes = None
             if self.symbols is not None:
@@ -194,8 +215,8 @@ class Run:
             recorder.release()
             watch.settle()
             m.refresh()
-        if self.outcome.has_symbols or self.outcome.has_reads:
-            self.result = self.outcome.given(tensors)
+        if self.outcome.had_stand_ins or self.outcome.has_reads or self.given.are_copies:
+            self.result = self.outcome.given(tensors, call.containers)
         first_time = recorder.first_time or watch.first_time
         if first_time:
             raise FirstTimeError(f"{first_time}, which later calls don't repeat")

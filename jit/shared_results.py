@@ -1,5 +1,6 @@
 """Results that lie in one memory which the function has made (`return y, y[1:]`, `y, y.detach()`): who writes to one of them
-later changes the others, so a replay makes the whole, and the others over its memory."""
+later changes the others, so a replay makes the whole, and the others over its memory. So it is with a result that has one
+element in several places (`return y.expand(4, 3)`)."""
 
 from dataclasses import dataclass, replace
 
@@ -40,7 +41,8 @@ def share_memory(recorder, results, outputs, gradients):
         if id(recorder.link(t).cell) in groups:
             groups[id(recorder.link(t).cell)][id(t)] = t
     for group in groups.values():
-        if len(group) > 1 and (recorder.scope is not None or _overlap(group.values())):
+        is_shared = len(group) > 1 and (recorder.scope is not None or _overlap(group.values()))
+        if is_shared or any(map(_is_spread, group.values())):
             _Joining(recorder, results, outputs).join([*group.values()])
 
 
@@ -54,6 +56,15 @@ def _overlap(tensors) -> bool:
             return True
         end = high
     return False
+
+
+def _is_spread(t) -> bool:
+    """Whether a tensor has some element in several places, as `expand` gives it."""
+    a = t._a
+    if a.__class__ is DeviceArray or a.flags.forc or not a.size:
+        return False
+    low, high = np.lib.array_utils.byte_bounds(a)
+    return high - low < a.nbytes
 
 
 class _Joining:

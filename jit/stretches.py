@@ -105,10 +105,12 @@ class Finish:
         """Says which results the last stretch has to give so that all can be handed out; for each thing that leaves, in the
         order results, updates, gradients, host steps, memory that inputs get, the position of its result, or
         None where it is kept by slot."""
-        taken = set()
+        residuals = [slot for slot, _ in self.differential.residuals] if self.differential is not None else []
+        taken, kept = set(), frozenset(residuals)
 
         def owned(slot, order=None):
-            if slot >= 0 and slot not in made and slot not in taken and order is None:   # made before, in memory of its own
+            is_free = slot not in made and slot not in taken and slot not in kept
+            if slot >= 0 and is_free and order is None:         # made before, in memory of its own
                 taken.add(slot)
                 needed.setdefault(slot, None)
                 return None
@@ -130,7 +132,6 @@ class Finish:
         for r in wanted:                # what was made before must still be there
             if r.slot >= 0 and r.slot not in made:
                 needed.setdefault(r.slot, None)
-        residuals = [slot for slot, _ in self.differential.residuals] if self.differential is not None else []
         needed.update(dict.fromkeys(residuals))
         self.held = tuple([slot for slot in (*taken, *residuals) if slot >= 0 and slot not in made])
         return results, updates, grads, hosts, memory

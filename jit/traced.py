@@ -25,7 +25,7 @@ from .quick import MISS, MOST, quick_call
 from .replay import Failed, Unseen
 from .restraint import Restraint
 from .run import RECORDING, Call
-from .tree import flatten
+from .tree import Met, flatten
 
 profiling = lazy(__package__, ".profiling")
 MOST_KINDS = 4096    # kinds of arguments whose recordings are kept, and
@@ -79,13 +79,14 @@ class Traced(Learning):
         args, kwargs = self._arrays.stand_ins(args, kwargs)
         leaves: list = []
         numbers: list = []
-        spec = flatten((args, kwargs), leaves, numbers)
+        met = Met()
+        spec = flatten((args, kwargs), leaves, numbers, met=met)
         places, given = self._places, (len(leaves), len(numbers))
         kinds = places and read_places(places, leaves, numbers)
         key = ((spec, settings.numerics, kinds), sharing(leaves), m.grad, m.autocast,
                (Defaults.dtype, Defaults.device, m.inference), kinds_of(leaves), numbers_key(numbers))
         self._stats["calls"] += 1
-        call = Call(args, kwargs, leaves, numbers, key, places, given)
+        call = Call(args, kwargs, leaves, numbers, key, places, given, met.containers)
         if self._why:
             call.reason, self._why = self._why, ""
         known = self._entries.get(key, ())
@@ -206,7 +207,7 @@ class Traced(Learning):
 
     def _compare(self, call, entry, symbols):
         """Notes that the recording of a call is to be compared with an entry, if that applies and has the same symbols."""
-        reason = entry.unfit(call.leaves, self._changing)
+        reason = entry.unfit(call, self._changing)
         if reason is not None:
             call.missed(reason)
         elif not call.checks or entry.symbols.names == call.checks[0][0].symbols.names:
@@ -214,12 +215,12 @@ class Traced(Learning):
 
     def _try(self, call, entry, symbols) -> bool:
         """Replays a call by an entry, if that applies and has its path; the result is then in `call`."""
-        reason = entry.unfit(call.leaves, self._changing)
+        reason = entry.unfit(call, self._changing)
         if reason is None:
             try:
                 results, outcome, values = entry.tree.run(call.leaves, symbols)
                 self._quick = self._quick_road(call, entry, symbols)
-                call.result = outcome.give(results, values)
+                call.result = outcome.give(results, values, call.containers)
                 return True
             except Unseen as unseen:
                 self._data_sizes.varies(unseen.line)

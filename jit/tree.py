@@ -4,6 +4,7 @@ A structure is described by a hashable spec, which is part of the key of a trace
 their keys in order, tensors as a mark (sparse ones as what makes them of such), everything else by value.
 """
 
+from collections import defaultdict
 from dataclasses import is_dataclass
 
 import numpy as np
@@ -12,11 +13,13 @@ from ..ir.symbolic import SymFloat, SymInt
 from ..runtime.parts import PARTS
 from ..runtime.pytree import REGISTERED
 from ..runtime.tensor import Tensor, wrap
+from .errors import TraceError
 from .made_objects import made_again
 from .numpy_scalars import KINDS, SymScalar, with_kind
 from .read_numbers import ReadNumber
 
-TENSOR, NUMBER, READ, OBJECT, NODE, MADE = "tensor", "number", "read", "object", "node", "made"
+TENSOR, NUMBER, READ, OBJECT, NODE, MADE, DEFAULTS = "tensor", "number", "read", "object", "node", "made", "defaults"
+AGAIN, GIVEN = "again", "given"     # a container of the same structure, or of the arguments, by its number
 
 
 def _array_of(t):
@@ -93,6 +96,38 @@ class GivenArray:
         return self.tensor.__dict__["_lies_over"]
 
 
+class Met:
+    """The containers (and objects) that structures are found to hold, so that each is taken apart once, and is one object
+    again: `containers` in the order in which they come.
+
+    known    {id of a container that there was before: the spec that stands for it}
+    were     {id of a container: what it held}, where it is to be taken apart as it was
+    """
+
+    __slots__ = ("_specs", "containers", "were")
+
+    def __init__(self, known=(), were=()):
+        self.containers: list = []
+        self._specs, self.were = dict(known), dict(were)
+
+    def before(self, x):
+        """The spec of a container that was met before, else None. One that is being taken apart contains itself."""
+        spec = self._specs.get(id(x))
+        if spec == ():
+            raise TraceError(f"a traced function takes and returns no {type(x).__name__} that contains itself")
+        return spec
+
+    def enter(self, x) -> int:
+        """Meets a container; it is being taken apart until it is `left`."""
+        self.containers.append(x)       # (kept, so that its id is its own)
+        self._specs[id(x)] = ()
+        return len(self.containers) - 1
+
+    def leave(self, number: int):
+        """It has been taken apart."""
+        self._specs[id(self.containers[number])] = (AGAIN, number)
+
+
 def fields_of(x) -> tuple:
     """The names of the fields of a dataclass's object or of a named tuple."""
     return tuple(getattr(x, "__dataclass_fields__", ())) or getattr(x, "_fields", ())
@@ -106,17 +141,15 @@ def is_structure(x) -> bool:
     return type(x).__hash__ is None or any(isinstance(v, (Tensor, tuple, list, dict)) or is_structure(v) for v in held)
 
 
-def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=None):
+def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=None, met: Met | None = None):
     """The spec of a structure; its tensors are appended to `leaves` in order. With `numbers`, its ints and floats go there,
     and only their types stay in the spec. `attributes` says of an object what it consists of, or None if it stays as it is,
-    `read` of a value that is read out of a tensor its type and the tensor."""
+    `read` of a value that is read out of a tensor its type and the tensor. With `met`, what a structure holds in several places
+    is one object, else it counts by what is in it."""
     kind = type(x)
     if kind is Tensor or (isinstance(x, Tensor) and kind not in PARTS):
         leaves.append(x)
         return TENSOR
-    if kind in PARTS:
-        parts, make = PARTS[kind](x)
-        return (MADE, (make, tuple([flatten(p, leaves) for p in parts])))
     if kind is GivenArray:
         leaves.append(x.tensor)
         return (READ, np.ndarray)
@@ -139,25 +172,71 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
         return (kind, x)
     if kind is float:
         return (float, x.hex())
-    if kind is tuple or kind is list:
-        return (kind, tuple([flatten(v, leaves, numbers, attributes, read) for v in x]))
-    if isinstance(x, dict):
-        return (kind, tuple([(k, flatten(v, leaves, numbers, attributes, read)) for k, v in x.items()]))
-    if isinstance(x, (tuple, list)):
-        return (kind, tuple([flatten(v, leaves, numbers, attributes, read) for v in x]))
+    take = Taking(leaves, numbers, attributes, read, met)
+    if isinstance(x, tuple):
+        return (kind, take.each(x))
     if kind is slice:
-        return (kind, tuple([flatten(v, leaves, numbers, attributes, read) for v in (x.start, x.stop, x.step)]))
-    if kind in REGISTERED:
-        children, context = REGISTERED[kind].flatten(x)
-        known = flatten(context, leaves, numbers, attributes, read)
-        return (NODE, (kind, known, tuple([flatten(v, leaves, numbers, attributes, read) for v in children])))
-    if is_structure(x):
-        return (kind, tuple([(name, flatten(getattr(x, name), leaves, numbers, attributes, read)) for name in fields_of(x)]))
+        return (kind, take.each((x.start, x.stop, x.step)))
+    if isinstance(x, (list, dict)) or kind in PARTS or kind in REGISTERED or is_structure(x):
+        return take.once(x)
+    own = None if attributes is None or kind is np.ndarray else attributes(x)
+    return _as_a_whole(x) if own is None else take.once(x, own)
+
+
+class Taking:
+    """The taking apart of a container, with what `flatten` was given."""
+
+    __slots__ = ("how", "leaves", "met")
+
+    def __init__(self, leaves, numbers, attributes, read, met):
+        self.leaves, self.how, self.met = leaves, (numbers, attributes, read, met), met
+
+    def each(self, items) -> tuple:
+        """The specs of some values."""
+        leaves, how = self.leaves, self.how
+        return tuple([flatten(v, leaves, *how) for v in items])
+
+    def named(self, items) -> tuple:
+        """The same for pairs of a name and a value."""
+        leaves, how = self.leaves, self.how
+        return tuple([(k, flatten(v, leaves, *how)) for k, v in items])
+
+    def once(self, x, own=None):
+        """The spec of a container, or of an object with attributes of its `own`, if that has not been met before."""
+        met = self.met
+        if met is None:
+            return self._parts_of(x, x, own)
+        spec = met.before(x)
+        if spec is None:
+            number = met.enter(x)
+            spec = self._parts_of(x, met.were.get(id(x), x), own)
+            met.leave(number)
+        return spec
+
+    def _parts_of(self, x, content, own):
+        kind = type(x)
+        if own is not None:
+            return (OBJECT, (kind, self.named(own.items())))
+        if kind in PARTS:
+            parts, make = PARTS[kind](x)
+            return (MADE, (make, self.each(parts)))
+        if kind is defaultdict:
+            return (DEFAULTS, (x.default_factory, self.named(content.items())))
+        if isinstance(x, dict):
+            return (kind, self.named(content.items()))
+        if isinstance(x, list):
+            return (kind, self.each(content))
+        if kind in REGISTERED:
+            children, context = REGISTERED[kind].flatten(x)
+            return (NODE, (kind, *self.each((context,)), self.each(children)))
+        return (kind, self.named([(name, getattr(x, name)) for name in fields_of(x)]))
+
+
+def _as_a_whole(x):
+    """The spec of an object that stays as it is."""
+    kind = type(x)
     if kind is np.ndarray and not x.dtype.hasobject:
         return ByContent(x)
-    own = None if attributes is None else attributes(x)
-    if own is not None:
-        return (OBJECT, (kind, tuple([(name, flatten(v, leaves, numbers, attributes, read)) for name, v in own.items()])))
     if kind is set or kind is frozenset:        # in their order: the function may go through them
         return BySet(x)
     try:
@@ -167,8 +246,9 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
     return (kind, x)
 
 
-def unflatten(spec, leaves, numbers=None):
-    """The structure of a spec over an iterator of leaves, and one of numbers if the spec was made without them."""
+def unflatten(spec, leaves, numbers=None, given=(), made=None):
+    """The structure of a spec over an iterator of leaves, and one of numbers if the spec was made without them. `given` are the
+    containers of the arguments that it may be about."""
     if spec is TENSOR or spec == TENSOR:
         return next(leaves)
     if isinstance(spec, ByIdentity):
@@ -178,28 +258,54 @@ def unflatten(spec, leaves, numbers=None):
         return with_kind(inner, next(numbers))
     if kind is READ:
         return _READS[inner](next(leaves))
-    if kind is OBJECT:
-        return made_again(inner[0], {name: unflatten(s, leaves, numbers) for name, s in inner[1]})
-    if kind is MADE:
-        make, parts = inner
-        return make(*[unflatten(s, leaves) for s in parts])
-    if kind is NODE:
-        registered, known, children = inner
-        context = unflatten(known, leaves, numbers)
-        return REGISTERED[registered].unflatten([unflatten(s, leaves, numbers) for s in children], context)
     if kind is float:
         return float.fromhex(inner)
-    if isinstance(kind, type) and issubclass(kind, (tuple, list)):
-        items = [unflatten(s, leaves, numbers) for s in inner]
-        return kind(*items) if hasattr(kind, "_fields") else kind(items)
+    if kind is GIVEN:
+        return given[inner]
+    made = [] if made is None else made     # by their numbers, as `Met` counts them
+    if kind is AGAIN:
+        return made[inner]
+
+    def each(specs):
+        return [unflatten(s, leaves, numbers, given, made) for s in specs]
+
+    if isinstance(kind, type) and issubclass(kind, tuple):
+        return kind(*each(inner)) if hasattr(kind, "_fields") else kind(each(inner))
     if kind is slice:
-        return slice(*[unflatten(s, leaves, numbers) for s in inner])
-    if isinstance(kind, type) and issubclass(kind, dict):
-        made = {k: unflatten(s, leaves, numbers) for k, s in inner}
-        return made if kind is dict else kind(made)
-    if is_dataclass(kind) and type(inner) is tuple:
-        return made_again(kind, {k: unflatten(s, leaves, numbers) for k, s in inner})
-    return inner
+        return slice(*each(inner))
+    if _is_whole(kind, inner):
+        return inner
+    made.append(None)
+    number = len(made) - 1
+    made[number] = _made_of(kind, inner, each)
+    return made[number]
+
+
+def _is_whole(kind, inner) -> bool:
+    """Whether a spec is that of an object that stays as it is."""
+    if kind is OBJECT or kind is MADE or kind is NODE or kind is DEFAULTS:
+        return False
+    return not (isinstance(kind, type) and (issubclass(kind, (list, dict)) or (is_dataclass(kind) and type(inner) is tuple)))
+
+
+def _made_of(kind, inner, each):
+    """A container, or an object, of the specs of its parts."""
+    if kind is MADE:
+        make, parts = inner
+        return make(*each(parts))
+    if kind is NODE:
+        registered, context, children = inner
+        context, = each((context,))
+        return REGISTERED[registered].unflatten(each(children), context)
+    if isinstance(kind, type) and issubclass(kind, list):
+        return kind(each(inner))
+    of, named = (kind, inner) if isinstance(kind, type) else inner
+    values = dict(zip([name for name, _ in named], each([s for _, s in named])))
+    if kind is DEFAULTS:
+        return defaultdict(of, values)
+    if kind is OBJECT or not issubclass(kind, dict):
+        return made_again(of, values)
+    return values if kind is dict else kind(values)
 
 
 def has_reads(spec) -> bool:

@@ -377,7 +377,8 @@ class Watch(Outside, HiddenReads, Stores, World):
 
     def _note_use(self, chain, base, value, how, calls):
         """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
-        if type(value) in RESTORED:
+        is_given = chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value)
+        if type(value) in RESTORED and not is_given:
             self.contents.see(value, str(chain), self.held)
             self.contents.used(value, how, calls)
         if self.scheduled and not callable(value) and self._is_scheduled(chain, base, value):

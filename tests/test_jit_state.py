@@ -250,9 +250,7 @@ def test_variables_that_are_none_at_first(make):
 
 
 @pytest.mark.parametrize("change, argument", [
-    (lambda a: a.append(a[0]), lambda: [ingot.ones(2)]), (lambda a: a.update(c=a["a"]), lambda: {"a": ingot.ones(2)}),
-    (lambda a: a.__setitem__(0, a[0] * 2), lambda: [ingot.ones(2)]), (lambda a: a.sort(), lambda: [3, 1, 2]),
-    (lambda a: a.__iadd__(1), lambda: np.ones(2, "f"))])
+    (lambda a: a.__iadd__(1), lambda: np.ones(2, "f")), (lambda a: a.add(1), lambda: {3})])
 def test_arguments_that_are_changed_are_refused(change, argument):
     fn = jit.trace(lambda a, x: (change(a), x * 2)[1])
     for _ in range(2):
