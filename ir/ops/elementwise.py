@@ -271,16 +271,16 @@ gt = compare("gt", np.greater)
 ge = compare("ge", np.greater_equal)
 
 
-def _share(g, x, y, loses):
+def share(g, x, y, loses):
     """The gradient of a maximum or minimum: all to the winner, half each when equal, all to both where one is nan."""
     return where(eq(x, y), mul(g, 0.5), where(loses, 0.0, g))
 
 
 maximum = elementwise("maximum", np.maximum,
-                      (lambda g, out, x, y: _share(g, x, y, lt(x, y)), lambda g, out, x, y: _share(g, x, y, lt(y, x))),
+                      (lambda g, out, x, y: share(g, x, y, lt(x, y)), lambda g, out, x, y: share(g, x, y, lt(y, x))),
                       takes="real", traits=("exact",))
 minimum = elementwise("minimum", np.minimum,
-                      (lambda g, out, x, y: _share(g, x, y, gt(x, y)), lambda g, out, x, y: _share(g, x, y, gt(y, x))),
+                      (lambda g, out, x, y: share(g, x, y, gt(x, y)), lambda g, out, x, y: share(g, x, y, gt(y, x))),
                       takes="real", traits=("exact",))
 
 
@@ -289,11 +289,11 @@ def _takes_first(x, y, better):
 
 
 fmax = elementwise("fmax", np.fmax,
-                   (lambda g, out, x, y: where(_takes_first(x, y, ge(x, y)), g, 0.0),
-                    lambda g, out, x, y: where(_takes_first(x, y, ge(x, y)), 0.0, g)), takes="real", traits=("exact",))
+                   (lambda g, out, x, y: share(g, x, y, logical_not(_takes_first(x, y, gt(x, y)))),
+                    lambda g, out, x, y: share(g, x, y, _takes_first(x, y, gt(x, y)))), takes="real", traits=("exact",))
 fmin = elementwise("fmin", np.fmin,
-                   (lambda g, out, x, y: where(_takes_first(x, y, le(x, y)), g, 0.0),
-                    lambda g, out, x, y: where(_takes_first(x, y, le(x, y)), 0.0, g)), takes="real", traits=("exact",))
+                   (lambda g, out, x, y: share(g, x, y, logical_not(_takes_first(x, y, lt(x, y)))),
+                    lambda g, out, x, y: share(g, x, y, _takes_first(x, y, lt(x, y)))), takes="real", traits=("exact",))
 
 
 def _infer_where(cond, x, y):

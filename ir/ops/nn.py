@@ -216,13 +216,13 @@ def _clamp_body(x, *, min_val, max_val):
 
 
 def _clamp_vjp(g, out, x, *, min_val, max_val):
-    return ew.where(ew.logical_or(ew.lt(x, min_val), ew.gt(x, max_val)), 0.0, g)
+    return ew.where(ew.logical_and(ew.gt(x, min_val), ew.lt(x, max_val)), g, 0.0)
 
 
 clamp = op("clamp", infer=lambda x, *, min_val, max_val: x, ref=in_single(_clamp), vjp=(_clamp_vjp,),
            lower=Composite(_clamp_body), numbers=("min_val", "max_val"), batch=LEADING,
            traits=("exact", "ref_first", "pointwise"),
-           doc="x limited to [min_val, max_val]; the gradient goes to x at the limits, too.")
+           doc="x limited to [min_val, max_val]; the gradient goes to what lies strictly between.")
 
 
 def _hardsigmoid_body(x):

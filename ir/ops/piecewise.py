@@ -147,27 +147,36 @@ def _clamp_by(x, low, high):
     return x if high is None else np.where((x <= high) | (x != x), x, high)
 
 
-def _passed(g, x, low, high):
-    """The gradient that comes through the upper limit to what the lower one gave."""
-    return g if high is None else ew.where(_below(_raised(x, low), high), g, 0.0)
-
-
 def _clamp_by_x(g, out, x, low, high):
-    through = _passed(g, x, low, high)
-    return through if low is None else ew.where(_above(x, low), through, 0.0)
+    if high is None:
+        return ew.share(g, x, low, ew.lt(x, low))
+    if low is None:
+        return ew.share(g, x, high, ew.gt(x, high))
+    tied = ew.logical_and(ew.lt(low, high), ew.logical_or(ew.eq(x, low), ew.eq(x, high)))
+    return ew.where(ew.logical_or(ew.lt(x, low), ew.gt(x, high)), 0.0, ew.where(tied, ew.mul(g, 0.5), g))
+
+
+def _to_limit(g, x, limit, passed, low, high):
+    """The gradient of one of two limits, where it is not the only one to count: all beyond it, half at it."""
+    tied = ew.logical_and(ew.lt(low, high), ew.eq(x, limit))
+    return ew.where(ew.logical_and(ew.le(low, high), passed), g, ew.where(tied, ew.mul(g, 0.5), 0.0))
 
 
 def _clamp_by_low(g, out, x, low, high):
-    return ew.where(_above(x, low), 0.0, _passed(g, x, low, high))
+    if high is None:
+        return ew.share(g, low, x, ew.gt(x, low))
+    return _to_limit(g, x, low, ew.lt(x, low), low, high)
 
 
 def _clamp_by_high(g, out, x, low, high):
-    return ew.where(_below(_raised(x, low), high), 0.0, g)
+    if low is None:
+        return ew.share(g, high, x, ew.lt(x, high))
+    return ew.where(ew.gt(low, high), g, _to_limit(g, x, high, ew.gt(x, high), low, high))
 
 
 clamp_by = op("clamp_by", infer=_infer_clamp_by, ref=in_single(_clamp_by),
               vjp=(_clamp_by_x, _clamp_by_low, _clamp_by_high), lower=Composite(_clamp_by_body), traits=("exact", "pointwise"),
-              doc="x limited by tensors of its shape; the gradient goes to x at a limit, too.")
+              doc="x limited by tensors of its shape; at a limit both have half of the gradient.")
 
 # Finite numbers for those that are not.
 

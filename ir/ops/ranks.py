@@ -76,6 +76,19 @@ median_place = op("median_place", infer=_infer_place("median"), ref=_median, vjp
                   traits=("exact",), doc="Where the lower median along a dim is: at the first nan, or of what is not nan.")
 
 
+def _shared_vjp(g, out, x, value):
+    """Elements that are the value share the gradient equally."""
+    hit = ew.eq(x, expand(value, shape=x.shape))
+    hit = ew.cast(ew.logical_or(hit, ew.logical_and(ew.isnan(x), ew.isnan(value))), dtype=dt.of(x))
+    part = ew.div(g, rd.sum_(hit, dim=(0,), keepdim=False))
+    return ew.mul(hit, expand(part, shape=x.shape))
+
+
+found_in = op("found_in", infer=lambda x, value: value, ref=lambda x, value: value.copy(), vjp=(_shared_vjp, None),
+              lower=Composite(lambda x, value: value), traits=("exact",),
+              doc="The value, a number without dims, which some elements of a vector are: its gradient goes to these.")
+
+
 def _mode_body(x, *, dim):
     n, order = x.shape[dim], _order(x, dim)
     ranked = gather(x, order, dim=dim)

@@ -1,9 +1,9 @@
 """Values kept between limits."""
 
-from math import inf
+from math import inf, nan
 
 from ...ir import dtype as dt
-from ...ir.errors import ArgumentError
+from ...ir.errors import ArgumentError, DTypeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops.nn import clamp as clamp_between
 from ...ir.ops.piecewise import clamp_by
@@ -11,6 +11,7 @@ from ..state import tls
 from ..tensor import Tensor
 from .promote import as_operand, need_tensors, result_type, to_dtype
 from .register import api, deliver
+from .shape import broadcast_tensors
 
 
 @api(inplace=(clamp_between, clamp_by), names=("clip",))
@@ -25,16 +26,45 @@ def clamp(input, min=None, max=None, *, out=None):
         return result if out is None else deliver(result, out, "clamp")
     need_tensors("clamp", input)
     min, max = (b if b is None else as_operand(b, "clamp") for b in (min, max))
-    bounds = [b for b in (min, max) if b is not None]
-    d = result_type(input, *bounds)
-    x = to_dtype(input, d)
-    if _are_laid_over(x, bounds):
-        return deliver(clamp_by(x, *[b if b is None else to_dtype(b, d) for b in (min, max)]), out, "clamp")
-    if min is not None:
-        x = _bound(x, min, d, ew.ge, ew.lt)
-    if max is not None:
-        x = _bound(x, max, d, ew.le, ew.gt)
+    d = result_type(input, *[b for b in (min, max) if b is not None])
+    if d.is_complex:
+        raise DTypeError(f"clamp takes real types, got {d}: complex numbers have no order")
+    x, tensors = to_dtype(input, d), [isinstance(b, Tensor) for b in (min, max)]
+    if not any(tensors):
+        x = _between(x, min, max, d)
+    elif min is None or max is None or all(tensors):
+        x = _between_tensors(x, min, max, d)
+    else:
+        x = (_between_tensors if tensors[0] else _between)(x, min, None, d)
+        x = (_between_tensors if tensors[1] else _between)(x, None, max, d)
     return deliver(x, out, "clamp")
+
+
+def _between_tensors(x, low, high, d):
+    known = [v if v is None else to_dtype(v, d) for v in (x, low, high)]
+    if any(v is not None and v.shape != x.shape for v in known):
+        there = iter(broadcast_tensors(*[v for v in known if v is not None]))
+        known = [v if v is None else next(there) for v in known]
+    return clamp_by(*known)
+
+
+def _between(x, low, high, d):
+    """Limits by numbers. The gradient goes to what lies strictly between; the tape keeps a mask alone, so that the argument may
+    be overwritten."""
+    if not (tls.m.grad and x.requires_grad):
+        return _limited(x, low, high, d)
+    above, below = None if low is None else ew.gt(x, low), None if high is None else ew.lt(x, high)
+    inside = below if above is None else above if below is None else ew.logical_and(above, below)
+    return ew.where.call(inside, x, _limited(x.detach(), low, high, d))
+
+
+def _limited(x, low, high, d):
+    """The values alone."""
+    if _has_plain_bounds(x, low, high):
+        return clamp_between.call(x, min_val=-inf if low is None else float(low), max_val=inf if high is None else float(high))
+    if low is not None:
+        x = _bound(x, low, d, ew.lt)
+    return x if high is None else _bound(x, high, d, ew.gt)
 
 
 def _has_plain_bounds(x, low, high) -> bool:
@@ -55,21 +85,13 @@ def _has_plain_bounds(x, low, high) -> bool:
     return True
 
 
-def _are_laid_over(x, bounds) -> bool:
-    """Whether all bounds are tensors of the shape of x, and no complex ones, which have no order."""
-    return all([isinstance(b, Tensor) and b.shape == x.shape for b in bounds]) and not x.dtype.is_complex  # noqa: C419
-
-
 _EXACT = 1 << 53     # integers below are exact as doubles
 
 
-def _bound(x, bound, d, keeps, passes):
-    """One side of clamp: at the bound the gradient still goes to x."""
-    if isinstance(bound, Tensor):
-        bound = to_dtype(bound, d)
-        return ew.where.call(ew.logical_or(keeps(x, bound), ew.isnan(x)), x, bound)
+def _bound(x, bound, d, passes):
+    """One side of clamp by a number."""
     if bound != bound:
-        return ew.mul(x, float("nan"))
+        return ew.mul.call(x, nan)
     if d.is_integer:
         low, high = dt.int_range(d)
         if bound > high if passes is ew.lt else bound < low:

@@ -34,13 +34,18 @@ def _flat(x):
     return reshape(x, shape=(rd.count_of(x.shape, range(x.ndim)),))
 
 
+def _found(x, place):
+    return reshape(gather_along(x, place, 0), shape=())
+
+
 def _median(kind, input, dim, keepdim, out, skip_nan):
     if dim is None:
         x = _flat(input)
         if x.shape[0] == 0:
             value = full(x, shape=(), value=math.nan if x.dtype.is_inexact else dt.int_range(x.dtype)[0], dtype=x.dtype)
         else:
-            value = reshape(gather_along(x, ranks.median_place(x, dim=0, skip_nan=skip_nan), 0), shape=())
+            value = _found(x.detach(), ranks.median_place(x, dim=0, skip_nan=skip_nan))
+            value = ranks.found_in(x, value) if tls.m.grad and x.requires_grad else value
         return deliver(value, out, kind.__name__)
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)

@@ -50,6 +50,13 @@ def _(rng):
         yield Sample((TIES,), {"dim": 1, "skip_nan": skip_nan}, dtypes="any")
 
 
+@samples("found_in")
+def _(rng):
+    """The gradient is no slope: the function gives what it is told."""
+    for x in (np.array([2.0, 1.0, 2.0, 3.0]), np.array([np.nan, 1.0, np.nan]), np.array([0.0])):
+        yield Sample((x, np.asarray(x[0])), grad=False)
+
+
 @samples("mode_place")
 def _(rng):
     for dim in (0, 1):
