@@ -21,13 +21,13 @@ def _unwritable(x):
     return x
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def real(input):
     """The real parts; real tensors are returned as they are."""
     return _unwritable(co.real(input)) if input.dtype.is_complex else input
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def imag(input):
     """The imaginary parts of a complex tensor."""
     if not input.dtype.is_complex:
@@ -39,19 +39,19 @@ for _name, _part in (("real", real), ("imag", imag)):
     setattr(Tensor, _name, property(_part, doc=_part.__doc__))
 
 
-@api()
+@api(checked=True)
 def conj(input):
     """The complex conjugate; real tensors are returned as they are."""
     return co.conj(input) if input.dtype.is_complex else input
 
 
-@api(inplace=True)
+@api(inplace=True, checked=True)
 def conj_physical(input, *, out=None):
     """The complex conjugate; real tensors are returned as they are."""
     return deliver(conj(input), out, "conj_physical")
 
 
-@api(inplace=True)
+@api(inplace=True, checked=True)
 def sgn(input, *, out=None):
     """The sign; of a complex number the one at distance 1 from 0 in its direction."""
     if not input.dtype.is_complex:
@@ -84,7 +84,7 @@ def is_neg(input) -> bool:
     return False
 
 
-@api()
+@api(checked=True)
 def isreal(input):
     """Where numbers have no imaginary part."""
     return ew.eq(co.imag(input), 0.0) if input.dtype.is_complex else ew.eq(input, input) | ew.ne(input, input)
@@ -113,7 +113,7 @@ def _together(x, y):
     return (x, y) if x.shape == y.shape else broadcast_tensors(x, y)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def view_as_real(input):
     """Pairs of real and imaginary parts, in a last dimension of 2."""
     if not input.dtype.is_complex:
@@ -121,7 +121,7 @@ def view_as_real(input):
     return _unwritable(co.pairs(input))
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def view_as_complex(input):
     """The complex numbers of which the last dimension, of size 2, has the parts."""
     if not input.ndim or input.shape[-1] != 2:

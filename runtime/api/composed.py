@@ -53,7 +53,7 @@ def _polygamma_of(self, n):
 api(inplace=True, name="i0")(unary(bessel.i0))
 
 
-@api()
+@api(checked=True)
 def frexp(input, *, out=None) -> returns.frexp:
     """Mantissas with sizes in [0.5, 1), and the powers of two that they are multiplied by."""
     return returns.deliver_all(returns.frexp, counts.frexp(input), out)
@@ -81,7 +81,7 @@ def ldexp(input, other, *, out=None):
     return operate(ew.mul, x, operate(ew.exp2, power), out=out)
 
 
-@api(inplace=(piecewise.lerp, piecewise.lerp_by))
+@api(inplace=(piecewise.lerp, piecewise.lerp_by), checked=True)
 @rounds_once
 def lerp(input, end, weight, *, out=None):
     """input + weight * (end - input), exact at both ends."""
@@ -138,7 +138,7 @@ def rad2deg(input, *, out=None):
     return scale(ew.mul, promote(ew.sin, input)[0], 180 / math.pi, out)
 
 
-@api(inplace=piecewise.nan_to_num)
+@api(inplace=piecewise.nan_to_num, checked=True)
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of complex
     numbers, of which those with such a part have no gradient."""

@@ -94,7 +94,7 @@ def convolution(input, weight, bias, stride, padding, dilation, transposed, outp
     return _convolve(weight.ndim - 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def conv_tbc(input, weight, bias, pad=0):
     """Convolution over the first dim of (time, batch, channels); weight (kernel, in, out)."""
     if input.ndim != 3 or weight.ndim != 3:

@@ -316,7 +316,7 @@ def is_set_to(self, tensor) -> bool:
     return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
 
 
-@api(function=False)
+@api(function=False, checked=True)
 def is_same_size(self, other) -> bool:
     """Whether both tensors have the same shape."""
     return shape_of(self) == shape_of(other)

@@ -58,7 +58,7 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     return split_with_sizes(input, split_sizes, dim)
 
 
-@api()
+@api(checked=True)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """input with src in place of a strided window over its memory."""
     out = ew.copy(input)

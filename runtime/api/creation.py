@@ -350,7 +350,7 @@ def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=Fal
     return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, memory_format)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
               pin_memory=False):
     """One value everywhere, of the shape and dtype of another tensor."""

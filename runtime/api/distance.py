@@ -25,7 +25,7 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     return FUNCTIONS["norm"](x1 - x2 + eps, p, -1, keepdim)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def pdist(input, p=2.0):
     """The p-norm distances of all pairs of rows, as the upper triangle row by row."""
     if input.ndim != 2:

@@ -135,7 +135,7 @@ def abs(input, *, out=None):
     return _abs(input, out=out)
 
 
-@api()
+@api(checked=True)
 def positive(input):
     """The tensor itself (bool excepted)."""
     if input.dtype is dt.bool_:
@@ -143,7 +143,7 @@ def positive(input):
     return input
 
 
-@api(inplace=ew.round_)
+@api(inplace=ew.round_, checked=True)
 def round(input, *, decimals=0, out=None):
     """To `decimals` places, halves to even."""
     if not input.dtype.is_inexact:

@@ -253,13 +253,13 @@ def index_put(input, indices, values, accumulate=False):
 # Flat positions.
 
 
-@api()
+@api(checked=True)
 def take(input, index, *, out=None):
     """The elements at positions of the flattened tensor, in the shape of index."""
     return deliver(ix.index.call(ravel(input), index), out, "take")
 
 
-@api(inplace=ix.index_put, name="put")
+@api(inplace=ix.index_put, name="put", checked=True)
 def put_flat(input, index, source, accumulate=False):
     """input with source written (or added) at positions of the flattened tensor."""
     flat = put(ravel(input), (ravel(index),), ravel(source), accumulate, "put")
@@ -269,7 +269,7 @@ def put_flat(input, index, source, accumulate=False):
 # Masks and what is not zero.
 
 
-@api()
+@api(checked=True)
 def nonzero(input, *, out=None, as_tuple=False) -> Any:
     """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
     if as_tuple:
@@ -279,13 +279,13 @@ def nonzero(input, *, out=None, as_tuple=False) -> Any:
     return deliver(rows, out, "nonzero")
 
 
-@api()
+@api(checked=True)
 def argwhere(input):
     """The positions of all elements that are not zero, as rows of a matrix."""
     return nonzero(input)
 
 
-@api()
+@api(checked=True)
 def masked_select(input, mask, *, out=None):
     """The elements where the (broadcast) mask holds, as a vector."""
     if mask.dtype is not dt.bool_:
@@ -295,7 +295,7 @@ def masked_select(input, mask, *, out=None):
     return deliver(picked, out, "masked_select")
 
 
-@api(inplace=ix.index_put)
+@api(inplace=ix.index_put, checked=True)
 def masked_scatter(input, mask, source):
     """input with the elements where the mask holds replaced by those of source, in order."""
     if mask.dtype is not dt.bool_ or source.dtype is not input.dtype:

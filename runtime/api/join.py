@@ -364,7 +364,7 @@ def meshgrid(*tensors, indexing="ij") -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def vander(x, N=None, increasing=False):
     """The powers of a vector's elements as columns, falling unless `increasing`."""
     if x.ndim != 1:
@@ -388,7 +388,7 @@ def cartesian_prod(*tensors):
     return stack([sh.reshape(g, shape=(numel_of(g),)) for g in meshgrid(*tensors)], 1)
 
 
-@api()
+@api(checked=True)
 def combinations(input, r=2, with_replacement=False):
     """All choices of r elements of a vector, as rows."""
     if input.ndim != 1:

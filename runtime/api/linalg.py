@@ -119,14 +119,14 @@ def dot(input, tensor, *, out=None):
     return la.dot.call(input, tensor) if out is None and shape_of(input) == shape_of(tensor) else matmul(input, tensor, out=out)
 
 
-@api()
+@api(checked=True)
 def vdot(input, other, *, out=None):
     """The inner product of two vectors, the first of them conjugated."""
     need("vdot", (input, 1), (other, 1))
     return matmul(conj(input) if input.dtype.is_complex else input, other, out=out)
 
 
-@api()
+@api(checked=True)
 def inner(input, other, *, out=None):
     """Sums of products over the last dimension of both."""
     if not input.ndim or not other.ndim:
@@ -179,7 +179,7 @@ def _add_product(product, input, x, y, beta, alpha, out, name):
     return deliver(to_dtype(result, d), out, name)
 
 
-@api(inplace=True)
+@api(inplace=True, checked=True)
 def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
     """beta * input + alpha * mat1 @ mat2"""
     need("addmm", (mat1, 2), (mat2, 2))
@@ -268,7 +268,7 @@ def tensordot(a, b, dims=2, *, out=None):
     return deliver(reshape(la.matmul.call(x, y), shape=shape), out, "tensordot")
 
 
-@api()
+@api(checked=True)
 def kron(input, other, *, out=None):
     """The Kronecker product: every element of input times the whole of other."""
     n = max(input.ndim, other.ndim)
@@ -350,7 +350,7 @@ def cross(input, other, dim=None, *, out=None):
 _MANY_ROWS = 25   # above this, Euclidean distances go through a matrix product
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """Distances of order p between every row of x1 and every row of x2."""
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")

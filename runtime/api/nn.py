@@ -61,7 +61,7 @@ def hardshrink(input, lambd=0.5):
     return ops.hardshrink(floating(input, "hardshrink"), lambd=as_float(lambd))
 
 
-@api(method=False, inplace=False)
+@api(method=False, inplace=False, checked=True)
 def threshold(input, threshold, value):
     """The input where it is above the threshold, value elsewhere."""
     threshold, value = (v.item() if isinstance(v, Tensor) else v for v in (threshold, value))
@@ -93,7 +93,7 @@ def selu(input):
     return activated(ops.elu, input, False, "selu", **SELU_SHAPE)
 
 
-@api()
+@api(checked=True)
 def prelu(input, weight):
     """The input above 0, weight * input below; the weight is one number or one for each channel (dimension 1)."""
     floating(input, "prelu")

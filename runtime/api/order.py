@@ -18,7 +18,7 @@ def flip(input, *which, dims=None):
     return sh.flip(input, dims=canonical_order(which, input.ndim) if input.ndim else ())
 
 
-@api()
+@api(checked=True)
 def fliplr(input):
     """The second dimension reversed."""
     if input.ndim < 2:
@@ -26,7 +26,7 @@ def fliplr(input):
     return sh.flip(input, dims=(1,))
 
 
-@api()
+@api(checked=True)
 def flipud(input):
     """The first dimension reversed."""
     if input.ndim < 1:

@@ -34,7 +34,7 @@ def _steps(input, scale, zero_point, limits, name, whole=True):
     return to_dtype(fake_quantize(x, inverse, scale, zero, **limits, whole=whole), input.dtype)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max):
     """(step - zero_point) * scale for the step from quant_min to quant_max that is nearest to input / scale + zero_point. The
     gradient is that of the input where it is between the limits, and zero beyond. `scale` and `zero_point` are numbers, or
@@ -55,7 +55,7 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
     return _steps(input, reshape(scale, shape=ones), reshape(zero_point, shape=ones), limits, name)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def fake_quantize_per_channel_affine(input, scale, zero_point, axis, quant_min, quant_max):
     """`fake_quantize_per_tensor_affine` with a scale and a zero point for each index along `axis`: int32, or a float, which may
     lie between two steps."""
@@ -107,7 +107,7 @@ def steps_between(low, high, least, most, kind, *, eps=EPS, middle=0):
                        middle=middle)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_min, running_max, scale, zero_point,
                                     averaging_const, quant_min, quant_max, ch_axis, per_row_fake_quant=False,
                                     symmetric_quant=False):

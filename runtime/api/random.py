@@ -114,21 +114,21 @@ def _lying_as(made, input, memory_format):
     return untaped(laid_out, made, order).requires_grad_(made.requires_grad)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Uniform in [0, 1), of the input's shape and dtype."""
     return _lying_as(rand(generator=generator, dtype=dtype or input.dtype, device=device or input.device,
                           requires_grad=requires_grad, size=input.shape), input, memory_format)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Normal, of the input's shape and dtype."""
     return _lying_as(randn(generator=generator, dtype=dtype or input.dtype, device=device or input.device,
                            requires_grad=requires_grad, size=input.shape), input, memory_format)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
                  memory_format=None):
     """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
@@ -178,7 +178,7 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     return finish(result, out, requires_grad, "normal", device, pin_memory)
 
 
-@api()
+@api(checked=True)
 def bernoulli(input, p=None, *, generator=None, out=None):
     """1 with the probability that each element of `input` says (or `p` for all), else 0."""
     if p is None and not input.dtype.is_floating_point:
@@ -222,7 +222,7 @@ def standard_gamma(alpha, generator=None):
     return gm.standard_gamma(draw_key_beside(alpha, generator), alpha)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def poisson(input, generator=None):
     """Counts of Poisson processes with the given rates."""
     return rn.poisson(draw_key_beside(input, generator), input)
@@ -235,7 +235,7 @@ def binomial(count, prob, generator=None):
     return counts.binomial(draw_key_beside(count, generator), count, prob)
 
 
-@api()
+@api(checked=True)
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn with the given weights, from each row."""
     _check_weights(input, num_samples, replacement)

@@ -5,8 +5,11 @@ Functions are written with PyTorch's argument names; those with a `dim` or `keep
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
 
 from ...ir.dtype import FLOAT_CHARS, can_cast
 from ...ir.errors import DTypeError, kind_of
@@ -14,6 +17,8 @@ from ..overwrite import computed_into, overwrite
 from ..state import tls
 from ..tensor import Tensor
 from ..writes import is_quiet, write, wrote, wrote_plainly
+
+F = TypeVar("F", bound=Callable)
 
 
 class Functions(dict[str, Any]):
@@ -33,7 +38,7 @@ FUNCTIONS = Functions()
 _FACE = __name__.removesuffix(".runtime.api.register")
 
 
-def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None):
+def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None, checked=False):
     """Marks a function of the public API.
 
     method    also a method of Tensor, with the tensor as first argument
@@ -43,13 +48,14 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
     names     other names under which users know it
     name      its name, where it is not the function's own
     keywords  other names of its parameters, as {other: own}
+    checked   it takes longer than an element's work, so that a call more which explains what it cannot take does not count
     """
 
     def mark(fn):
         made = "<locals>" in fn.__code__.co_qualname
         if name is not None and "<locals>" in fn.__qualname__:
             fn.__name__ = fn.__qualname__ = name
-        spelled = renamed(fn, keywords or {})
+        spelled = renamed(fn, keywords or {}, checked)
         if function and (made or spelled is not fn):
             _found_as(spelled, name or fn.__name__)
         for public in (name or fn.__name__, *names):
@@ -77,14 +83,14 @@ def _found_as(fn, public: str):
 NUMPY_NAMES = {"dim": "axis", "dims": "axis", "keepdim": "keepdims", "dim0": "axis0", "dim1": "axis1"}
 
 
-def renamed(fn, keywords):
+def renamed(fn, keywords, checked=False):
     """`fn` with other names accepted for its parameters: numpy's for `dim`, `keepdim` and the like, and those of `keywords`;
-    `fn` itself if it has none."""
+    `fn` itself if it has none. It says which argument should have been a tensor, and without other names, too, if `checked`."""
     code = fn.__code__
     taken = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     rename = {numpys: torchs for torchs, numpys in NUMPY_NAMES.items() if torchs in taken and numpys not in taken}
     rename.update(keywords)
-    if not rename:
+    if not rename and not checked:
         return fn
 
     @wraps(fn)
@@ -96,40 +102,61 @@ def renamed(fn, keywords):
                 kwargs = {rename.get(k, k): v for k, v in kwargs.items()}
             return fn(*args, **kwargs)
         except AttributeError as error:
-            _require_first(fn, error, args)
-            raise
+            raise explained(error, fn, args, kwargs) from None
 
     return spelled
 
 
-def _require_first(fn, error: AttributeError, args):
-    """Raises for a function that found no attribute of tensors, or of their dtypes, in its first argument, which is none."""
-    if not args or isinstance(args[0], Tensor):
-        return
-    given, name = args[0], fn.__code__.co_varnames[0]
-    if (error.obj is given and hasattr(Tensor, error.name or "")) or error.obj is getattr(given, "dtype", error):
-        raise DTypeError(f"{fn.__name__} takes a tensor as {name}, got {kind_of(given)}") from None
+def checked(fn: F) -> F:
+    """A function that says which of its arguments should have been a tensor."""
+    return renamed(fn, {}, True)
+
+
+def explained(error: AttributeError, fn, args, kwargs, name="") -> Exception:
+    """The error of a public function that was given something else where a tensor belongs, if an AttributeError is about that:
+    it names the argument and says what was given. Else the error itself."""
+    given = {**dict(zip(signature(fn).parameters, args)), **kwargs}
+    for argument, value in given.items():
+        items = enumerate(value) if isinstance(value, (list, tuple)) else ()
+        for text, x in ((argument, value), *[(f"{argument}[{i}]", v) for i, v in items]):
+            if x is error.obj and error.name is not None and not isinstance(x, Tensor):
+                return _no_tensor(name or fn.__name__, text, x)
+    array = next(((argument, x) for argument, x in given.items() if isinstance(x, np.ndarray)), None)
+    return error if array is None else _no_tensor(name or fn.__name__, *array)
+
+
+def _no_tensor(name, argument, x):
+    return DTypeError(f"{name} takes a tensor as {argument}, got {kind_of(x)}; make it one with ingot.tensor()")
 
 
 def rename_all(module: dict[str, Any]):
-    """Has the functions that a module publishes itself accept numpy's names for their parameters."""
-    module.update({name: renamed(fn, {}) for name in module["__all__"] if type(fn := module[name]) is FunctionType})
+    """Has the functions that a module publishes itself take numpy's names for parameters, and say what they don't take."""
+    module.update({name: renamed(fn, {}, True) for name in module["__all__"] if type(fn := module[name]) is FunctionType})
 
 
 def make_inplace(fn, name: str, ops=()):
     """`name_`: computes as `name` does, then writes the result into its first argument, or lets one of `ops` do so."""
 
     def method(self, *args, **kwargs):
-        return store(self, fn(operand_to_overwrite(self), *args, **kwargs), name + "_")
+        try:
+            return store(self, fn(operand_to_overwrite(self), *args, **kwargs), name + "_")
+        except AttributeError as error:
+            raise explained(error, fn, (self, *args), kwargs, name + "_") from None
 
     def into(self, *args, **kwargs):
         if tls.m.special:
             return method(self, *args, **kwargs)
-        return store(self, computed_into(self, ops, fn, args, kwargs), name + "_")
+        try:
+            return store(self, computed_into(self, ops, fn, args, kwargs), name + "_")
+        except AttributeError as error:
+            raise explained(error, fn, (self, *args), kwargs, name + "_") from None
 
     def alone(self, *args, **kwargs):
-        if not args and not kwargs and self._a.dtype.char in FLOAT_CHARS and overwrite(ops[0], self, name + "_"):
-            return self
+        try:
+            if not args and not kwargs and self._a.dtype.char in FLOAT_CHARS and overwrite(ops[0], self, name + "_"):
+                return self
+        except AttributeError as error:
+            raise explained(error, fn, (self,), {}, name + "_") from None
         return into(self, *args, **kwargs)
 
     made = method if not ops else alone if len(ops) == 1 and _takes_one(ops[0]) else into

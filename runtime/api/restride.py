@@ -86,14 +86,14 @@ def storage_offset(self) -> int:
     return own_offset(self)
 
 
-@api()
+@api(checked=True)
 def as_strided(input, size, stride, storage_offset=None):
     """Any strided window over the memory behind a tensor."""
     offset = own_offset(input) if storage_offset is None else storage_offset
     return sh.as_strided(flattened_storage(input), shape=sizes_of((size,)), strides=sizes_of((stride,)), offset=offset)
 
 
-@api()
+@api(checked=True)
 def as_strided_(input, size, stride, storage_offset=None):
     """The tensor itself becomes such a window."""
     return become(input, as_strided(input, size, stride, storage_offset), "as_strided_")

@@ -124,7 +124,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1) -> tuple[Tensor, ...]:
 # Histograms.
 
 
-@api()
+@api(checked=True)
 def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
     x = reshape(input, shape=(input.numel(),))
@@ -182,7 +182,7 @@ def _even_bins_of(x, edges, ends, count):
     return place.clamp(0, count - 1), inside
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None) -> returns.histogramdd:
     """(hist, bin_edges) of points, which are the rows of the input; for each of its columns a number of bins, or edges."""
     count = input.shape[-1]

@@ -144,7 +144,7 @@ def unflatten(input, dim, sizes):
     return look(sh.reshape, input, {"shape": shape[:d] + parts + shape[d + 1:]})
 
 
-@api()
+@api(checked=True)
 def ravel(input):
     """All elements in row-major order; a view where possible."""
     return input if input.ndim == 1 and input._a.flags.c_contiguous else look(sh.reshape, input, {"shape": (numel_of(input),)})
@@ -205,7 +205,7 @@ def t(input):
     return look(sh.permute, input, {"dims": (1, 0) if n == 2 else tuple(range(n))})
 
 
-@api(names=("moveaxis",))
+@api(names=("moveaxis",), checked=True)
 def movedim(input, source, destination):
     """Dimensions moved to other places, the rest in order."""
     n = input.ndim
@@ -223,7 +223,7 @@ def _matrix_transpose(x, what):
     return transpose(x, -2, -1)
 
 
-@api()
+@api(checked=True)
 def adjoint(input):
     """The last two dimensions swapped, and conjugated if complex."""
     x = _matrix_transpose(input, "adjoint")
@@ -284,7 +284,7 @@ def sum_to_size(self, *size):
 Tensor.expand_as = lambda self, other: expand(self, other.shape)
 
 
-@api()
+@api(checked=True)
 def broadcast_to(input, size):
     """Expanded to a shape."""
     return expand(input, size)
@@ -365,7 +365,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     return sh.diagonal_scatter(input, shape=shape, offset=offset, dim1=d1, dim2=d2)
 
 
-@api()
+@api(checked=True)
 def diag(input, diagonal=0, *, out=None):
     """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
     if input.ndim == 1:
@@ -375,19 +375,19 @@ def diag(input, diagonal=0, *, out=None):
     return deliver(ew.copy(sh.diagonal(input, offset=diagonal, dim1=0, dim2=1)), out, "diag")
 
 
-@api()
+@api(checked=True)
 def diagflat(input, offset=0):
     """A diagonal matrix of all elements."""
     return diag_embed(ravel(input), offset)
 
 
-@api(inplace=True)
+@api(inplace=True, checked=True)
 def tril(input, diagonal=0, *, out=None):
     """The elements on and below a diagonal, zeros above."""
     return deliver(triangle_part(input, offset=as_int(diagonal), lower=True), out, "tril")
 
 
-@api(inplace=True)
+@api(inplace=True, checked=True)
 def triu(input, diagonal=0, *, out=None):
     """The elements on and above a diagonal, zeros below."""
     return deliver(triangle_part(input, offset=as_int(diagonal) - 1, lower=False), out, "triu")

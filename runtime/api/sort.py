@@ -48,7 +48,7 @@ def sort(input, dim=-1, descending=False, stable=True, *, out=None) -> returns.s
     return returns.deliver_all(returns.sort, pair, out)
 
 
-@api()
+@api(checked=True)
 def msort(input, *, out=None):
     """Sorted values along the first dim."""
     return deliver(sort(input, 0).values, out, "msort")
@@ -87,7 +87,7 @@ def one_along(kind, input, index, dim, keepdim, out):
 # Search.
 
 
-@api(method=True)
+@api(method=True, checked=True)
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
     if side not in (None, "left", "right") or (side == "left" and right):
@@ -106,7 +106,7 @@ def as_operand(x, like):
     return x if isinstance(x, Tensor) else filled(like, (), x, result_type(like, x))
 
 
-@api()
+@api(checked=True)
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """The index of the bucket between sorted boundaries that each value falls into."""
     if boundaries.ndim != 1:

@@ -38,7 +38,7 @@ def _extended(x, by, mode):
     return border_pad(x, low=(0, by), high=(0, by), mode=mode)
 
 
-@api()
+@api(checked=True)
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
          onesided=None, return_complex=None, align_to_window=None):
     """The spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
@@ -67,7 +67,7 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     return found if return_complex is not False else FUNCTIONS["view_as_real"](found)
 
 
-@api()
+@api(checked=True)
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
           length=None, return_complex=False):
     """The numbers of which `stft` gives these spectra, as near as can be."""

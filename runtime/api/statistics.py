@@ -126,7 +126,7 @@ def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", ou
 # Counts.
 
 
-@api()
+@api(checked=True)
 def bincount(input, weights=None, minlength=0):
     """How often each of 0, 1, 2, ... occurs, or the sum of the weights of its occurrences."""
     if input.ndim != 1 or not input.dtype.is_integer:
@@ -152,7 +152,7 @@ def bincount(input, weights=None, minlength=0):
     return scatter(zeros, to_dtype(input, dt.int64), weights, dim=0, mode="add")
 
 
-@api()
+@api(checked=True)
 @computes_with_numbers
 def histc(input, bins=100, min=0, max=0, *, out=None):
     """Counts in equal bins between min and max (the data's range if both are equal); what is outside is left out."""
@@ -194,7 +194,7 @@ def _weights_of(name, x, fweights, aweights):
     return total
 
 
-@api()
+@api(checked=True)
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """Covariances between the rows of a matrix; each column is an observation."""
     if input.ndim > 2:

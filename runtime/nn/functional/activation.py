@@ -13,7 +13,7 @@ from ...api import nn as core
 from ...api.limits import clamp
 from ...api.nn import activated, finish, floating, spared
 from ...api.promote import rounds_once, to_dtype
-from ...api.register import FUNCTIONS, deliver
+from ...api.register import FUNCTIONS, checked, deliver
 
 
 def relu(input, inplace=False):
@@ -21,6 +21,7 @@ def relu(input, inplace=False):
     return FUNCTIONS["relu_"](input) if inplace else core.relu(input)
 
 
+@checked
 def relu6(input, inplace=False):
     """min(max(x, 0), 6)"""
     return hardtanh(input, 0.0, 6.0, inplace)
@@ -91,6 +92,7 @@ def hardsigmoid(input, inplace=False):
     return activated(ops.hardsigmoid, input, inplace)
 
 
+@checked
 def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
     """x limited to [min_val, max_val]."""
     if min_val > max_val:

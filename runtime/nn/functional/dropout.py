@@ -6,6 +6,7 @@ from ....ir.ops import random as rnd
 from ....ir.ops.shape import expand
 from ....ir.substitute import as_float
 from ...api.nn import SELU_ALPHA, SELU_SCALE, finish, floating
+from ...api.register import checked
 from ...random import draw_key_beside
 from ...tensor import numel_of
 
@@ -56,11 +57,13 @@ def dropout(input, p=0.5, training=True, inplace=False):
     return _apply(_drop, "dropout", input, p, training, inplace, input.shape)
 
 
+@checked
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout that keeps the mean and variance of selu activations."""
     return _apply(_drop_to_saturation, "alpha_dropout", input, p, training, inplace, input.shape)
 
 
+@checked
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """alpha_dropout of whole channels."""
     return _apply(_drop_to_saturation, "feature_alpha_dropout", input, p, training, inplace, _channels(input))

@@ -8,7 +8,7 @@ from ....ir.ops import elementwise as ew
 from ....ir.ops import embedding as ops
 from ....ir.ops.shape import expand, reshape
 from ...api.promote import to_dtype, widened
-from ...api.register import FUNCTIONS, renamed
+from ...api.register import FUNCTIONS, checked, renamed
 from ...autograd.grad_mode import no_grad
 from ...tensor import shape_of
 from .sparse_lookup import gives_rows, sparse_lookup
@@ -51,6 +51,7 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     return ops.embedding(weight, input, padding_idx=padding_idx, by_frequency=bool(scale_grad_by_freq))
 
 
+@checked
 def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale_grad_by_freq=False, mode="mean",
                   sparse=False, per_sample_weights=None, include_last_offset=False, padding_idx=None):
     """The sum, mean or maximum of the rows of each bag: a row of a 2-d input, or what lies between two offsets."""

@@ -21,7 +21,7 @@ from ...api import nn as core
 from ...api.distance import pairwise_distance
 from ...api.promote import common_type, rounds_once, to_dtype
 from ...api.reduce import holds_anywhere
-from ...api.register import FUNCTIONS
+from ...api.register import FUNCTIONS, checked
 from ...tensor import numel_of
 
 
@@ -71,6 +71,7 @@ def _weighted(loss, weight):
     return loss if weight is None else loss * weight
 
 
+@checked
 @_rounds_pairs_once
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """(input - target)^2"""
@@ -91,6 +92,7 @@ def _weighted_mean(loss, weight, reduction):
     return reduced(weighted, reduction)
 
 
+@checked
 @_rounds_pairs_once
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|input - target|"""
@@ -100,6 +102,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
 
 
+@checked
 @_rounds_pairs_once
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Squared below beta, absolute above."""
@@ -123,6 +126,7 @@ def _huber(x, y, bound, curve, slope):
     return _of_pairs(huber, x, y, bound=bound, curve=curve, slope=slope)
 
 
+@checked
 @_rounds_pairs_once
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Squared below delta, delta times absolute above."""
@@ -135,6 +139,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return to_dtype(loss, input.dtype) if input.dtype.is_floating_point else loss
 
 
+@checked
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """-weight[target] * input[target] for log probabilities (N, C, ...) and class indices (N, ...)."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -152,6 +157,7 @@ def _batched(input, target, name):
     return input, target
 
 
+@checked
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                   label_smoothing=0.0):
     """The loss of logits (N, C, ...) against class indices (N, ...) or class probabilities (N, C, ...)."""
@@ -167,6 +173,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     return reshape(out, shape=()) if input.ndim == 1 and reduction == "none" else out
 
 
+@checked
 @rounds_once
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
                          label_smoothing=0.0, options=None):
@@ -204,6 +211,7 @@ def _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_sm
     return reduced(loss, reduction)
 
 
+@checked
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target * (log(target) - input) for log probabilities as input."""
     mean_over_batch = reduction == "batchmean"
@@ -220,6 +228,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
     return total / input.shape[0] if mean_over_batch and input.ndim else total
 
 
+@checked
 @rounds_once
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-(target * log(input) + (1 - target) * log(1 - input)), each log at least -100."""
@@ -230,6 +239,7 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     return reduced(_weighted(cross_entropy_of_probability(input, target), weight), reduction)
 
 
+@checked
 @_rounds_pairs_once
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
                                      pos_weight=None):
@@ -247,6 +257,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     return reduced(_weighted(loss, weight), reduction)
 
 
+@checked
 @rounds_once
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
     """The loss of a Poisson rate (its log with `log_input`) against counts."""
@@ -258,6 +269,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
     return reduced(loss, reduction)
 
 
+@checked
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """The loss of a mean and a variance against values; the variance is at least eps."""
     reduction = reduction_of(reduction)
@@ -278,6 +290,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     return reduced(loss, reduction)
 
 
+@checked
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """The input where the target is 1, max(0, margin - input) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -287,6 +300,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return reduced(loss, reduction)
 
 
+@checked
 @rounds_once
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target * (input1 - input2) + margin)"""
@@ -297,6 +311,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return reduced((-target * (input1 - input2) + as_float(margin)).clamp(min=0), reduction)
 
 
+@checked
 @rounds_once
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target * input))"""
@@ -304,6 +319,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return reduced(ops_nn.softplus(-target * input), reduction)
 
 
+@checked
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -319,6 +335,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     return reduced(loss, reduction)
 
 
+@checked
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """mean over wrong classes of max(0, margin - x[target] + x[class])^p"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -334,6 +351,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return reduced(loss if input.ndim == 2 else reshape(loss, shape=target.shape if target.ndim == 0 else (1,)), reduction)
 
 
+@checked
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Over pairs of a true and a wrong class, max(0, 1 - (x[true] - x[wrong])); each row of targets ends at the first -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -351,6 +369,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     return reduced(loss.reshape(input.shape[:-1]), reduction)
 
 
+@checked
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over classes of the binary cross entropy with logits."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -359,6 +378,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     return reduced(loss.sum(-1) / input.shape[-1], reduction)
 
 
+@checked
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
                         reduction="mean"):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
@@ -370,6 +390,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, s
                                              distance_function=lambda a, b: pairwise_distance(a, b, p, eps))
 
 
+@checked
 def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False,
                                       reduction="mean"):
     """triplet_margin_loss with a distance of one's own."""
@@ -383,6 +404,7 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
     return reduced((margin + near - far).clamp(min=0), reduction)
 
 
+@checked
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction="mean", zero_infinity=False):
     """Connectionist temporal classification: log_probs (T, N, C) or (T, C), targets padded (N, S) or concatenated."""
     reduction = reduction_of(reduction)

@@ -8,7 +8,7 @@ from ....ir.ops import pool as ops
 from ....ir.substitute import as_int
 from ...api.pool import adaptive_average, adaptive_maximum, average_pool, max_pool, window
 from ...api.random import rand
-from ...api.register import deliver
+from ...api.register import checked, deliver
 from ...api.spatial import as_batch, per_dim, unbatch
 
 # Maxima.
@@ -204,16 +204,19 @@ def _power_mean(rank, input, norm_type, kernel_size, stride, ceil_mode):
     return (mean.sign() * mean.abs().relu() * float(math.prod(kernel))).pow(1.0 / norm_type)
 
 
+@checked
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """(sum of x ** norm_type) ** (1 / norm_type) over each window."""
     return _power_mean(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@checked
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """(sum of x ** norm_type) ** (1 / norm_type) over each window."""
     return _power_mean(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+@checked
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """(sum of x ** norm_type) ** (1 / norm_type) over each window."""
     return _power_mean(3, input, norm_type, kernel_size, stride, ceil_mode)

@@ -1,0 +1,82 @@
+"""What functions say of an argument that is no tensor where one belongs: its name, and what it is."""
+
+import inspect
+import pickle
+from types import FunctionType
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.ir.errors import kind_of
+from ingot.nn import functional as F
+from ingot.runtime.api.register import FUNCTIONS
+
+T = ingot.ones(2, 2)
+OTHERS = {"number": 2, "list": [1.0, 2.0], "None": None, "array": np.ones((2, 2), "f"), "text": "x"}
+TENSORS = frozenset(("input", "other", "end", "A", "B", "x", "y", "tensor", "mat", "mat2", "vec", "target", "source", "index"))
+# What is called so often that nobody stands in front of it.
+SHORT = frozenset(("ceil", "clone", "empty_like", "fill", "fix", "flatten", "floor", "is_complex", "is_floating_point",
+                   "is_nonzero", "is_signed", "masked_fill", "nelement", "numel", "ones_like", "relu", "reshape", "square", "t",
+                   "trunc", "where", "zeros_like"))
+OWN = frozenset(("as_strided_scatter", "fake_quantize_per_tensor_affine"))       # which make numbers of their arguments first
+# Modules of functions that are rarely called, and do not look.
+UNCHECKED = ("copies", "promote", "functions", "twins", "low_rank", "matrix_factors", "linalg", "convert")
+
+SAID = {
+    "kron": (lambda v: ingot.kron(v, T), "kron", "input"), "inner": (lambda v: ingot.inner(T, v), "inner", "other"),
+    "lerp": (lambda v: ingot.lerp(T, v, 0.5), "lerp", "end"), "pad": (lambda v: F.pad(v, (1, 1)), "pad", "input"),
+    "by name": (lambda v: ingot.cumsum(dim=0, input=v), "cumsum", "input"), "fft": (ingot.fft.fft, "fft", "input"),
+    "mse_loss": (lambda v: F.mse_loss(T, target=v), "mse_loss", "target"),
+    "interpolate": (lambda v: F.interpolate(v, 3), "interpolate", "input"),
+    "in place": (lambda v: FUNCTIONS["exp_"](v), "exp_", "input"),
+}
+
+
+@pytest.mark.parametrize("kind", ["number", "None", "text"])       # arrays are taken by some, lists are said in their own way
+@pytest.mark.parametrize("case", SAID)
+def test_the_argument_is_named(case, kind):
+    call, name, argument = SAID[case]
+    with pytest.raises(TypeError, match=f"^{name} takes a tensor as {argument}, got {kind_of(OTHERS[kind])};"):
+        call(OTHERS[kind])
+
+
+def wanted(fn) -> list:
+    """The parameters of a function that must be given."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [p.name for p in inspect.signature(fn).parameters.values() if p.kind in kinds and p.default is p.empty]
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_no_function_fails_inside(kind):
+    failed = []
+    for name, fn in [*FUNCTIONS.items()]:
+        is_asked = isinstance(fn, FunctionType) and not name.startswith("_") and name not in SHORT | OWN
+        is_asked = is_asked and fn.__code__.co_filename.removesuffix(".py").rpartition("/")[2] not in UNCHECKED
+        names = wanted(fn) if is_asked else []
+        for i, argument in enumerate(names):
+            given = [T.clone() if n in TENSORS else 1 for n in names]
+            if argument in TENSORS:
+                given[i] = OTHERS[kind]
+                try:
+                    fn(*given)
+                except AttributeError as error:
+                    failed.append((name, argument, str(error)))
+                except Exception:
+                    pass        # it says what it does not take
+    assert not failed
+
+
+def test_errors_of_the_users_own_code_stay():
+    class Odd(ingot.Tensor):
+        @property
+        def cause(self):
+            raise AttributeError("of the user's")
+
+    with pytest.raises(AttributeError, match="of the user's"):
+        ingot.kron(ingot.ones(2), ingot.ones(2).as_subclass(Odd).cause)
+
+
+@pytest.mark.parametrize("fn", [F.mse_loss, ingot.kron, ingot.linalg.det], ids=str)
+def test_functions_are_found_again(fn):
+    assert pickle.loads(pickle.dumps(fn)) is fn
