@@ -322,7 +322,8 @@ def _real(plain, x, y, flipped=False):
     text = f"({source_of(a)} {_SIGNS[plain]} {source_of(b)})"
     if plain is operator.pow and not (type(a) is SymInt and type(b) is float):     # it may be complex, or an integer
         scope.note(f"type({text}) is float")
-    return SymFloat(scope, text, value, names_of(a) | names_of(b), _quotient(plain, a, b))
+    known = _floored(scope, plain, a, b, text, value) if plain in (operator.floordiv, operator.mod) else _quotient(plain, a, b)
+    return SymFloat(scope, text, value, names_of(a) | names_of(b), known)
 
 
 def _is_positive(x) -> bool:
@@ -344,6 +345,24 @@ def _quotient(plain, a, b):
     """The quotient that the result of an operation is, if it is plainly one."""
     x, y = _quotient_of(a), _quotient_of(b)
     return None if x is None or y is None else quotient.combined(plain, x, y)
+
+
+def _floored(scope, plain, a, b, text, value):
+    """The same for what is left whole of a quotient, and for the rest."""
+    x, y, ratio = _quotient_of(a), _quotient_of(b), _quotient(operator.truediv, a, b)
+    if ratio is None or not math.isfinite(value):
+        return None
+    whole = scope.wrap(ratio.p) // scope.wrap(ratio.q)
+    is_certain = x.is_exact and y.is_exact
+    found = quotient.Quotient(_poly_of(whole), poly.constant(1), is_certain)
+    if plain is operator.mod:
+        taken = quotient.combined(operator.mul, y, found)
+        return quotient.combined(operator.sub, x, taken) if is_certain and taken is not None else None
+    if hint(whole) != value:
+        return None
+    if not is_certain:
+        scope.note(f"{text} == {source_of(whole)}")
+    return found
 
 
 def applied(name: str, args) -> "SymFloat":

@@ -5,7 +5,7 @@ from ..runtime.device_array import DeviceArray, place_of
 from ..runtime.tensor import Tensor
 from .data_sizes import given_conditions, given_hints
 from .guard_code import quick_check
-from .memory_order import lay_of, memory_order, overlapping
+from .memory_order import memory_order, overlapping
 from .path import Tree
 
 
@@ -39,7 +39,7 @@ class Entry:
         self.guards: dict = {}           # by what they watch
         self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad, order in memory)
         self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the aval of its gradient or None)
-        self.lays: dict = {}             # (kind, id) -> (where an input comes from, how it lies in its memory)
+        self.lays: dict = {}             # (kind, id, question) -> (where an input comes from, how it lies)
         self.same: dict = {}             # argument -> the tensor that it is and that is reached otherwise, too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
         self.reached: dict = {}          # id -> container that is reached, which no argument may be that is changed
@@ -108,8 +108,8 @@ class Entry:
         leaves = [(recording.sources[position], aval) for position, aval in recording.leaves]
         self.leaves = joined(self.leaves, [
             ((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, aval)) for s, aval in leaves])
-        self.lays = {**self.lays, **{(s.kind, id(s.what)): (s, lay) for s, lay in
-                                     [(recording.sources[position], lay) for position, lay in recording.lays]}}
+        self.lays = {**self.lays, **{(s.kind, id(s.what), ask): (s, lay) for s, ask, lay in
+                                     [(recording.sources[position], *asked) for position, *asked in recording.lays]}}
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
         self.same = {**self.same, **dict(recording.same)}
         self.reached = joined(self.reached, [(id(c), c) for c in recording.reached])
@@ -211,8 +211,8 @@ class Entry:
             now = t.grad if isinstance(t, Tensor) else None
             if (now is None) != (aval is None):
                 return "a gradient that was None is set, or the other way round"
-        for source, lay in self.lays.values():
-            if lay_of(arguments[source.what] if source.kind == "argument" else source.what) != lay:
+        for (_, _, ask), (source, lay) in self.lays.items():
+            if ask(arguments[source.what] if source.kind == "argument" else source.what) != lay:
                 return "a tensor lies in its memory in another way, and the function asks in which"
         return None
 

@@ -45,6 +45,11 @@ def lay_of(t):
     return t._a.strides, address_of(t._a) - address_of(base._a), base._a.shape, base._a.strides
 
 
+def is_root(t) -> bool:
+    """Whether a tensor is the whole of its memory, and no view."""
+    return t._base is None
+
+
 def overlapping(tensors, others) -> tuple:
     """Pairs of positions at which tensors may lie over the same memory without sharing a storage: over an array, say, that
     numpy knows, too."""

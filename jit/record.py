@@ -35,7 +35,7 @@ from .errors import TraceError, at
 from .exchange import Exchange
 from .frames import unwatched
 from .made_leaves import MadeLeaf, number_of
-from .memory_order import lay_of, overlapping
+from .memory_order import is_root, lay_of, overlapping
 from .optimizer_steps import OptimizerSteps
 from .random_streams import RandomStreams
 from .read_numbers import known
@@ -72,7 +72,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         self.leaves: dict[int, LeafState] = {}   # by id of the leaf
         self.hosts: list = []                    # (host step, values)
         self.shared: list = []                   # (argument, captured tensor over the same memory)
-        self.lays: dict = {}                     # position of an input: how it lies in memory, which the function asked
+        self.lays: dict = {}                     # (position of an input, question): how it lies in memory
         self.read_only: set = set()              # ids of outside storages of which several different parts came in
         self.own_inputs: dict[int, int] = {}     # by id of a tensor over memory that is another input: its position
         self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
@@ -210,7 +210,13 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         """Strides, or where a tensor begins in its memory, are looked at: what comes from outside counts by that."""
         cell = self.link(t).cell
         if cell.source is not None and self.sources[cell.source].kind in ("argument", "captured"):
-            self.lays[cell.source] = lay_of(cell.root)
+            self.lays[cell.source, lay_of] = lay_of(cell.root)
+
+    def asks_whether_root(self, t: Tensor):
+        """Where a tensor begins in its memory is looked at, and it is the whole of that: so it has to be."""
+        cell = self.link(t).cell
+        if cell.source is not None and self.sources[cell.source].kind in ("argument", "captured"):
+            self.lays[cell.source, is_root] = is_root(cell.root)
 
     def asks_place(self, t: Tensor):
         """Where a tensor begins in its memory is looked at: that counts, with the sizes and numbers that it follows from."""
@@ -378,7 +384,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, RandomStreams, Rebinding):
         r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope,
                       devices=self.devices, orders=self.orders)
         result_tensors = [*result_tensors]
-        r.lays = [*self.lays.items()]
+        r.lays = [(position, ask, lay) for (position, ask), lay in self.lays.items()]
         r.outputs = [self.output(t, result_tensors) for t in result_tensors]        # gradients of leaves are added meanwhile
         r.rebinds = self.rebinds(result_tensors)
         for cell in self.outside:

@@ -83,7 +83,7 @@ class Recording:
     turns: list = field(default_factory=list)        # (input position, whether it requires grad from now on)
     rebinds: list = field(default_factory=list)      # (input position, Output): `t.data = new`, as what the input then is
     leaves: list = field(default_factory=list)       # (input position, aval of the gradient found there, or None)
-    lays: list = field(default_factory=list)         # (input position, how it lies in memory), where the function asked that
+    lays: list = field(default_factory=list)         # (input position, question, answer): how it lies in memory
     hosts: list = field(default_factory=list)        # (host step, the values it takes): what runs at the end, in order
     shared: list = field(default_factory=list)       # (argument, captured tensor over the same memory)
     same: list = field(default_factory=list)         # (argument, the tensor that it is), where that is reached otherwise, too

@@ -60,13 +60,23 @@ FUNCTIONS = {
     "part": lambda x: x[..., int(0.25 * x.shape[-1]):math.ceil(x.shape[-1] / 3 * 2)],
     "whole": lambda x: x[..., :int(float(x.shape[-1])) // 2 + round(x.shape[2] * 0.3) - round(x.shape[2] * 0.3)],
     "one_hot": lambda x: F.one_hot(ingot.arange(x.shape[-1]) % 5, x.shape[-1]) + x[0, 0, 0],
+    "hann_window": lambda x: x * ingot.hann_window(x.shape[-1]) + ingot.signal.windows.gaussian(x.shape[2])[:, None],
+    "kaiser_window": lambda x: x * ingot.kaiser_window(x.shape[-1], periodic=False),
+    "triangles": lambda x: (ingot.tril_indices(x.shape[2], x.shape[2], 1).sum(1) * x.shape[2]
+                            + ingot.triu_indices(x.shape[3], x.shape[3], -2).sum(1) + x[0, 0, 0, 0].long()),
+    "triangle of pairs": lambda x: x[0, 0, 0][ingot.triu_indices(x.shape[3], x.shape[3], 1)].prod(0),
+    "combinations": lambda x: ingot.combinations(x[0, 0, 0]),
+    "block_diag": lambda x: ingot.block_diag(x[0, 0], x[0, 1]),
+    "as_strided": lambda x: x.as_strided((x.shape[2], 4), (x.shape[3], 1)) * 2,
+    "float quotients": lambda x: x[..., :int(x.shape[3] // 1.5)] * (x.shape[2] % 2.5) + x.shape[3] // 0.7,
     "vander": lambda x: ingot.vander(x[0, 0, 0], x.shape[2]),
     "padded": lambda x: F.pad(x, (0, 40 - x.shape[3], 1, int(x.shape[2] / 2)), mode="constant", value=2.0),
     "unpooled": lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2, output_size=x.shape),
 }
 
-# What ONNX has at free sizes: no means of even bins, no wider filters.
-ABROAD = {name: fn for name, fn in FUNCTIONS.items() if name not in ("unet area", "interpolate 0.5", "unpooled", "vander")}
+# What ONNX has at free sizes: no means of even bins, no wider filters, no memory; and no Bessel functions at all.
+HERE = ("unet area", "interpolate 0.5", "unpooled", "vander", "kaiser_window", "as_strided")
+ABROAD = {name: fn for name, fn in FUNCTIONS.items() if name not in HERE}
 
 
 def images():

@@ -110,7 +110,7 @@ class Formulas:
     def _call(self, name, given):
         if name in _WHOLE:
             if any(is_float for _, is_float in given):
-                raise FixedSize(f"a size of which it takes {name} as a float")
+                return self._of_floats(name, *map(self._float, given)), True
             a, b = (n for n, _ in given)
             rest = self.node("Mod", a, b)               # it has the sign of b, as Python's; Div would cut
             return (rest if name == "mod" else self.node("Div", self.node("Sub", a, rest), b)), False
@@ -123,6 +123,13 @@ class Formulas:
         if name not in _FUNCTIONS:
             raise FixedSize(f"a size of which it takes {name.removeprefix('math_')}")
         return self.node(_FUNCTIONS[name], *floats), True
+
+    def _of_floats(self, name, a, b):
+        """What is left whole of a quotient of floats, or the rest, as Python computes them: from the rest that C gives."""
+        cut = self.node("Mod", a, b, fmod=1)
+        zero = self.const(np.zeros(1), "zero")
+        rest = self.node("Where", self.node("Less", self.node("Mul", cut, b), zero), self.node("Add", cut, b), cut)
+        return rest if name == "mod" else self.node("Round", self.node("Div", self.node("Sub", a, rest), b))
 
     def _float(self, given):
         name, is_float = given

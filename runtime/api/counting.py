@@ -9,14 +9,16 @@ from ...ir.aval import integers
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
+from ...ir.ops import shape as sh
 from ...ir.ops.complexes import complex_
 from ...ir.substitute import as_float, as_int
+from ...ir.symbolic import is_symbol
 from ..placement import put
 from ..state import Defaults, tls
 from ..tensor import Tensor, wrap
 from .creation import counted, dtype_for, filled, finish, made, mark_for, number_of, of_counts, require_device
 from .promote import number_dtype
-from .register import api
+from .register import FUNCTIONS, api
 
 kernels = lazy(__package__, "..cpu.kernels")
 
@@ -162,15 +164,33 @@ def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:
     return out
 
 
+def _places(rows, columns, offset, dtype, device, lower) -> Tensor:
+    """The same as a tensor; where a recording keeps sizes free, those of all places that are in the triangle."""
+    require_device(device)
+    (rows, columns, offset), d = integers((rows, columns, offset), "the sizes of a triangle"), dt.as_dtype(dtype)
+    if not any(map(is_symbol, (rows, columns))):
+        return put(made(wrap(_triangle(rows, columns, offset, d.np, lower))), device)
+    first, second = [sh.expand(sh.reshape(counted(n), shape=s), shape=(rows, columns))
+                     for n, s in ((rows, (rows, 1)), (columns, (1, columns)))]
+    inside = (ew.le if lower else ew.ge).call(ew.sub(second, first), offset)
+    below = _count_below(rows, columns, offset + lower)
+    found = FUNCTIONS["nonzero_static"](inside, size=below if lower else rows * columns - below)
+    return put(ew.cast.call(FUNCTIONS["transpose"](found, 0, 1), dtype=d), device)
+
+
+def _count_below(rows, columns, edge):
+    """How many places of so many rows and columns lie in the first `edge` columns of row 0, one more of each further row."""
+    first, full = [min(max(n, 0), rows) for n in (-edge, columns - edge)]
+    return (full - first) * (full + first + 2 * edge - 1) // 2 + (rows - full) * columns
+
+
 @api(method=False)
 def tril_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
     """Rows and columns of the lower triangle, as a tensor of 2 rows."""
-    require_device(device)
-    return put(made(wrap(_triangle(row, col, offset, dt.as_dtype(dtype).np, lower=True))), device)
+    return _places(row, col, offset, dtype, device, True)
 
 
 @api(method=False)
 def triu_indices(row, col, offset=0, *, dtype=dt.int64, device=None, layout=None):
     """Rows and columns of the upper triangle, as a tensor of 2 rows."""
-    require_device(device)
-    return put(made(wrap(_triangle(row, col, offset, dt.as_dtype(dtype).np, lower=False))), device)
+    return _places(row, col, offset, dtype, device, False)

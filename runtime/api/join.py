@@ -11,6 +11,7 @@ from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError, kind_o
 from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
+from ...ir.symbolic import is_symbol
 from ..dispatch import kernel_of, look, looks
 from ..placement import beside
 from ..state import Defaults, tls
@@ -397,7 +398,10 @@ def combinations(input, r=2, with_replacement=False):
         raise ArgumentError(f"combinations takes r of at least 0, got {r}")
     if not r:
         return filled(input, (0,), 0, input.dtype)
-    return ix.index(input, beside(made(wrap(_choices(int(numel_of(input)), r, int(not with_replacement)))), input))
+    n = numel_of(input)
+    if r == 2 and is_symbol(n):
+        return ix.index(input, beside(FUNCTIONS["triu_indices"](n, n, int(not with_replacement)).transpose(0, 1), input))
+    return ix.index(input, beside(made(wrap(_choices(int(n), r, int(not with_replacement)))), input))
 
 
 def _choices(n, r, step):

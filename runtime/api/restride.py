@@ -76,7 +76,7 @@ def own_offset(x: Tensor) -> int:
     """How many elements lie before x's first in its memory."""
     root = x if x._base is None else x._base
     if tls.m.recorder is not None:
-        tls.m.recorder.asks_place(x)
+        (tls.m.recorder.asks_whether_root if root is x else tls.m.recorder.asks_place)(x)
     return 0 if root is x else (address_of(x._a) - address_of(root._a)) // x._a.itemsize
 
 

@@ -1,66 +1,99 @@
-"""Windows for signals: Hann, Hamming, Bartlett, Blackman, Kaiser."""
+"""Windows for signals, made by operators, so that lengths may be free in traces: Hann, Hamming, Bartlett, Blackman, Kaiser."""
+
+import math
 
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.aval import integers
 from ...ir.errors import ArgumentError, DTypeError
-from ..creation import as_array_tensor
-from ..placement import put
+from ...ir.ops import bessel
+from ...ir.ops import elementwise as ew
+from ...ir.substitute import as_float
 from ..state import Defaults
-from .creation import made, require_device
+from .creation import filled, finish, of_counts, require_device
 from .register import api
 
 
-def _window(name, values, window_length, periodic, dtype, device, requires_grad):
-    """A window of some length; a periodic one is the symmetric one of one more, without its last value."""
+def window(name, values, length, periodic, dtype, device, requires_grad):
+    """A window: values(places, last), in float64, for a symmetric one with this last place; a periodic one is the symmetric one
+    of one more, without its last value."""
     require_device(device)
     d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
     if not d.is_floating_point:
         raise DTypeError(f"{name} makes floating point tensors, got dtype={d}")
-    if window_length < 0:
-        raise ArgumentError(f"{name} takes a length of at least 0, got {window_length}")
-    if window_length < 2:
-        found = np.ones(window_length)
+    length, = integers(length, f"the length of {name}")
+    if length < 0:
+        raise ArgumentError(f"{name} takes a number of points of at least 0, got {length}")
+    if length < 2:
+        made = filled(None, (length,), 1.0, d)
     else:
-        found = values(window_length + bool(periodic))[:window_length]
-    window = put(made(as_array_tensor(found.astype(d.np))), device)
-    return window.requires_grad_() if requires_grad else window
+        made = of_counts(_formed, length, values, as_float(length - 1 + bool(periodic)), d)
+    return finish(made, None, requires_grad, name, device)
+
+
+def _formed(count, length, values, last, d):
+    return ew.cast(values(count(length, dt.float64), last), dtype=d)
+
+
+def cosines(weights):
+    """The values of a sum over k of (-1)^k weights[k] cos(2 pi k n / last)."""
+
+    def values(n, last):
+        total = None
+        for k, weight in enumerate(weights):
+            part = ew.mul(ew.cos(ew.mul(n, 2 * math.pi * k / last)), (-1) ** k * float(weight))
+            total = part if total is None else ew.add(total, part)
+        return total
+
+    return values
+
+
+def triangle(n, last):
+    """The values of a triangle that is 0 at its ends."""
+    return ew.sub(1.0, ew.abs_(ew.sub(ew.mul(n, 2.0 / last), 1.0)))
+
+
+def kaisers(beta):
+    """The values of a Kaiser window."""
+
+    def values(n, last):
+        side = ew.sub(ew.mul(n, 2.0 / last), 1.0)
+        inside = ew.maximum(ew.sub(1.0, ew.mul(side, side)), 0.0)
+        return ew.div(bessel.i0(ew.mul(ew.sqrt(inside), beta)), float(np.i0(beta)))
+
+    return values
 
 
 @api(method=False)
 def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A raised cosine that is 0 at its ends."""
-    return _window("hann_window", np.hanning, window_length, periodic, dtype, device, requires_grad)
+    return window("hann_window", cosines((0.5, 0.5)), window_length, periodic, dtype, device, requires_grad)
 
 
 @api(method=False)
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None,
                    requires_grad=False, pin_memory=False):
     """alpha - beta * cos(2 pi n / N)"""
-    alpha, beta = float(alpha), float(beta)
-
-    def values(n):
-        return alpha - beta * np.cos(2 * np.pi * np.arange(n) / (n - 1))
-
-    return _window("hamming_window", values, window_length, periodic, dtype, device, requires_grad)
+    return window("hamming_window", cosines((alpha, beta)), window_length, periodic, dtype, device, requires_grad)
 
 
 @api(method=False)
 def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False,
                     pin_memory=False):
     """A triangle that is 0 at its ends."""
-    return _window("bartlett_window", np.bartlett, window_length, periodic, dtype, device, requires_grad)
+    return window("bartlett_window", triangle, window_length, periodic, dtype, device, requires_grad)
 
 
 @api(method=False)
 def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False,
                     pin_memory=False):
     """A sum of two cosines with small side lobes."""
-    return _window("blackman_window", np.blackman, window_length, periodic, dtype, device, requires_grad)
+    return window("blackman_window", cosines((0.42, 0.5, 0.08)), window_length, periodic, dtype, device, requires_grad)
 
 
 @api(method=False)
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, requires_grad=False,
                   pin_memory=False):
     """Made of a Bessel function; beta trades the width of the main lobe for the height of the others."""
-    return _window("kaiser_window", lambda n: np.kaiser(n, float(beta)), window_length, periodic, dtype, device, requires_grad)
+    return window("kaiser_window", kaisers(float(beta)), window_length, periodic, dtype, device, requires_grad)

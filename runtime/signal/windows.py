@@ -2,16 +2,11 @@
 
 import math
 
-import numpy as np
-
-from ...ir import dtype as dt
 from ...ir.aval import integers
-from ...ir.errors import ArgumentError, DTypeError
-from ..api.creation import made, require_device
+from ...ir.errors import ArgumentError
+from ...ir.ops import elementwise as ew
 from ..api.layouts import strided
-from ..creation import as_array_tensor
-from ..placement import put
-from ..state import Defaults
+from ..api.window import cosines, kaisers, triangle, window
 from ..tensor import Tensor
 
 __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
@@ -19,19 +14,11 @@ __all__ = ["bartlett", "blackman", "cosine", "exponential", "gaussian", "general
 
 
 def _made(name, values, M, sym, dtype, layout, device, requires_grad) -> Tensor:
-    """A window: values(positions, length) for M points of a symmetric window of M, or of M + 1."""
-    require_device(device)
-    d = Defaults.dtype if dtype is None else dt.as_dtype(dtype)
-    if not d.is_floating_point:
-        raise DTypeError(f"{name} makes floating point tensors, got dtype={d}")
+    """A window: values(places, last place of a symmetric one)."""
     if layout != strided:
         raise ArgumentError(f"{name} makes strided tensors, got layout={layout!r}")
     M, = integers(M, "M")
-    if M < 0:
-        raise ArgumentError(f"{name} takes a number of points of at least 0, got {M}")
-    found = np.ones(M) if M < 2 else values(np.arange(M, dtype=np.float64), M if sym else M + 1)
-    window = put(made(as_array_tensor(found.astype(d.np))), device)
-    return window.requires_grad_() if requires_grad else window
+    return window(name, values, M, not sym, dtype, device, requires_grad)
 
 
 def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
@@ -40,43 +27,46 @@ def exponential(M, *, center=None, tau=1.0, sym=True, dtype=None, layout=strided
         raise ArgumentError(f"exponential: tau must be positive, got {tau}")
     if sym and center is not None:
         raise ArgumentError("exponential: center is for periodic windows (sym=False); a symmetric one has it in the middle")
-    return _made("exponential", lambda n, size: np.exp(-np.abs(n - ((size - 1) / 2 if center is None else center)) / tau), M,
-                 sym, dtype, layout, device, requires_grad)
+
+    def values(n, last):
+        return ew.exp(ew.mul(ew.abs_(ew.sub(n, last / 2 if center is None else float(center))), -1 / tau))
+
+    return _made("exponential", values, M, sym, dtype, layout, device, requires_grad)
 
 
 def cosine(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """Half a sine."""
-    return _made("cosine", lambda n, size: np.sin(math.pi * (n + 0.5) / size), M, sym, dtype, layout, device, requires_grad)
+
+    def values(n, last):
+        return ew.sin(ew.mul(ew.add(n, 0.5), math.pi / (last + 1)))
+
+    return _made("cosine", values, M, sym, dtype, layout, device, requires_grad)
 
 
 def gaussian(M, *, std=1.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """exp(-((n - center) / std)^2 / 2)"""
     if std <= 0:
         raise ArgumentError(f"gaussian: std must be positive, got {std}")
-    return _made("gaussian", lambda n, size: np.exp(-0.5 * ((n - (size - 1) / 2) / std) ** 2), M, sym, dtype, layout, device,
-                 requires_grad)
+
+    def values(n, last):
+        side = ew.mul(ew.sub(n, last / 2), 1 / std)
+        return ew.exp(ew.mul(ew.mul(side, side), -0.5))
+
+    return _made("gaussian", values, M, sym, dtype, layout, device, requires_grad)
 
 
 def kaiser(M, *, beta=12.0, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """Made of a Bessel function; beta trades the width of the main lobe for the height of the others."""
     if beta < 0:
         raise ArgumentError(f"kaiser: beta must be at least 0, got {beta}")
-
-    def values(n, size):
-        return np.i0(beta * np.sqrt(np.maximum(0, 1 - (2 * n / (size - 1) - 1) ** 2))) / np.i0(beta)
-
-    return _made("kaiser", values, M, sym, dtype, layout, device, requires_grad)
+    return _made("kaiser", kaisers(float(beta)), M, sym, dtype, layout, device, requires_grad)
 
 
 def general_cosine(M, *, a, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """sum over k of (-1)^k a[k] cos(2 pi k n / (N - 1))"""
     if not isinstance(a, (list, tuple)) or not a:
         raise ArgumentError(f"general_cosine: a must be a sequence of coefficients that is not empty, got {a!r}")
-
-    def values(n, size):
-        return sum((-1) ** k * c * np.cos(2 * math.pi * k * n / (size - 1)) for k, c in enumerate(a))
-
-    return _made("general_cosine", values, M, sym, dtype, layout, device, requires_grad)
+    return _made("general_cosine", cosines(a), M, sym, dtype, layout, device, requires_grad)
 
 
 def general_hamming(M, *, alpha=0.54, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
@@ -109,4 +99,4 @@ def nuttall(M, *, sym=True, dtype=None, layout=strided, device=None, requires_gr
 
 def bartlett(M, *, sym=True, dtype=None, layout=strided, device=None, requires_grad=False):
     """A triangle that is 0 at its ends."""
-    return _made("bartlett", lambda n, size: 1 - np.abs(2 * n / (size - 1) - 1), M, sym, dtype, layout, device, requires_grad)
+    return _made("bartlett", triangle, M, sym, dtype, layout, device, requires_grad)
