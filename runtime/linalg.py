@@ -40,6 +40,7 @@ from .matrix_factors import (
     solve_ex,
 )
 from .matrix_shapes import batched, is_vector
+from .state import tls
 from .tensor import Tensor
 
 __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
@@ -298,12 +299,20 @@ def matrix_power(A, n, *, out=None):
     return deliver(_identity_like(A) if result is None else ew.copy(result) if result is A else result, out, "matrix_power")
 
 
+def _top_of(x):
+    """The largest number of a tensor; in vmap, of all samples."""
+    level = tls.m.batched
+    if level is not None:
+        return level.outside(_top_of, level.full(x) if level.holds(x) else x)
+    return rd.amax(x, dim=tuple(range(x.ndim)), keepdim=False).item()
+
+
 @rounds_once
 def matrix_exp(A):
     """The exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""
     fa.check_matrix("matrix_exp", A.aval)
     size = matrix_norm(A.detach(), 1)
-    top = rd.amax(size, dim=tuple(range(size.ndim)), keepdim=False).item() if size.numel() and A.shape[-1] else 0.0
+    top = _top_of(size) if size.numel() and A.shape[-1] else 0.0
     near = 0 if A.dtype in (dt.float64, dt.complex128) else 1   # the series is as good as the dtype up to a norm of 2 ** near
     halvings = max(0, math.ceil(math.log2(top)) - near) if top and math.isfinite(top) else 0
     x = ew.mul(A, 0.5 ** halvings)

@@ -89,7 +89,8 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
 
 
 _LEGACY = {"Float": dt.float32, "Double": dt.float64, "Half": dt.float16, "BFloat16": dt.bfloat16, "Long": dt.int64,
-           "Int": dt.int32, "Short": dt.int16, "Char": dt.int8, "Byte": dt.uint8, "Bool": dt.bool_}
+           "Int": dt.int32, "Short": dt.int16, "Char": dt.int8, "Byte": dt.uint8, "Bool": dt.bool_,
+           "ComplexFloat": dt.complex64, "ComplexDouble": dt.complex128}
 _LEGACY_NAMES = {d: f"ingot.{name}Tensor" for name, d in _LEGACY.items()}
 
 

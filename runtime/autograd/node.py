@@ -19,6 +19,7 @@ from ...ir.symbolic import hint
 from ..device_array import DeviceArray
 from ..structure import add_hook
 
+tensors = lazy(__package__, "..tensor")
 eager_composites = lazy(__package__, "..cpu.eager_composites")
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
 OFTEN = 128                      # calls of a rule on small arrays that take about as long as compiling it
@@ -34,6 +35,8 @@ class Freed:
 
 
 FREED = Freed()
+# Places among saved values (of the result, then of each argument) by PyTorch's names for them.
+_SAVED_NAMES = {"_saved_result": 0, "_saved_self": 1, "_saved_other": 2}
 
 
 class PackedValues:
@@ -196,9 +199,20 @@ def shown(node):
         if kind.__name__ != node.label:
             found = _shown.get((kind, node.label))
             if found is None:
-                found = _shown[kind, node.label] = type(node.label, (kind,), {"__slots__": (), "__module__": __name__})
+                found = _shown[kind, node.label] = type(node.label, (kind,), {
+                    "__slots__": (), "__module__": __name__, "__getattr__": _saved_as})
             node.__class__ = found
     return node
+
+
+def _saved_as(node, name):
+    """`grad_fn._saved_result`, `_saved_self` and the like: what is kept for the gradient."""
+    place = _SAVED_NAMES.get(name)
+    values = () if place is None or node.op is None else node.values()
+    kept = values[place] if place is not None and place < len(values) else None
+    if kept is None or isinstance(kept, Aval):
+        raise AttributeError(f"{node.label} has no attribute {name!r}" + ("" if place is None else ": it keeps no such value"))
+    return tensors.wrap(kept) if hasattr(kept, "dtype") else kept
 
 
 _shown: dict = {}       # such classes, by what they are of and by name

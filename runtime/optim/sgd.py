@@ -14,6 +14,7 @@ class SGD(Elementwise):
         check(lr=lr, momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ArgumentError("nesterov needs a momentum above 0 and no dampening")
+        self._begins: dict = {}     # by id of a parameter that is there several times: how often it still begins
         super().__init__(params, {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
                                   "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
                                   "differentiable": differentiable, "fused": fused})
@@ -22,8 +23,17 @@ class SGD(Elementwise):
         return ("momentum_buffer",) if group["momentum"] else ()
 
     def _begin(self, p, state, group):
-        """Whether there were gradients before."""
-        return state.get("momentum_buffer") is not None
+        """Whether there were gradients before. A parameter that is there twice begins twice: in its first step its momentum is
+        its last gradient alone."""
+        buffer = state.get("momentum_buffer")
+        if self._repeats and group["momentum"]:
+            if buffer is None:
+                self._begins[id(p)] = sum(q is p for q in group["params"]) - 1
+            elif self._begins.get(id(p)):
+                self._begins[id(p)] -= 1
+                buffer.zero_()
+                return False
+        return buffer is not None
 
     def _numbers(self, moves, group):
         momentum, dampening = group["momentum"], group["dampening"]

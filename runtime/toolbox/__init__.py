@@ -6,5 +6,7 @@ from ..autograd import checkpoint
 from . import benchmark, dlpack, flop_counter, hooks, hub
 from . import hub as model_zoo
 from .progress import progress
+from .swapped import swap_tensors
 
-__all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "hub", "model_zoo", "progress"]
+__all__ = ["benchmark", "checkpoint", "data", "dlpack", "flop_counter", "hooks", "hub", "model_zoo", "progress",
+           "swap_tensors"]
