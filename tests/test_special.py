@@ -126,3 +126,25 @@ def test_upper_incomplete_gamma_is_accurate_where_it_is_small():
     np.testing.assert_allclose(special.gammaincc(ingot.tensor(a), ingot.tensor(x)).numpy(), want, rtol=1e-12)
     single = special.gammaincc(ingot.tensor(a[2:], dtype=ingot.float32), ingot.tensor(x[2:], dtype=ingot.float32))
     np.testing.assert_allclose(single.numpy(), want[2:].astype(np.float32), rtol=1e-6)
+
+
+# a, x, P(a, x), Q(a, x)
+SHARES = [
+    (1e-308, 0.5, 1.0, 5.597735947761546e-309), (1e-308, 1.0, 1.0, 2.1938393439551e-309),
+    (1e-20, 0.5, 1.0, 5.597735947761604e-21), (1e-10, 1e-10, 0.9999999977551365, 2.2448635240024114e-09), (0.001, 0.9, 0.9997395703001781, 0.00026042969982181807),
+    (0.0999, 1e-30, 0.0010583782819176594, 0.9989416217180823), (1e10, 1e10, 0.5000013298076014, 0.4999986701923987),
+    (1e10, 1e10 + 2e5, 0.9772493281448552, 0.022750671855144743), (1e7, 9.99e6, 0.0007801532152520492, 0.999219846784748)]
+
+
+@pytest.mark.parametrize("dtype", [ingot.float64, ingot.float32])
+def test_shares_of_very_small_and_very_large_concentrations(dtype):
+    a, x, lower, upper = (np.array(v) for v in zip(*[row for row in SHARES if dtype is ingot.float64 or 1e-30 < row[0] < 1e7]))
+    for fn, want in ((special.gammainc, lower), (special.gammaincc, upper)):
+        found = fn(ingot.tensor(a, dtype=dtype), ingot.tensor(x, dtype=dtype))
+        np.testing.assert_allclose(found.numpy(), want, rtol=1e-11 if dtype is ingot.float64 else 2e-6)
+
+
+def test_the_step_at_nan_is_that_of_no_positive_number():
+    x = ingot.tensor([math.nan, math.nan, -1.0, 0.0, 0.0, 2.0])
+    v = ingot.tensor([0.0, math.nan, math.nan, math.nan, 0.5, math.nan])
+    np.testing.assert_array_equal(ingot.heaviside(x, v).numpy(), [0, 0, 0, math.nan, 0.5, 1])

@@ -250,7 +250,7 @@ def _copysign_x(g, out, x, y):
 
 copysign = elementwise("copysign", np.copysign, (_copysign_x, lambda g, out, x, y: _zeros(g)), takes="real_float",
                        traits=("exact",))
-heaviside = elementwise("heaviside", lambda x, v: np.where(np.isnan(x), x, np.where(x == 0, v, (x > 0).astype(x.dtype))),
+heaviside = elementwise("heaviside", lambda x, v: np.where(x == 0, v, (x > 0).astype(x.dtype)),
                         NO_GRAD, takes="real", traits=("exact",))
 gcd = elementwise("gcd", np.gcd, NO_GRAD, takes="integral", traits=("commutative", "exact"))
 lcm = elementwise("lcm", np.lcm, NO_GRAD, takes="integral", traits=("commutative", "exact"))

@@ -358,9 +358,8 @@ def _signbit(w, item, x):
 def _heaviside(w, item, x, y):
     (a, b), kind = operands(w, item), kind_of(item)
     zero, one = w.scalar(0, kind), w.scalar(1, kind)
-    side = w.node("Where", w.node("Less", a, zero), zero, one)
-    found = w.node("Where", w.node("Equal", a, zero), b, side)
-    return found if not kind.is_inexact else w.node("Where", w.node("IsNaN", a), a, found)
+    side = w.node("Where", w.node("Greater", a, zero), one, zero)
+    return w.node("Where", w.node("Equal", a, zero), b, side)
 
 
 def _skipping_nan(kind):

@@ -15,8 +15,8 @@ def swap_tensors(t1, t2):
     for name, t in (("t1", t1), ("t2", t2)):
         if not isinstance(t, Tensor):
             raise TypeError(f"swap_tensors takes tensors, got {type(t).__name__} as {name}")
-        has_views = t._base is not None or any(r() is not None for r in t._storage.aliases)
-        if has_views or any(r is not _own(t._node) for r in weakref.getweakrefs(t)):
+        is_viewed = t._base is not None or any(r() is not None for r in t._storage.aliases)
+        if is_viewed or any(r is not _own(t._node) for r in weakref.getweakrefs(t)):
             raise AutogradError(f"cannot swap {name}: it has weak references, or is a view or the base of one")
     kept = [{name: getattr(t, name) for name in _SLOTS} for t in (t1, t2)]
     t1.__class__, t2.__class__ = t2.__class__, t1.__class__

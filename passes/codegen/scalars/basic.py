@@ -238,8 +238,7 @@ def lerp(s, a, b, w):
 
 def heaviside(s, x, at_zero):
     y = s.select(x > 0, s.const(x.dtype, 1), s.const(x.dtype, 0))
-    y = s.select(x.eq(0), at_zero, y)
-    return s.select(x.ne(x), x, y) if x.dtype.is_floating_point else y
+    return s.select(x.eq(0), at_zero, y)
 
 
 def xlogy(s, x, y):

@@ -5,14 +5,16 @@ slope is the integral of the density's derivative over the lower part of the num
 cancel: ten nodes of Gauss and Legendre in each of ten pieces.
 """
 
+import math
 import struct
 
 import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.ops import gamma
+from ....ir.ops import incomplete as own
 from .exponential import exp, expm1, log, log1p
-from .special import digamma, lgamma
+from .special import digamma, erfc, lgamma
 
 INF, NAN = float("inf"), float("nan")
 TURNS = 10000
@@ -20,14 +22,14 @@ _LEFT = {dt.float32: 2.0 ** -34, dt.float64: 2.0 ** -56}        # of a sum, belo
 
 
 def _series(s, live, a, x, left):
-    """The sum of x^n / (a (a+1) ... (a+n)), for x below a + 1."""
+    """The sum of x^n / ((a+1) ... (a+n)), for x below a + 1."""
 
     def step(term, total, below):
         term = term * x / below
         total, below = total + term, below + 1.0
         return term * x > total * below * left, term, total, below
 
-    first = 1.0 / a
+    first = s.const(x.dtype, 1.0)
     return s.iterate(TURNS, live, (first, first, a + 1.0), step)[1]
 
 
@@ -46,6 +48,27 @@ def _fraction(s, live, a, x, left):
     return s.iterate(TURNS, live, (s.const(x.dtype, 1.0), b, first, first, first), step)[4]
 
 
+def _rest_of_small(s, a, x):
+    """Q(a, x) where 1 - P would have no digits: -expm1 of log P."""
+    power = a * log(s, x) - a * own.horner(own.LOG_GAMMA, a)
+    term = total = None
+    for n in range(1, own.SMALL_TERMS):
+        term = -x if term is None else term * x * (-1.0 / n)
+        total = term / (a + float(n)) if total is None else total + term / (a + float(n))
+    return -expm1(s, power) - exp(s, power) * a * total
+
+
+def _of_large(s, a, x, upper):
+    """P or Q where sums would be too long: Temme's expansion around x = a."""
+    off = (x - a) / a
+    off = s.select(off > own.NEAR, own.NEAR, s.select(off < -own.NEAR, -own.NEAR, off))
+    bend = off * off * own.horner(own.OFF_LOG, off)
+    eta = off * s.sqrt(2.0 * own.horner(own.OFF_LOG, off))
+    side = exp(s, -a * bend) / s.sqrt(a * (2.0 * math.pi)) * (own.horner(own.TEMME, eta) - 1.0 / (a * 540.0))
+    at = eta * s.sqrt(a * 0.5)
+    return erfc(s, at) * 0.5 + side if upper else erfc(s, -at) * 0.5 - side
+
+
 def _shares(s, a, x, upper):
     """P(a, x) or Q(a, x), for float32 as well by float64 numbers."""
     left = _LEFT[x.dtype]
@@ -56,13 +79,18 @@ def _shares(s, a, x, upper):
 
 def _in_double(s, a, x, left, upper):
     valid = (a > 0) & (x > 0) & (a < INF) & (x < INF)
-    low = valid & (x < a + 1.0)
-    high = valid & (x >= a + 1.0)
+    large, some = valid & (a > own.LARGE), valid & (a <= own.LARGE)
+    low = some & (x < a + 1.0)
+    high = some & (x >= a + 1.0)
     of_low = _series(s, low, s.select(low, a, 1.0), s.select(low, x, 1.0), left)
     of_high = _fraction(s, high, s.select(high, a, 1.0), s.select(high, x, 2.0), left)
     a_, x_ = s.select(valid, a, 1.0), s.select(valid, x, 1.0)
-    share = s.select(low, of_low, of_high) * exp(s, a_ * log(s, x_) - x_ - lgamma(s, a_))
+    share = s.select(low, of_low, of_high * a_) * exp(s, a_ * log(s, x_) - x_ - lgamma(s, a_ + 1.0))
     share = s.select(high if upper else low, share, 1.0 - share)
+    if upper:
+        small = low & (a < own.SMALL)
+        share = s.select(small, _rest_of_small(s, s.select(small, a, own.SMALL), s.select(small, x, 1.0)), share)
+    share = s.select(large, _of_large(s, s.select(large, a, own.LARGE), s.select(large, x, own.LARGE), upper), share)
     share = s.select(share > 1.0, 1.0, s.select(share < 0.0, 0.0, share))
     none, whole = (1.0, 0.0) if upper else (0.0, 1.0)
     beyond = (a.eq(0) & (x > 0)) | ((a > 0) & (a < INF) & x.eq(INF))
