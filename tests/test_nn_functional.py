@@ -449,3 +449,16 @@ def test_bags_of_nothing_have_a_gradient_of_zeros():
     w = ingot.ones(4, 3, requires_grad=True)
     F.embedding_bag(ingot.zeros(0, dtype=ingot.int64), w, ingot.tensor([0, 0]), mode="max").sum().backward()
     assert w.grad.tolist() == [[0.0] * 3] * 4
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("odd", [-0.25, 1.5, math.nan, math.inf])
+@pytest.mark.parametrize("n", [3, 100_000])
+def test_what_is_no_probability_is_said(n, odd, reduction):
+    x = ingot.full((n,), 0.5)
+    x[n // 2] = odd
+    for target in (0.0, 0.5, 1.0):
+        with pytest.raises(RuntimeError, match="all elements of input should be between 0 and 1"):
+            F.binary_cross_entropy(x, ingot.full((n,), target), reduction=reduction)
+    x[n // 2] = 1.0
+    assert F.binary_cross_entropy(x, ingot.zeros(n)).isfinite()

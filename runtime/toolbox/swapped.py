@@ -10,8 +10,8 @@ _SLOTS = ("_a", "_node", "_shared")
 
 
 def swap_tensors(t1, t2):
-    """Each becomes what the other is: class, memory, history, gradient and attributes. Whoever holds one of them finds the other
-    there, so neither may be known otherwise than by itself, as a view or by a weak reference is."""
+    """Each becomes what the other is: class, memory, history, gradient and attributes. Whoever holds one of them finds the
+    other there, so neither may be known otherwise than by itself, as a view or by a weak reference is."""
     for name, t in (("t1", t1), ("t2", t2)):
         if not isinstance(t, Tensor):
             raise TypeError(f"swap_tensors takes tensors, got {type(t).__name__} as {name}")

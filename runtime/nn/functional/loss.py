@@ -4,6 +4,8 @@ import math
 import warnings
 from functools import partial
 
+import numpy as np
+
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops import ctc
@@ -22,6 +24,7 @@ from ...api.distance import pairwise_distance
 from ...api.promote import common_type, rounds_once, to_dtype
 from ...api.reduce import holds_anywhere
 from ...api.register import FUNCTIONS, checked
+from ...state import tls
 from ...tensor import numel_of
 
 
@@ -236,7 +239,16 @@ def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=N
     if input.shape != target.shape:
         raise ArgumentError(f"binary_cross_entropy takes a target of the input's shape, got {input.aval} and {target.aval}")
     target = to_dtype(target, input.dtype)
-    return reduced(_weighted(cross_entropy_of_probability(input, target), weight), reduction)
+    loss = reduced(_weighted(cross_entropy_of_probability(input, target), weight), reduction)
+    if reduction != "none" and not tls.m.special and loss._a.__class__ is np.ndarray and loss._a != loss._a:
+        _check_probabilities(input)
+    return loss
+
+
+def _check_probabilities(x):
+    """Raises if there is what is no probability. Such a number makes a loss nan, so one that is not need not be looked at."""
+    if not ((x._a >= 0) & (x._a <= 1)).all():
+        raise ArgumentError("binary_cross_entropy: all elements of input should be between 0 and 1, and some are not (or nan)")
 
 
 @checked
