@@ -77,6 +77,6 @@ def test_errors_of_the_users_own_code_stay():
         ingot.kron(ingot.ones(2), ingot.ones(2).as_subclass(Odd).cause)
 
 
-@pytest.mark.parametrize("fn", [F.mse_loss, ingot.kron, ingot.linalg.det], ids=str)
+@pytest.mark.parametrize("fn", [F.mse_loss, ingot.kron, ingot.linalg.det], ids=["mse_loss", "kron", "det"])
 def test_functions_are_found_again(fn):
     assert pickle.loads(pickle.dumps(fn)) is fn
