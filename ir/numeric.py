@@ -9,13 +9,17 @@ from functools import wraps
 import numpy as np
 
 from . import float8
+from .dim_order import inverse, order_of
 from .errors import ArgumentError
 
 
 def copied(a, dtype=None):
-    """A dense copy (in another dtype): its dimensions lie in memory in the array's own order, or in row-major order where
-    elements of the array share a place (numpy would put the expanded dimensions last)."""
-    return a.astype(a.dtype if dtype is None else dtype, order="C" if 0 in a.strides else "K")
+    """A dense copy (in another dtype): its dimensions lie in memory in the array's own order."""
+    kind = a.dtype if dtype is None else dtype
+    if 0 not in a.strides:
+        return a.astype(kind, order="K")
+    order = order_of(a)     # (numpy would put dimensions that are expanded last)
+    return a.astype(kind, order="C") if order is None else a.transpose(order).astype(kind, order="C").transpose(inverse(order))
 
 
 def as_kind(a: np.ndarray, kind: np.dtype, order="K") -> np.ndarray:

@@ -75,6 +75,14 @@ def test_bits_of_the_cpu_and_of_a_launch_each(name, options, kind, cuda, one_by_
     same(got, trained(name, options, ["cpu"], kind=kind))
 
 
+@pytest.mark.parametrize("name", ["Adagrad", "NAdam", "ASGD", "AdamW"])
+def test_numbers_of_a_state_stay_on_the_host_whatever_the_default_device_is(name, cuda):
+    with ingot.device("cuda"):
+        got = trained(name, {}, ["cuda"])
+        same(got, trained(name, {}, ["cpu"]))
+    same(got, trained(name, {}, ["cuda"]))
+
+
 @pytest.mark.parametrize("count", [1, 2, 3, 15, 16, 17, 18, 31, 32, 33, 40])
 def test_any_number_of_parameters(count, cuda):
     for sizes, name in ((lambda i: 1 + 2 * i, "Adam"), (lambda i: 4 + 4 * i, "SGD")):

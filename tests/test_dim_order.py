@@ -230,6 +230,17 @@ def test_copies_and_files_keep_the_order(make, turn, size):
     np.testing.assert_array_equal(loaded["part"].numpy(), t[1:].numpy())
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("make", [lambda x: x.clone(), lambda x: x.double(), lambda x: x.bfloat16().abs(), ingot.zeros_like,
+                                  lambda x: x.half()], ids=["clone", "double", "narrow", "like", "half"])
+def test_what_repeats_stays_where_it_stands(make, device):
+    """(as with PyTorch; numpy puts dims that are expanded last)"""
+    with mock_cuda.installed():
+        x = ingot.arange(6.0, device=device).reshape(3, 2).T
+        assert make(x.expand(4, 2, 3)).stride() == (6, 1, 2)
+        assert make(x.T.expand(4, 3, 2)).stride() == (6, 2, 1)
+
+
 REDUCED = [(0,), (1,), (2, 3), (0, 2, 3), (1, 2), (0, 1), (3,), (0, 3), (0, 1, 2, 3)]
 
 

@@ -113,7 +113,7 @@ def test_values(name):
     np.testing.assert_allclose(got.numpy(), want, rtol=1e-6)
 
 
-ONE, FLAT = ingot.tensor(1.0), ingot.ones(3)
+ONE, FLAT, BOOLS = ingot.tensor(1.0), ingot.ones(3), ingot.ones(3) > 0
 
 # what is called -> the class of the error that PyTorch raises, and what the message says
 REFUSED = {
@@ -151,6 +151,8 @@ REFUSED = {
     "a recurrent layer without inputs": (lambda: ingot.nn.RNN(0, 5), ValueError, "input_size > 0"),
     "an order among several": (lambda: ingot.ones(1, 2).dim_order(ambiguity_check=True), RuntimeError, "more than one order"),
     "an order of no format": (lambda: FLAT.dim_order(ambiguity_check="C"), TypeError, "list of memory formats"),
+    **{f"{name} of bools": (lambda f=getattr(ingot, name): f(BOOLS, BOOLS), RuntimeError, "does not take .*bool")
+       for name in ("pow", "fmod", "remainder", "floor_divide", "gcd", "lcm", "bitwise_left_shift", "bitwise_right_shift")},
     "a complex step between reals": (lambda: ingot.lerp(FLAT, FLAT, 1j), RuntimeError, "real weight"),
 }
 
@@ -211,6 +213,17 @@ SUMS = {
     "so far": lambda x, y: ingot.logcumsumexp(x * y, 0),
     "blended": lambda x, y: ingot.lerp(x, y, x * 0.3),
 }
+
+
+@pytest.mark.parametrize("name", ["logaddexp", "logaddexp2"])
+@pytest.mark.parametrize("kind", [ingot.float32, ingot.bfloat16])
+def test_gradients_beside_a_number(name, kind):
+    x = ingot.tensor([-3.0, 0.5, 2.0, 9.0], dtype=kind, requires_grad=True)
+    for turn in (lambda a, b: (a, b), lambda a, b: (b, a)):
+        for other in (2, 0.25):
+            found = [ingot.autograd.grad(getattr(ingot, name)(*turn(x, y)).sum(), x)[0]
+                     for y in (other, ingot.full((4,), other, dtype=kind))]
+            assert ingot.equal(*found)
 
 
 @pytest.mark.parametrize("name", SUMS)

@@ -18,6 +18,8 @@ CHAINS = [
     [("as_strided", {"shape": (3, 2), "strides": (4, 1), "offset": 5})],
     [("reshape", {"shape": (2, 1, 12)}), ("expand", {"shape": (3, 2, 5, 12)})],
     [("reshape", {"shape": (24,)}), ("reshape", {"shape": (1, 24, 1)})],
+    [("slice", {"dim": 1, "start": 1, "stop": 1, "step": 1}), ("permute", {"dims": (2, 0, 1)}),
+     ("reshape", {"shape": (2, 0, 3)})],
 ]
 
 

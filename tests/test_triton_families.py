@@ -564,3 +564,11 @@ def test_a_maximum_knows_nan_and_where_it_was(on_device):
     x = draw(1, 1, 6, 6)
     x[0, 0, 1, 1], x[0, 0, 4, 4] = float("nan"), float("-inf")
     both(lambda t: F.max_pool2d(t, 2, 2, return_indices=True)[1], x, grad=False)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "uint8"])
+def test_maxima_of_windows_that_meet_nothing(dtype, on_device):
+    """As far apart as their places are, these fall before the plane and beyond it."""
+    x = ingot.tensor([[[[-3.0, -2.0]]]]).abs().to(getattr(ingot, dtype))
+    for place in (0, 1):
+        both(lambda t, p=place: F.max_pool2d(t, 2, 1, 1, 2, return_indices=True)[p], x, grad=False)

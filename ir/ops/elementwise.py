@@ -49,13 +49,13 @@ def _zeros(g):
 
 
 _FLAT = (lambda g, out, x, y: _zeros(g), lambda g, out, x, y: _zeros(g))
-floor_divide = elementwise("floor_divide", numeric.floor_divide, _FLAT, takes="real", traits=("refuses_integers",))
-trunc_divide = elementwise("trunc_divide", numeric.trunc_divide, _FLAT, takes="real", traits=("refuses_integers",))
+floor_divide = elementwise("floor_divide", numeric.floor_divide, _FLAT, takes="real_number", traits=("refuses_integers",))
+trunc_divide = elementwise("trunc_divide", numeric.trunc_divide, _FLAT, takes="real_number", traits=("refuses_integers",))
 remainder = elementwise("remainder", numeric.remainder,
-                        (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, floor(div(x, y))))), takes="real",
+                        (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, floor(div(x, y))))), takes="real_number",
                         traits=("refuses_integers",))
 fmod = elementwise("fmod", numeric.fmod,
-                   (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, trunc(div(x, y))))), takes="real",
+                   (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, trunc(div(x, y))))), takes="real_number",
                    traits=("refuses_integers",))
 
 
@@ -103,7 +103,9 @@ square = elementwise("square", np.square, (lambda g, out, x: mul(g, mul(x, 2.0))
 reciprocal = elementwise("reciprocal", np.reciprocal, (lambda g, out, x: neg(mul(g, mul(out, out))),), takes="float",
                          traits=("exact", "autocast_wide"))
 def widened(x):
-    """float16 and bfloat16 in float32, for gradient rules of several steps; anything else as it is."""
+    """float16 and bfloat16 in float32, for gradient rules of several steps; anything else, numbers too, as it is."""
+    if not hasattr(x, "dtype"):
+        return x
     d = dt.of(x)
     wide = dt.accumulator(d)
     return x if wide is d else cast(x, dtype=wide)
@@ -252,8 +254,8 @@ copysign = elementwise("copysign", np.copysign, (_copysign_x, lambda g, out, x, 
                        traits=("exact",))
 heaviside = elementwise("heaviside", lambda x, v: np.where(x == 0, v, (x > 0).astype(x.dtype)),
                         NO_GRAD, takes="real", traits=("exact",))
-gcd = elementwise("gcd", np.gcd, NO_GRAD, takes="integral", traits=("commutative", "exact"))
-lcm = elementwise("lcm", np.lcm, NO_GRAD, takes="integral", traits=("commutative", "exact"))
+gcd = elementwise("gcd", np.gcd, NO_GRAD, takes="integer", traits=("commutative", "exact"))
+lcm = elementwise("lcm", np.lcm, NO_GRAD, takes="integer", traits=("commutative", "exact"))
 
 # Comparisons and choice.
 
@@ -343,8 +345,11 @@ bitwise_not = elementwise("bitwise_not", np.invert, NO_GRAD, takes="integral", t
 bitwise_and = elementwise("bitwise_and", np.bitwise_and, NO_GRAD, takes="integral", traits=("commutative", "exact"))
 bitwise_or = elementwise("bitwise_or", np.bitwise_or, NO_GRAD, takes="integral", traits=("commutative", "exact"))
 bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, NO_GRAD, takes="integral", traits=("commutative", "exact"))
-bitwise_left_shift = elementwise("bitwise_left_shift", np.left_shift, NO_GRAD, takes="integral", traits=("exact",))
-bitwise_right_shift = elementwise("bitwise_right_shift", np.right_shift, NO_GRAD, takes="integral", traits=("exact",))
+# (numpy's own functions would be called without a look at dtypes, and take bool for int8)
+bitwise_left_shift = elementwise("bitwise_left_shift", lambda x, y: np.left_shift(x, y), NO_GRAD, takes="integer",
+                                       traits=("exact",))
+bitwise_right_shift = elementwise("bitwise_right_shift", lambda x, y: np.right_shift(x, y), NO_GRAD, takes="integer",
+                                        traits=("exact",))
 
 # Between dtypes.
 

@@ -76,6 +76,11 @@ def is_real(d):
     return not d.is_complex
 
 
+def is_real_number(d):
+    """Anything but complex and bool."""
+    return is_real(d) and is_number(d)
+
+
 def is_integral(d):
     """Integers and bool."""
     return d.is_integer or d is dt.bool_
@@ -85,10 +90,13 @@ ACCEPT = {
     "float": (is_inexact, "floating point types"),
     "number": (is_number, "numbers, not bool"),
     "real": (is_real, "real types"),
+    "real_number": (is_real_number, "real numbers, not bool"),
+    "integer": (lambda d: d.is_integer, "integers, not bool"),
     "real_float": (lambda d: d.is_floating_point, "floating point types"),
     "integral": (is_integral, "integers and bool"),
     "any": (lambda d: True, "any"),
 }
+_NO_BOOL = "number", "real_number", "integer"
 
 
 def dtype_among(args):
@@ -99,10 +107,11 @@ def dtype_among(args):
     raise DTypeError(f"at least one array is needed, got {', '.join(map(repr, args))}")
 
 
-def reference(fn, widens=True, refuses="", real=""):
+def reference(fn, widens=True, refuses="", real="", number=""):
     """Wraps a numpy function: numbers take the arrays' dtype; bfloat16 and float16 compute in float32 and round once, unless
     the function is about the dtype itself. Operators with a name in `refuses` do not compute in float8, those with a name in
-    `real` not on complex numbers, for which numpy has an order, or whose imaginary parts a conversion would drop."""
+    `real` not on complex numbers, for which numpy has an order, or whose imaginary parts a conversion would drop, those with a
+    name in `number` not on bool, which numpy would take for int8."""
 
     def ref(*args):
         kind = dtype_among(args)
@@ -110,6 +119,8 @@ def reference(fn, widens=True, refuses="", real=""):
             dt.refuse_float8(refuses, dt.from_numpy(kind))
         if real and kind.kind == "c":
             raise DTypeError(f"{real} does not take complex numbers, got {kind}; take their real(), imag() or abs()")
+        if number and kind.kind == "b":
+            raise DTypeError(f"{number} does not take bool; cast with .to()")
         if widens and kind in (_BF16, _F16):
             arrays = [np.asarray(a).astype(kind) if isinstance(a, NUMBERS) else a for a in args]
             wide = [copied(a, np.float32) if a.dtype == kind else a for a in arrays]
@@ -136,5 +147,6 @@ def elementwise(name, fn, vjp=NO_GRAD, *, takes="any", gives="same", scalar="", 
     accept, wants = ACCEPT[takes]
     rule = (infer_bool if gives == "bool" else infer_same)(name, accept, wants)
     kinds = {"takes_float" if takes == "real_float" else f"takes_{takes}"} | ({"gives_bool"} if gives == "bool" else set())
-    ref = reference(fn, widens, "" if "float8" in traits else name, "" if accept(dt.complex64) else name)
+    ref = reference(fn, widens, "" if "float8" in traits else name, "" if accept(dt.complex64) else name,
+                    name if takes in _NO_BOOL else "")
     return op(name, infer=rule, ref=ref, vjp=vjp, lower=Scalar(scalar or name), traits=kinds | set(traits), doc=doc)

@@ -2,7 +2,7 @@
 
 from ..api.register import FUNCTIONS
 from .elementwise import Elementwise, decay_of, decayed
-from .optimizer import check, count, counts_there, set_number
+from .optimizer import check, count, counts_there, place_of_numbers, set_number
 from .powers import number_in, power, root
 
 
@@ -82,8 +82,7 @@ class NAdam(Elementwise):
         t = count(state, p, group)
         product = state.get("mu_product")
         if product is None:
-            there = p.device if counts_there(p, group) else None
-            product = state["mu_product"] = FUNCTIONS["ones"]((), dtype=p.dtype, device=there)
+            product = state["mu_product"] = FUNCTIONS["ones"]((), dtype=p.dtype, device=place_of_numbers(p, group))
         so_far = number_in(product) * _momentum(t, group)
         set_number(product, so_far)
         return t, so_far

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, AutogradError
 from ..api.register import FUNCTIONS
 from .elementwise import Elementwise, decay_of, decayed
-from .optimizer import check, count, counts_there, set_number, zeros_like
+from .optimizer import check, count, place_of_numbers, set_number, zeros_like
 from .powers import fitted, number_in, power
 from .sparse_rows import group_number, put_rows, rows_of
 
@@ -55,7 +56,8 @@ class Adagrad(Elementwise):
                                   "maximize": maximize, "differentiable": differentiable, "fused": fused})
         for group in self.param_groups:
             for p in group["params"]:
-                self.state[p] |= {"step": FUNCTIONS["zeros"](()), "sum": _first_sum(p, initial_accumulator_value)}
+                self.state[p] |= {"step": FUNCTIONS["zeros"]((), dtype=dt.float32, device="cpu"),
+                                  "sum": _first_sum(p, initial_accumulator_value)}
 
     def share_memory(self):
         """Moves the state into memory that other processes can map."""
@@ -176,7 +178,7 @@ class ASGD(Elementwise):
     def _begin(self, p, state, group):
         """The rate of the step and the share of the average, which are kept for each parameter."""
         if "eta" not in state:
-            one = FUNCTIONS["ones"]((), dtype=p.dtype, device=p.device if counts_there(p, group) else None)
+            one = FUNCTIONS["ones"]((), dtype=p.dtype, device=place_of_numbers(p, group))
             state["eta"], state["mu"] = fitted(group["lr"], one) * one, one
         t, eta, mu = count(state, p, group), number_in(state["eta"]), number_in(state["mu"])
         set_number(state["eta"], group["lr"] / power(1 + group["lambd"] * group["lr"] * t, group["alpha"]))

@@ -69,6 +69,11 @@ def counts_there(p: Tensor, group) -> bool:
     return p._a.__class__ is DeviceArray and bool(group.get("capturable"))
 
 
+def place_of_numbers(p: Tensor, group):
+    """The device of a parameter's states of one number, whatever the default device is."""
+    return p.device if counts_there(p, group) else "cpu"
+
+
 def count(state: dict, p: Tensor, group):
     """Counts a step of a parameter. A Python float; a 0-d tensor while a recorder watches, so that no number is baked in, and
     where steps are counted on a device."""
@@ -345,7 +350,7 @@ class Optimizer:
             p = by_number.get(key)
             fitted = _fitted(value, p)
             if p is not None and isinstance(fitted, dict) and isinstance(fitted.get("step"), Tensor):
-                fitted["step"] = fitted["step"].to(p.device if counts_there(p, groups[p]) else "cpu")
+                fitted["step"] = fitted["step"].to(place_of_numbers(p, groups[p]))
             state[key if p is None else p] = State(fitted) if isinstance(fitted, dict) else fitted
         Structure.version += 1
         self.__setstate__({"state": state, "param_groups": [

@@ -86,13 +86,14 @@ class _Writer:
         else:
             self.env[i.name] = applied(self.s, i.op, args)
 
-    def _at(self, name):
-        """(elements from an operand's start, mask) of those beside the tile."""
+    def _at(self, name, whole=False):
+        """(elements from an operand's start, mask) of those beside the tile; `whole`: of each element of the tile, where a
+        single row or column has the index 0."""
         operand, (rows, batches) = self.place[name]
         site = self.site
         found = [(f"{site.batch[0]} * t_{name}", site.batch[1])] if batches else []
-        found += [(f"{site.row[0]} * r_{name}", site.row[1])] if rows else []
-        found += [site.column] if operand.along_columns else []
+        found += [(f"{site.row[0]} * r_{name}", site.row[1])] if rows else [site.row] if whole else []
+        found += [site.column] if operand.along_columns or whole else []
         masks = dict.fromkeys([mask for _, mask in found if mask])
         return " + ".join([term for term, _ in found]), " & ".join(masks)
 
@@ -100,4 +101,4 @@ class _Writer:
         return self.s.load(self.place[i.attr][0].dtype, i.attr, *self._at(i.attr))
 
     def _store(self, i, value):
-        self.s.store(value, i.attr, *self._at(i.attr))
+        self.s.store(value, i.attr, *self._at(i.attr, whole=True))

@@ -6,6 +6,8 @@ three spatial dims, those that are missing being 1.
 
 import functools
 
+import numpy as np
+
 from ....ir import dtype as dt
 from .conv import DIMS, WINDOW
 from .nest import POINTER, SIZE, Parameter, Source
@@ -35,15 +37,19 @@ def _parameters(pointers):
 
 
 def _maximum(name, kind, pointers, before, at, inside) -> Source:
-    """The largest element of each window (nan wins, then the first), and its place in the plane. `before` are lines before the
-    loop over a window's places, `at` those that say which element it is at, `inside` whether there is one."""
+    """The largest element of each window (nan wins, then the first), and its place in the plane; the lowest number, and the
+    first place that is not before the plane, where a window meets nothing of it. `before` are lines before the loop over a
+    window's places, `at` those that say which element it is at, `inside` whether there is one."""
     work = _work(kind)
+    lowest = 'float("-inf")' if kind.is_floating_point else 0 if kind is dt.bool_ else np.iinfo(kind.np).min
     better = "(v > best)" if not kind.is_floating_point else "(v > best) | ((v != v) & (best == best))"
-    lines = [*_start("Q", ("qD", "qH", "qW")), *before, f"best = tl.zeros([BLOCK], {TYPE[work]})", "which = at * 0 - 1",
+    lines = [*_start("Q", ("qD", "qH", "qW")), *before, f"best = tl.full([BLOCK], {lowest}, {TYPE[work]})",
+             "which = at * 0 - 1",
              "for t in range(0, KD * KH * KW):", *_TAP, *at, f"    inside = {inside}",
              "    place = (aD * IH + aH) * IW + aW",
              f"    v = tl.load(x + (plane * (ID * IH * IW) + place), inside, 0).to({TYPE[work]})",
-             f"    take = inside & ((which < 0) | {better})", "    best = tl.where(take, v, best)",
+             "    which = tl.where((which < 0) & (aD >= 0) & (aH >= 0) & (aW >= 0), place, which)",
+             f"    take = inside & ({better})", "    best = tl.where(take, v, best)",
              "    which = tl.where(take, place, which)",
              f"tl.store(out + at, best.to({TYPE[dt.uint8 if kind is dt.bool_ else kind]}), there)",
              "tl.store(places + at, which.to(tl.int64), there)"]
