@@ -8,6 +8,7 @@ from operator import attrgetter
 
 import numpy as np
 
+from ..ir.errors import DeviceError
 from ..ir.ops.assign import run_chain
 from ..ir.substitute import bound_values, has_symbols
 from ..runtime.autograd.grad_mode import set_grad_enabled
@@ -103,7 +104,7 @@ class Replay:
                 leaf.grad = None
         try:
             found = work.job.run(self.env, self.symbols)
-        except NotFiniteError:
+        except (NotFiniteError, DeviceError, MemoryError):      # (after which something may have been written)
             raise
         except Exception as error:
             if work.job.compiled is None:         # it could not be compiled

@@ -11,6 +11,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit, nn
+from ingot.runtime.cuda.allocator import Allocator
 
 F = nn.functional
 
@@ -319,6 +320,45 @@ def test_a_batch_that_does_not_fit_is_halved_until_it_does():
                 size, failures = size // 2, failures + 1
                 ingot.cuda.empty_cache()
         assert found == size == 256 >> failures and 2 <= failures <= 3
+
+
+@pytest.mark.parametrize("call", [2, 5])        # launch by launch, and as a CUDA graph
+def test_a_traced_step_that_finds_no_memory_raises_and_is_not_made_twice(call, monkeypatch):
+    """Whoever leaves out the batch goes on as if it had not come."""
+
+    def trained(device):
+        ingot.manual_seed(0)
+        net = nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 3)).to(device)
+        opt = ingot.optim.AdamW(net.parameters(), lr=0.05)
+
+        @jit.trace
+        def step(x):
+            opt.zero_grad()
+            loss = F.dropout(net(x), 0.2).square().mean()
+            loss.backward()
+            opt.step()
+            return loss
+
+        for i in range(8):
+            x = ingot.linspace(-1, 1, 30).reshape(5, 6).mul(i + 1).to(device)
+            ingot.manual_seed(i)
+            if i == call and device == "cuda":
+                with monkeypatch.context() as patch, pytest.raises(ingot.cuda.OutOfMemoryError):
+                    patch.setattr(Allocator, "allocate", none_left)
+                    step(x)
+            elif i != call:
+                step(x)
+        counts = [opt.state[p]["step"].item() for p in net.parameters()]
+        return counts, [p.detach().cpu().numpy() for p in net.parameters()]
+
+    def none_left(*args):
+        raise ingot.cuda.OutOfMemoryError("no memory is left")
+
+    with mock_cuda.installed():
+        (counts, got), (want_counts, want) = trained("cuda"), trained("cpu")
+    assert counts == want_counts == [7] * 4
+    for g, w in zip(got, want):
+        np.testing.assert_allclose(g, w, rtol=1e-4, atol=1e-6)
 
 
 # Graphs by hand.

@@ -63,8 +63,14 @@ class Captured:
             return False
         return all([arrays[i].pointer == p for i, p in self.bound])  # noqa: C419  (a list is quicker here)
 
-    def run(self, arrays) -> list:
-        """Replays on new inputs."""
+    def room_for_results(self) -> list:
+        """New memory for what is copied out of the graph's; asked for before a run has written anything, for there may be
+        none."""
+        found = [empty(self.device, self.outputs[i].shape, self.outputs[i].dtype) for i in self.apart]
+        return [*found, empty(self.device, self.together.shape, np.uint8)] if self.parts else found
+
+    def run(self, arrays, room) -> list:
+        """Replays on new inputs; results go to `room`, if they must not lie where the next run's will."""
         stream = self.stream.handle
         with self.lock:
             if self.room.host:
@@ -79,10 +85,12 @@ class Captured:
                 if number in self.moving:
                     transfer.write(arrays[number], results[position])
                 results[position] = arrays[number]
-            for i in self.apart:
-                results[i] = results[i].copy()
+            for i, made in zip(self.apart, room):
+                transfer.write(made, results[i])
+                results[i] = made
             if self.parts:
-                together = transfer.copy_of(self.together)
+                together = room[-1]
+                transfer.write(together, self.together)
                 for i, shape, dtype, at in self.parts:
                     results[i] = self._part(together, shape, dtype, at)
         return results

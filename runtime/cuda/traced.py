@@ -102,6 +102,8 @@ class Parts:
             self.host = CompiledGraph(arrangement.host, kernel_for)
             self.written = [(cut.given + i, targets[p]) for i, p in enumerate(cut.results)
                             if p in targets and cut.given + i not in self.host.in_place]
+            self.counted = [targets[p] for i, p in enumerate(cut.results)
+                            if p in targets and cut.given + i in self.host.in_place]
         self.device = Repeated(arrangement.device, arrangement.over)
         self.back = [(p, targets[p]) for i, p in enumerate(arrangement.places)
                      if p in targets and i not in self.device.targets]
@@ -109,10 +111,16 @@ class Parts:
     def run(self, arrays) -> list:
         """The results of the whole graph."""
         if self.cut is None:
-            return self.finished(self.device.run(arrays), arrays)
-        cut, host = self.cut, self.host
+            return self.finished(self.device.run(arrays, self.device.room_for_results()), arrays)
+        cut, host, room = self.cut, self.host, self.device.room_for_results()
+        before = [arrays[n].copy() for n in self.counted] if room is None else []
         there = host.run([arrays[i] for i in cut.sources])
-        made = self.device.run([arrays[i] for i in self.inputs] + there[:cut.given])
+        try:
+            made = self.device.run([arrays[i] for i in self.inputs] + there[:cut.given], room)
+        except DeviceError:
+            for n, a in zip(self.counted, before):
+                np.copyto(arrays[n], a)         # (steps that were not made are not counted)
+            raise
         for i, number in self.written:
             np.copyto(arrays[number], there[i])      # (a device array asks its backend)
         results = [None] * self.count
@@ -142,13 +150,18 @@ class Repeated:
         self.refused = ""                  # why it is not captured
         self._lock = threading.Lock()
 
-    def run(self, arrays) -> list:
-        """The results, as arrays, in order; those with targets are written there."""
+    def room_for_results(self) -> list | None:
+        """Memory for the results of the captured graph, if there is one that may be run."""
         captured = self.captured
         if captured is not None and captured.precision != precision.of_all():
             captured = self.captured = None         # it multiplies as the switches said then
-        if captured is not None and captured.fits(arrays):
-            return captured.run(arrays)
+        return captured and captured.room_for_results()
+
+    def run(self, arrays, room) -> list:
+        """The results, as arrays, in order; those with targets are written there."""
+        captured = self.captured
+        if room is not None and captured is not None and captured.fits(arrays):
+            return captured.run(arrays, room)
         before = eager.Host.calls
         results = self.launch(uploaded(arrays), arrays)
         if not self.refused and config.current().cuda_graphs:
