@@ -28,7 +28,7 @@ from test_triton_kernels import ARITY, FLOATING, crossing, function_kernel, redu
 
 pytestmark = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="Triton is not installed")
 ARCHS = (80, 90)
-SHARED = {80: 166912, 90: 232448}
+SHARED = {80: 166912, 89: 101376, 90: 232448, 120: 101376}
 FLOATS = dt.float32, dt.float64, dt.bfloat16, dt.float16
 
 

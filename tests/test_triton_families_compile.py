@@ -245,6 +245,17 @@ def test_attention(kind, size, arch, full):
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx and "cp.async" in ptx
 
 
+@pytest.mark.parametrize("kind, precision, size, arch, spills", [
+    (dt.float32, "tf32", 128, 89, 0), (dt.bfloat16, "ieee", 64, 120, 24)], ids=str)
+def test_gradients_of_attention_on_cards(kind, precision, size, arch, spills):
+    """Which have less shared memory, and no groups of warps that multiply from it, whatever their number. (Where the assembler
+    keeps to 128 registers it puts some bytes aside; with the tiles of large chips it was a hundred with all 255.)"""
+    how = attention.Kind(kind, attention.NO_MASK, True, precision, even=True, late=True)
+    for part, write, _ in ATTENTION[1:]:
+        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        compiled(write(how), constants, warps, arch, stages, spills=spills)
+
+
 @pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("size", [32, 64, pytest.param(128, marks=pytest.mark.slow)])
 def test_exact_attention_over_turned_keys(size, arch):

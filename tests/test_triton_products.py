@@ -13,6 +13,12 @@ from ingot.passes.codegen.triton.nest import POINTER
 from ingot.runtime.cuda import backend, products
 
 
+def test_the_widest_tiles_are_for_chips_that_multiply_from_shared_memory():
+    """Others hold factors in registers, too."""
+    for kind, shared, widest in ((dt.bfloat16, 232448, 256), (dt.bfloat16, 166912, 128), (dt.float32, 166912, 64)):
+        assert matmul.tiles(kind, 4096, 4096, 4096, True, shared).n == widest
+
+
 @pytest.mark.parametrize("d, tolerance", [(dt.float32, 1e-5), (dt.bfloat16, 2e-2), (dt.float16, 2e-3), (dt.float64, 1e-12)],
                          ids=str)
 @pytest.mark.parametrize("flips", [(False, False), (True, False), (False, True), (True, True)])

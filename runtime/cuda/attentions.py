@@ -12,6 +12,7 @@ from ...ir.ops import attention_dropout as dropout
 from ...ir.ops.reduce import sum_
 from ...passes.codegen.triton import attention as text
 from ...passes.codegen.triton import attention_drops
+from ...passes.codegen.triton.configs import has_warp_groups
 from ..device_array import DeviceArray
 from . import attention_steps as steps
 from . import context as contexts
@@ -38,7 +39,7 @@ class Shapes:
         how = text.NO_MASK if mask is None else text.BOOLS if mask.dtype.kind == "b" else text.ADDED
         even = all(n >= 16 and n & (n - 1) == 0 for n in (self.e, self.width))
         self.arch = contexts.context(self.device).arch
-        full = self.arch >= text.HOPPER and self.length % text.LARGEST == self.keys % text.LARGEST == 0
+        full = has_warp_groups(self.arch) and self.length % text.LARGEST == self.keys % text.LARGEST == 0
         self.scale = float(params["scale"])
         late = how != text.ADDED and self.scale >= text.LEAST_SCALE
         kind, products = dt.from_numpy(q.dtype), precision.of_products()

@@ -12,7 +12,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...passes.codegen.triton import conv as gathers
 from ...passes.codegen.triton import conv_last as text
-from ...passes.codegen.triton.configs import HOPPER
+from ...passes.codegen.triton.configs import has_warp_groups
 from . import context as contexts
 from . import precision, tuning
 from .arrays import empty
@@ -130,7 +130,7 @@ def is_fast(kind) -> bool:
 
 def are_crossed(device, kind) -> bool:
     """Whether factors had better lie along the depth: numbers of 32 bits, on Hopper."""
-    return kind.itemsize == 4 and contexts.context(device).arch >= HOPPER
+    return kind.itemsize == 4 and has_warp_groups(contexts.context(device).arch)
 
 
 def _tiles(device, kind, rows, columns, crossed=False) -> list:

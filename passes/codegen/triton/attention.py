@@ -25,7 +25,7 @@ from dataclasses import dataclass
 
 from ....ir import dtype as dt
 from . import attention_drops as drops
-from .configs import HOPPER, power_of_two
+from .configs import has_warp_groups, power_of_two
 from .dots import stated_dot
 from .nest import POINTER, SIZE, Parameter, Source
 from .positions import made
@@ -381,7 +381,7 @@ def key_grad(kind: Kind) -> Source:
 
 def takes_strides(kind: Kind, name: str, e: int, v: int, arch: int) -> bool:
     """Whether the kernels of gradients have registers for an operand with strides: where blocks have edges, few are left."""
-    return kind.full or name not in ("q", "g") or arch < HOPPER or max(e, v) > 64
+    return kind.full or name not in ("q", "g") or not has_warp_groups(arch) or max(e, v) > 64
 
 
 def depths(dtype, precision: str, e: int, v: int, scores: int) -> tuple:
@@ -402,7 +402,11 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
             return [(16, 16, 4, 2), (16, 32, 8, 2)] if wide <= 64 else [(16, 16, 8, 2), (16, 16, 8, 3)]
         return [(32, 32, 8, 3), (16, 16, 4, 3)] if wide <= 64 and part == FORWARD else [(16, 16, 4, 3 if wide <= 64 else 2)]
     if kind.dtype.itemsize == 4 or wide > 128:
-        return [(32, 32, 8, 2)] if kind.drops and part != FORWARD else [(64, 32, 4 if part != FORWARD else 8, 2)]
+        if part == FORWARD:
+            return [(64, 32, 8, 2)]
+        if kind.drops:
+            return [(32, 32, 8, 2)]
+        return [(32, 32, 4, 2) if 64 < wide <= 128 and not has_warp_groups(arch) else (64, 32, 4, 2)]
     if kind.drops:
         return _where_drawn(kind, part, wide, arch)
     if part == FORWARD:
@@ -410,12 +414,12 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
         # not measured here.)
         found = [(128, 64, 8, 3), (128, 64, 4, 3), (128, 128, 4, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3),
                  (64, 128, 4, 3)]
-        return [found[1], found[0], *found[2:]] if arch >= HOPPER and wide <= 64 and kind.mask == NO_MASK else found
-    if arch >= HOPPER and wide <= 64:
+        return [found[1], found[0], *found[2:]] if has_warp_groups(arch) and wide <= 64 and kind.mask == NO_MASK else found
+    if has_warp_groups(arch) and wide <= 64:
         return [(128, 64, 8, 2), (128, 64, 8, 3), (64, 64, 4, 2), (64, 64, 4, 3), (64, 32, 4, 2), (64, 128, 8, 2)]
     found = [(64, 32, 4, 2), (64, 64, 4, 2), (64, 32, 8, 2), (32, 64, 8, 2), (64, 64, 8, 2)]
-    if arch >= HOPPER:
-        found.insert(0, found.pop(1 if part == QUERIES else 2))
+    first = (1 if part == QUERIES else 2) if has_warp_groups(arch) else 0 if part == QUERIES else 2 if wide <= 64 else 3
+    found.insert(0, found.pop(first))       # (the first of these whose numbers registers hold, whatever Triton's release)
     return found
 
 
@@ -427,12 +431,12 @@ def _exact(part, wide, arch) -> list:
         return [(64, 32, 4, 2), (128, 32, 8, 2), (32, 32, 4, 2)]
     if part == FORWARD:
         return [(64, 32, 8, 2), (32, 32, 4, 2)]
-    return [(32, 32, 8, 2), (32, 32, 4, 2)] if arch >= HOPPER else [(32, 32, 4, 2)]     # (four warps there spill 8 bytes)
+    return [(32, 32, 8, 2), (32, 32, 4, 2)] if has_warp_groups(arch) else [(32, 32, 4, 2)]     # (four there spill 8 bytes)
 
 
 def _where_drawn(kind, part, wide, arch) -> list:
     """Candidates of kernels that draw: fewer scores a thread, since what is drawn takes registers."""
-    large = wide <= 64 and arch >= HOPPER and kind.drops == drops.ALIGNED
+    large = wide <= 64 and has_warp_groups(arch) and kind.drops == drops.ALIGNED
     crowded = wide > 64 and kind.mask != NO_MASK
     if part == FORWARD:
         found = [(64, 64, 8, 3), (128, 32, 8, 3), (64, 32, 4, 3)]

@@ -14,7 +14,6 @@ from . import elementwise, sweeps
 from . import many as many_arrays
 from .nest import Source, memory
 
-HOPPER = 90           # the first chip whose groups of four warps multiply from shared memory
 TILE = 1024           # elements of a tile of simple work
 LONG = 400            # lines of a text of which registers hold few elements a lane: lgamma, digamma
 WHOLE = 8192          # longest row that is held at once
@@ -33,6 +32,11 @@ SIDES = {1: 128, 2: 64, 4: 64, 8: 32}      # of tiles that are read in one order
 SIDE = 32             # the same of those of which registers hold few elements
 LEAST_SQUARE = 256    # elements of the smallest of such tiles
 WARP = 32
+
+
+def has_warp_groups(arch: int) -> bool:
+    """Whether groups of four warps multiply from shared memory: chips of data centres from Hopper on, not those of cards."""
+    return 90 <= arch < 120
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ....ir import dtype as dt
 from ....ir.substitute import choice
 from . import epilogue, matmul_hopper, prologue
-from .configs import HOPPER, power_of_two
+from .configs import has_warp_groups, power_of_two
 from .dots import kinds_of, stated_dot
 from .nest import POINTER, SIZE, Parameter, Source, memory
 from .spelling import TYPE
@@ -161,8 +161,8 @@ def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int,
         return _first_exact(dtype, m, n, batch)
     wide = dtype.itemsize == 2 and batch * m * n >= MANY and not loaded and k > SHALLOW
     widest = 256 if wide and 2 * _waves(m, n, 256, batch) <= NARROWER * _waves(m, n, 128, batch) else 128
-    if dtype.itemsize == 4 and shared_memory < HOPPER_SHARED:
-        widest = 64      # mma.sync keeps operands in registers, which wider tiles of 32 bits overflow
+    if shared_memory < HOPPER_SHARED:
+        widest = min(widest, 256 // dtype.itemsize)      # mma.sync keeps operands in registers, which wider tiles overflow
     bm, bn = max(LEAST, power_of_two(min(128, m))), max(LEAST, power_of_two(min(widest, n)))
     bk = min(_deep(dtype), max(LEAST, 32 // dtype.itemsize, power_of_two(min(_deep(dtype), k))))
     found = Tiles(bm, bn, bk, 8 if bm * bn > 64 * 64 else 4, 3 if k > 2 * bk else 2)
@@ -212,7 +212,7 @@ def best_order(letter: str, dtype, precision: str, arch: int) -> tuple:
     for each multiplication); (0, 0.0) where either will do."""
     if dtype is dt.float32 and precision == "ieee":
         return (-1, CROSSED_EXACT) if letter == "y" else (0, 0.0)
-    if dtype is dt.float32 and arch >= HOPPER:
+    if dtype is dt.float32 and has_warp_groups(arch):
         return (-1 if letter == "x" else -2), CROSSED_GATHERED
     return 0, 0.0
 
