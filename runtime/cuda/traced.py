@@ -155,7 +155,7 @@ class Repeated:
         captured = self.captured
         if captured is not None and captured.precision != precision.of_all():
             captured = self.captured = None         # it multiplies as the switches said then
-        return captured and captured.room_for_results()
+        return None if captured is None else captured.room_for_results()
 
     def run(self, arrays, room) -> list:
         """The results, as arrays, in order; those with targets are written there."""
