@@ -58,3 +58,11 @@ def test_the_linear_recurrence_goes_down_columns(on_device, monkeypatch):
         x.cumprod(-1).sum().backward()
         np.testing.assert_allclose(got.numpy(), x.grad.numpy(), rtol=1e-13, atol=1e-13)
         assert dims == [dim]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int64", "float32", "bfloat16", "complex64"])
+def test_what_is_not_zero_is_found_row_by_row_however_it_lies(dtype):
+    x = (ingot.arange(35).reshape(5, 7) % 3).to(getattr(ingot, dtype))
+    with mock_cuda.installed():
+        for turn in (lambda t: t, lambda t: t.T.clone(), lambda t: t.T, lambda t: t[:, ::2]):
+            assert ingot.nonzero(turn(x.cuda())).tolist() == np.argwhere(turn(x).bool().numpy()).tolist()

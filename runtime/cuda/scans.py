@@ -129,7 +129,7 @@ def nonzero(inputs, params, device):
         return NotImplemented
     outs = [empty(device, (count,), np.int64) for _ in range(x.ndim)]
     if count:
-        hit = contiguous(x) if x.dtype.kind == "b" else run(ew.ne, (x, 0), {})
+        hit = contiguous(x if x.dtype.kind == "b" else run(ew.ne, (x, 0), {}))
         flat = hit.look((x.size,), (1,))
         counts = _counts((run(ew.cast, (flat,), {"dtype": dt.int64}),), {"dim": 0}, device)
         sizes = {"TOTAL": x.size, "COUNT": count} | {f"n{d}": n for d, n in enumerate(x.shape)}
