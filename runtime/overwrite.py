@@ -17,6 +17,7 @@ from .tensor import Tensor
 from .writes import is_quiet, wrote_plainly
 
 eager_in_place = lazy(__package__, ".cpu.eager_in_place")
+SMALL = 1 << 12             # elements below which to copy all takes less time than to ask whether some may be written in place
 _WRITERS: dict = {}         # what writes an operator's result into numpy's array, by operator: it takes that, then the operands
 
 
@@ -62,6 +63,8 @@ def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:
     takes notice; the result's array says whether it was. Where histories are kept, only one does so whose gradient rule needs
     neither what was there nor what is."""
     m = tls.m
+    if t._a.size < SMALL and ops and "updates" in ops[0].traits:
+        return fn(t, *args, **options)
     if m.grad and _has_history(args, options):
         ops = tuple([op for op in ops if op.rule_is_blind])
     if not ops or not is_quiet(t, m):

@@ -7,10 +7,12 @@ import ingot
 from ingot.ir.errors import DimError
 from ingot.ir.ops import indexing
 from ingot.runtime import dispatch
+from ingot.runtime.overwrite import SMALL
 
-ROWS, WIDTH = 50, 6
+ROWS, WIDTH = 700, 6
 AT = ingot.tensor([3, 0, 41, 7])
 PLACES = ingot.tensor([[3, 0, 41, 7, 1, 2], [4, 4, 3, 0, 0, 9]])
+assert ROWS * WIDTH >= SMALL        # (less is copied)
 
 # name: (method, its arguments for values of the given shape, that shape)
 UPDATES = {

@@ -39,7 +39,9 @@ def format_of(memory_format) -> MemoryFormat:
 
 def order_asked(x, memory_format: MemoryFormat) -> tuple | None:
     """The order of dims (`ir/dim_order.py`) of what is to have the shape of x and a format: its own, if that is to be kept."""
-    return order_of(x._a) if memory_format is preserve_format else order_of_format(memory_format, x.shape)
+    if memory_format is preserve_format:
+        return order_of(x._a)
+    return None if memory_format.order is None else order_of_format(memory_format, x.shape)
 
 
 def order_of_format(memory_format: MemoryFormat, shape) -> tuple | None:

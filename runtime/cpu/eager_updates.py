@@ -15,7 +15,6 @@ from . import eager_sequence, gathers
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
-_FEW = 1 << 9       # elements up to which numpy's calls cost less than a kernel's
 
 
 def _takes(out, x, *others) -> bool:
@@ -36,7 +35,7 @@ def scatter(op: Op):
         if not _takes(out, x, index, src) or (mode != "set" and not _sums_as_it_is(out)):
             return False
         indexing.require_range("scatter", index, out.shape[dim], dim)
-        if index.size > _FEW and gathers.can_gather(out.dtype, out.shape, index.dtype, index.shape, dim) \
+        if gathers.can_gather(out.dtype, out.shape, index.dtype, index.shape, dim) \
                 and src.shape == index.shape and gathers.can_scatter(out.dtype, mode):
             gathers.scatter_into(out, index, src, dim=dim, how=mode)
         elif index.size:
