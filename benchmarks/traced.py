@@ -7,7 +7,7 @@ import numpy as np
 
 import ingot
 
-from .cases import function_case
+from .cases import function_case, randoms
 from .result import Result
 from .sequences import mlp
 from .subprocesses import started
@@ -40,6 +40,25 @@ def guards(plan):
         return run
 
     yield function_case(f"{many} captured parameters", make, [np.ones(8, np.float32)], plan, bars={"best": 1.0})
+
+
+def caches(plan):
+    """One place of each layer's caches is written, and attention reads them, as a decoder does for every token."""
+    layers, length = plan.pick(8, 8, 2), plan.pick(2048, 2048, 16)
+
+    def make(lib):
+        kept = [(lib.zeros(1, 12, length, 64), lib.zeros(1, 12, length, 64)) for _ in range(layers)]
+
+        def run(x, at):
+            for keys, values in kept:
+                keys.index_copy_(2, at, x)
+                values.index_copy_(2, at, x)
+                x = lib.nn.functional.scaled_dot_product_attention(x, keys, values)
+            return x
+        return run
+
+    given = [randoms(1, 12, 1, 64), np.array([5])]
+    yield function_case(f"a token of {layers} layers, caches of {length}", make, given, plan, bars={"best": 1.0})
 
 
 def cold_and_warm(name, program, plan, cold, warm, **arguments):
@@ -120,5 +139,6 @@ def timed(run, x, calls=50):
     return min(times)
 
 
-WORKLOADS = {"five_ops": five_ops, "guards": guards, "chain_compile": chain_compile, "resnet_compile": resnet_compile,
-             "equal_layers": equal_layers, "depth": depth, "loop_gradient": loop_gradient, "scaling": scaling}
+WORKLOADS = {"five_ops": five_ops, "guards": guards, "caches": caches, "chain_compile": chain_compile,
+             "resnet_compile": resnet_compile, "equal_layers": equal_layers, "depth": depth, "loop_gradient": loop_gradient,
+             "scaling": scaling}

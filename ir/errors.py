@@ -26,6 +26,10 @@ class DTypeError(IngotError, TypeError, RuntimeError):
     """A dtype that an operator does not take, or an argument of the wrong type."""
 
 
+class NoTensorError(DTypeError):
+    """An argument that is something else where a tensor belongs."""
+
+
 class ArgumentError(IngotError, RuntimeError, ValueError):
     """A value outside of what an argument allows."""
 

@@ -32,7 +32,7 @@ TOLERANCE = {np.dtype(np.float32): 2e-5, np.dtype(np.float64): 1e-11, np.dtype(n
 
 
 ON_HOST = set(re.findall(r"`(\w+)`", (Path(ingot.__file__).parent / "docs/gpu.md").read_text().split("| family |")[1]))
-OF_THE_CPU = re.compile(r"pack_|(.*_blocked$)|recurrent_packed|later")      # layouts of graphs of the CPU alone
+OF_THE_CPU = re.compile(r"pack_|(.*_blocked$)|recurrent_packed|later|in_range")      # of graphs of the CPU alone
 AS_WELL = {"conv", "eigh", "eigvalsh", "pinv", "svd", "svdvals"}      # some of them
 
 

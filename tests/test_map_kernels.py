@@ -47,7 +47,7 @@ def test_sums_by_index_arrays_run_in_order(name, kind):
     shape, counts = INDICES[name]
     x = np.rint(9 * rng.standard_normal(shape)).astype(kind)    # whole numbers: no sum rounds, whatever its order
     indices = [None if n is None else rng.integers(-size, size, n) for n, size in zip(counts, shape)]
-    value = np.rint(9 * rng.standard_normal(x[indexing._key(indices)].shape)).astype(kind)
+    value = np.rint(9 * rng.standard_normal(x[indexing.key_of(indices)].shape)).astype(kind)
     op = OPS["index_put"]
     want = op.ref(x, value, *indices, accumulate=True)
     assert same_bits(eager.kernel_for(op)(x, value, *indices, accumulate=True), want)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ...ir.dtype import FLOAT_CHARS, can_cast
-from ...ir.errors import DTypeError, kind_of
+from ...ir.errors import DTypeError, NoTensorError, kind_of
 from ..overwrite import computed_into, overwrite
 from ..state import tls
 from ..tensor import Tensor
@@ -126,7 +126,7 @@ def explained(error: AttributeError, fn, args, kwargs, name="") -> Exception:
 
 
 def _no_tensor(name, argument, x):
-    return DTypeError(f"{name} takes a tensor as {argument}, got {kind_of(x)}; make it one with ingot.tensor()")
+    return NoTensorError(f"{name} takes a tensor as {argument}, got {kind_of(x)}; make it one with ingot.tensor()")
 
 
 def rename_all(module: dict[str, Any]):

@@ -199,8 +199,8 @@ def shown(node):
         if kind.__name__ != node.label:
             found = _shown.get((kind, node.label))
             if found is None:
-                found = _shown[kind, node.label] = type(node.label, (kind,), {
-                    "__slots__": (), "__module__": __name__, "__getattr__": _saved_as})
+                more = {} if hasattr(kind, "__getattr__") else {"__getattr__": _saved_as}
+                found = _shown[kind, node.label] = type(node.label, (kind,), {"__slots__": (), "__module__": __name__, **more})
             node.__class__ = found
     return node
 

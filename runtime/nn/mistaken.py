@@ -4,7 +4,7 @@ import inspect
 
 import numpy as np
 
-from ...ir.errors import DTypeError, IngotError
+from ...ir.errors import DTypeError, IngotError, NoTensorError
 
 _MISTAKEN = (type(None), np.ndarray, np.generic, list, bool, int, float, str)
 
@@ -12,7 +12,8 @@ _MISTAKEN = (type(None), np.ndarray, np.generic, list, bool, int, float, str)
 def refuse_mistaken(module, args, error):
     """Raises an error that says so, if that is why one of ingot's own layers failed. Nothing is asked of arguments before."""
     forward = type(module).forward
-    if isinstance(error, IngotError) or not forward.__module__.startswith(f"{__package__}."):
+    is_explained = isinstance(error, IngotError) and not isinstance(error, NoTensorError)
+    if is_explained or not forward.__module__.startswith(f"{__package__}."):
         return
     _, *taken = inspect.signature(forward).parameters.values()
     names = getattr(module, "_inputs", None) or [p.name for p in taken if p.default is p.empty]
