@@ -175,3 +175,17 @@ def test_a_cache_of_several_layers_is_written_without_a_copy():
             ingot.testing.assert_close(found, want)
     assert all(map(ingot.equal, caches, plain))
     assert traced.stats()["in_place"] == 3
+
+
+@pytest.mark.parametrize("name", ["row", "by_index", "by_two_indices"])
+def test_what_cannot_be_written_is_refused(name):
+    fn = WRITES[name]
+    traced = jit.trace(fn)
+    for _ in range(3):
+        traced(*_given(0))
+    x, v, i = _given(0)
+    locked = x.numpy().copy()
+    locked.setflags(write=False)
+    with pytest.raises(RuntimeError, match="read-only"):
+        traced(ingot.from_numpy(locked), v, i)
+    assert (locked == x.numpy()).all()

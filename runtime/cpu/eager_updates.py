@@ -19,7 +19,7 @@ TABLE = KernelTable()
 
 def _takes(out, x, *others) -> bool:
     """Whether a writer writes over its first operand, and nothing else lies there."""
-    return x is out and out.ndim > 0 and out.flags.c_contiguous and not any(
+    return x is out and out.ndim > 0 and out.flags.carray and not any(
         [a is not None and np.may_share_memory(a, out) for a in others])  # noqa: C419
 
 
