@@ -1,7 +1,9 @@
 """Threads that never run the user's code do not make a recording careful; all others do."""
 
 import _thread
+import sys
 import threading
+import time
 import types
 
 import pytest
@@ -11,9 +13,13 @@ from ingot.jit.bystanders import SERVICES, is_alone
 from side_by_side import vec
 
 
-def started(kind, wait, ready):
-    """A thread that waits, of a class or with a function of the module `kind`; None is a thread of the user's."""
+def started(kind, wait, ready, running):
+    """A thread that waits, of a class or with a function of the module `kind`; None is a thread of the user's. It notes its
+    number."""
+    get_ident = threading.get_ident         # (a function of another module does not see this one's names)
+
     def rest():
+        running.append(get_ident())
         ready.release()
         wait.acquire()
 
@@ -29,17 +35,19 @@ def started(kind, wait, ready):
 
 @pytest.fixture
 def beside():
-    """Starts threads and ends them afterwards."""
-    wait, ready, count = threading.Semaphore(0), threading.Semaphore(0), 0
+    """Starts threads, and ends them afterwards: the next test counts those that there are."""
+    wait, ready, running = threading.Semaphore(0), threading.Semaphore(0), []
 
     def start(kind):
-        nonlocal count
-        count += 1
-        started(kind, wait, ready)
+        started(kind, wait, ready, running)
         ready.acquire()
     yield start
-    for _ in range(count):
+    for _ in running:
         wait.release()
+    deadline = time.monotonic() + 60
+    while not sys._current_frames().keys().isdisjoint(running):
+        assert time.monotonic() < deadline, "a thread has not ended"
+        time.sleep(0.001)
 
 
 @pytest.mark.parametrize("kind", [
