@@ -102,6 +102,8 @@ class Op:
                                they may be symbolic, a number of each call's own. All others are part of what the graph is.
     given                   -> the same said in operators of which the numbers are operands, for one that stays whole:
                                (*args, **params) -> result(s), or None where there is no other way (composites have bodies).
+    bounds                  -> (*args, **params) gives (position, least, one more than the largest) of each operand of integers
+                               for which it raises beyond these, and for nothing else.
     batch                   -> how vmap runs it on whole batches, where that does not follow from the rest (`ir/batch.py`).
     flops                   -> (args, outs, params) gives the floating point operations of a contraction (`operations` counts
                                everything else).
@@ -120,6 +122,7 @@ class Op:
     numbers: frozenset = frozenset()
     given: Callable | None = None
     batch: Any = None  # a way of `ir/batch.py`, or a function
+    bounds: Callable | None = None
     plans: dict = field(default_factory=dict)  # gradient plans by needs mask, filled by the tape
 
     def __call__(self, *args, **params):
@@ -221,13 +224,13 @@ def _both(a, b):
 
 
 def op(name: str, *, infer, ref, vjp, lower, traits=(), doc: str = "", saves=(), flops=None, numbers=(), given=None,
-       batch=None) -> Op:
+       batch=None, bounds=None) -> Op:
     """Makes the record of one operator and enters it in OPS."""
     if name in OPS:
         raise ValueError(f"operator {name} is recorded twice")
     if "float8" not in traits and type(lower) is not View:
         infer = _without_float8(name, infer)
-    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops, frozenset(numbers), given, batch)
+    record = Op(name, infer, ref, vjp, lower, frozenset(traits), doc, saves, flops, frozenset(numbers), given, batch, bounds)
     OPS[name] = record
     return record
 

@@ -82,20 +82,18 @@ class Outcome:
     def give(self, different, symbols=(), given=()):
         """The result of a call with these containers among its arguments; what the function writes is written."""
         spec = bound_values(self.spec, symbols) if self.has_symbols else self.spec
+        return self._handed_out(spec, different, given, again=False)
+
+    def given(self, different, given=()):
+        """The result of the call that was recorded, with plain numbers."""
+        return self._handed_out(at_hint(self.spec), different, given, again=True)
+
+    def _handed_out(self, spec, different, given, again):
+        """The result. What the function writes is written, or written `again`, over what the function itself left there."""
         made = unflatten(spec, iter(self.tensors(different)), given=given)
         if not self.effects:
             return made
         result, values = made
         for target, value in zip(self.effects, values):
-            target.write_given(value, given)
-        return result
-
-    def given(self, different, given=()):
-        """The result of the call that was recorded, with plain numbers."""
-        made = unflatten(at_hint(self.spec), iter(self.tensors(different)), given=given)
-        if not self.effects:
-            return made
-        result, values = made
-        for target, value in zip(self.effects, values):
-            target.rewrite_given(value, given)
+            (target.rewrite_given if again else target.write_given)(value, given)
         return result

@@ -8,7 +8,7 @@ So what many layers write at the same places is checked once, and before the fir
 """
 
 from ..ir.graph import Builder, Graph, Node, Value
-from ..ir.ops.indexing import in_range, index_put, scatter, scatter_reduce
+from ..ir.ops.indexing import in_range
 from ..ir.params import param_key
 
 
@@ -48,10 +48,4 @@ def may_fail(node: Node) -> bool:
 
 def _bounds(node) -> list:
     """(number of the operand, least index, one more than the largest) of the indices of an update."""
-    if node.op is index_put:
-        x, _, *indices = node.inputs
-        return [(2 + d, -x.shape[d], x.shape[d]) for d, i in enumerate(indices) if type(i) is Value]
-    if node.op is scatter or node.op is scatter_reduce:
-        x, dim = node.inputs[0], node.params["dim"]
-        return [(1, 0, x.shape[dim])] if x.ndim else []
-    return []
+    return node.op.bounds(*node.inputs, **node.params) if node.op.bounds is not None and "updates" in node.op.traits else []

@@ -63,8 +63,6 @@ def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:
     takes notice; the result's array says whether it was. Where histories are kept, only one does so whose gradient rule needs
     neither what was there nor what is."""
     m = tls.m
-    if t._a.size < SMALL and ops and "updates" in ops[0].traits:
-        return fn(t, *args, **options)
     if m.grad and _has_history(args, options):
         ops = tuple([op for op in ops if op.rule_is_blind])
     if not ops or not is_quiet(t, m):

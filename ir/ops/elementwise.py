@@ -347,9 +347,9 @@ bitwise_or = elementwise("bitwise_or", np.bitwise_or, NO_GRAD, takes="integral",
 bitwise_xor = elementwise("bitwise_xor", np.bitwise_xor, NO_GRAD, takes="integral", traits=("commutative", "exact"))
 # (numpy's own functions would be called without a look at dtypes, and take bool for int8)
 bitwise_left_shift = elementwise("bitwise_left_shift", lambda x, y: np.left_shift(x, y), NO_GRAD, takes="integer",
-                                       traits=("exact",))
+                                 traits=("exact",))
 bitwise_right_shift = elementwise("bitwise_right_shift", lambda x, y: np.right_shift(x, y), NO_GRAD, takes="integer",
-                                        traits=("exact",))
+                                  traits=("exact",))
 
 # Between dtypes.
 

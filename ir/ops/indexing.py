@@ -245,8 +245,13 @@ def _batch_index_put(size, op, args, held, params):
     return op(x, _moved(value, at + 1, ndim, 1), numbered(size, ndim, given[0]), *all_lifted(indices, held[2:]), **params)
 
 
+def _put_bounds(x, value, *indices, accumulate):
+    return [(2 + d, -x.shape[d], x.shape[d]) for d, i in enumerate(indices) if i is not None]
+
+
 index_put = op("index_put", infer=_infer_index_put, ref=_index_put, vjp=_index_put_vjp, saves=ANY_FROM_3,
-               lower=Template("scatter"), batch=_batch_index_put, traits=("float8", "refuses", "updates"),
+               lower=Template("scatter"), batch=_batch_index_put, bounds=_put_bounds,
+               traits=("float8", "refuses", "updates"),
                doc="x with `value` written (or added, if `accumulate`) at index tensors; None takes a whole dimension.")
 
 # What a pass makes of the indices that updates take (`passes/checked_indices.py`).
@@ -373,8 +378,13 @@ def _scatter_vjp(g, out, x, index, src, *, dim, mode, needs):
     return gx, None, gsrc
 
 
+def _scatter_bounds(x, index, src, *, dim, mode):
+    return [(1, 0, x.shape[dim] if x.ndim else 1)]
+
+
 scatter = op("scatter", infer=_infer_scatter("scatter", ("set", "add")), ref=_scatter, vjp=_scatter_vjp, saves=(2,),
-             lower=Template("scatter"), batch=ALONG, traits=("float8", "refuses", "updates"),
+             lower=Template("scatter"), batch=ALONG, bounds=_scatter_bounds,
+             traits=("float8", "refuses", "updates"),
              doc="x with out[index[i][j]][j] = src[i][j] for dim 0 (or += in mode add), and so on.")
 
 
@@ -413,7 +423,7 @@ def _scatter_reduce_vjp(g, out, x, index, src, *, dim, mode, needs):
 
 scatter_reduce = op("scatter_reduce", infer=_infer_scatter("scatter_reduce", ("mul", "amax", "amin")), ref=_scatter,
                     vjp=_scatter_reduce_vjp, saves=(0, 1, 2, 3), lower=Template("scatter"), batch=ALONG,
-                    traits=("refuses", "updates"),
+                    bounds=_scatter_bounds, traits=("refuses", "updates"),
                     doc="As scatter, combining with what is there by product, maximum or minimum.")
 
 # Positions found in data. Their number is a parameter that the caller has read before, so shapes stay static.

@@ -14,7 +14,7 @@ from ...ir.substitute import slice_bounds
 from ..creation import as_array_tensor
 from ..device_array import DeviceArray
 from ..dispatch import as_view, look, looks
-from ..overwrite import computed_into
+from ..overwrite import SMALL, computed_into
 from ..placement import beside, beside_all
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
@@ -308,7 +308,9 @@ def setitem(self, key, value) -> None:
     if not isinstance(value, Tensor) and not (isinstance(value, (bool, int, float, complex)) and not indices):
         value = beside(made(as_array_tensor(value, self.dtype)), view)
     if indices:
-        store(view, computed_into(view, (ix.index_put,), put, (indices, value, False, "__setitem__"), {}), "__setitem__")
+        given = indices, value, False, "__setitem__"
+        written = put(view, *given) if view._a.size < SMALL else computed_into(view, (ix.index_put,), put, given, {})
+        store(view, written, "__setitem__")
     else:
         write(view, _fitting(value, view) if isinstance(value, Tensor) else value, "__setitem__", foreign=True)
 
