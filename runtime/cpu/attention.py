@@ -19,6 +19,7 @@ from ...ir.target import host
 from ...passes.codegen.llvm import attention as codegen
 from ...passes.codegen.llvm import attention_grad as codegen_grad
 from ...passes.codegen.llvm.attention_bounds import RANGE
+from ...passes.codegen.llvm.attention_few import FEW_ROWS
 from ...passes.codegen.llvm.attention_softmax import ADDED_MASK, BOOL_MASK, NO_MASK
 from ...passes.codegen.llvm.types import F32, F64
 from . import alloc, jobs, kernels, pool
@@ -75,14 +76,23 @@ _NO_MASK = np.zeros(1, np.int8)
 _NO_BOUNDS = np.zeros(1, np.int64)
 
 
-def mask_over(mask, q, k):
-    """(the mask over (..., heads, rows, keys) as a view, or nothing, and its kind)."""
+def mask_kind(mask) -> str:
+    """What kernels do with a mask."""
+    return NO_MASK if mask is None else BOOL_MASK if mask.dtype == np.bool_ else ADDED_MASK
+
+
+def _readable(mask):
+    """A mask that kernels can read by strides."""
+    return mask if mask is None or not mask.ndim or mask.shape[-1] == 1 else jobs.as_rows(mask)
+
+
+def _mask_over(mask, q, k) -> Layout:
+    """The layout of a mask over (..., heads, rows, keys)."""
+    shape = (*q.shape[:-1], k.shape[-2])
     if mask is None:
-        return np.broadcast_to(_NO_MASK, (*q.shape[:-1], k.shape[-2])), NO_MASK
-    if mask.ndim and mask.shape[-1] > 1:
-        mask = jobs.as_rows(mask)
-    kind = BOOL_MASK if mask.dtype == np.bool_ else ADDED_MASK
-    return np.broadcast_to(mask, (*q.shape[:-1], k.shape[-2])), kind
+        return Layout(shape, (0,) * len(shape))
+    lead = [0] * (len(shape) - len(mask.shape))
+    return Layout(shape, (*lead, *[0 if n == 1 else s for n, s in zip(mask.shape, mask.strides)]), mask.start)
 
 
 class Geometry:
@@ -159,35 +169,31 @@ class Looks(NamedTuple):
                 "squash_inner": inner, "squash_outer": outer}
 
 
-def no_bounds(q) -> Layout:
-    """The layout of bounds that nobody reads."""
-    return Layout((*q.shape[:-1], 2), (0,) * len(q.shape))
-
-
 # Forward.
 
 
 def forward(q, k, v, mask, *, causal, scale):
     """(attention, logsumexp of each row)."""
-    q, k, v = map(jobs.as_rows, (q, k, v))
-    mask, kind = mask_over(mask, q, k)
+    q, k, v, mask = jobs.as_rows(q), jobs.as_rows(k), jobs.as_rows(v), _readable(mask)
     out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
-    layouts = (*[Layout(a.shape, a.strides) for a in (q, k, v, mask, out)], no_bounds(q))
-    plan = forward_plan(layouts, Looks(kind, causal), float(scale), q.dtype, pool.get_num_threads())
-    plan(q, k, v, mask, out, lse, _NO_BOUNDS)
+    plan = forward_plan(tuple([layout_of(a) for a in (q, k, v, mask, out, None)]), Looks(mask_kind(mask), causal), float(scale),
+                        q.dtype, pool.get_num_threads())
+    plan(q, k, v, _NO_MASK if mask is None else mask, out, lse, _NO_BOUNDS)
     return out, lse
 
 
 @functools.lru_cache(_KEPT)
 def forward_plan(layouts, looks, scale, dtype, threads):
     """The jobs of a forward call on (q, k, v, mask, out, lse, bounds); `layouts` are those of all but lse."""
-    q, k, v, mask, out, bounds = layouts
-    item, kernel = dtype.itemsize, codegen.AttentionKernel(host(), _ELEMENTS[dtype], **looks.kernel)
+    q, k, v, mask, out, bounds = map(_layout, layouts)
+    mask, bounds, item = _mask_over(mask, q, k), _bounds_over(bounds, q), dtype.itemsize
     lse = _plain((*q.shape[:-1], 1), item)
     g = Geometry(q, k, v, mask, looks.causal, (out, lse, bounds))
     out, lse, bounds = g.others
+    is_few = g.heads * g.rows <= FEW_ROWS
+    kernel = codegen.AttentionKernel(host(), _ELEMENTS[dtype], **looks.kernel, few=is_few)
     key_block = min(_KEY_BLOCK_BYTES // item, -(-g.keys // kernel.shape.lanes) * kernel.shape.lanes)
-    panels = -(-key_block // kernel.shape.columns) * kernel.shape.columns * g.size * item
+    panels = 0 if is_few else -(-key_block // kernel.shape.columns) * kernel.shape.columns * g.size * item
     score_row = (-(-key_block * item // _LINE) | 1) * _LINE
     scores_at = -(-panels // _LINE) * _LINE
     stats_at = scores_at + codegen.ROWS * score_row
@@ -212,15 +218,24 @@ def bounded(q, k, v, bounds, table, *, scale, squash):
     q, k, v = map(jobs.as_rows, (q, k, v))
     table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
     out, lse = like(q, v.shape[-1]), alloc.empty(q.shape[:-1], q.dtype)
-    layouts = bounded_layouts(*map(layout_of, (q, k, v, out, table, bounds)))
+    layouts = bounded_layouts(q, k, v, out, table, bounds)
     plan = forward_plan(layouts, looks_of(table, bounds, squash), float(scale), q.dtype, pool.get_num_threads())
     plan(q, k, v, _NO_MASK if table is None else table, out, lse, _NO_BOUNDS if bounds is None else bounds)
     return out, lse
 
 
 def layout_of(a):
-    """An array's layout, None for None."""
-    return None if a is None else Layout(a.shape, a.strides)
+    """What plans take for the layout of an array, None for None."""
+    return None if a is None else (a.shape, a.strides)
+
+
+def bounded_layouts(q, k, v, out, table, bounds):
+    """The layouts of a forward plan."""
+    return (*map(layout_of, (q, k, v)), distances_over(table, q, k), layout_of(out), layout_of(bounds))
+
+
+def _layout(given):
+    return given if given is None else Layout(*given)
 
 
 def looks_of(table, bounds, squash) -> Looks:
@@ -228,24 +243,20 @@ def looks_of(table, bounds, squash) -> Looks:
     return Looks(NO_MASK if table is None else ADDED_MASK, False, bounds is not None, squash)
 
 
-def bounded_layouts(q, k, v, out, table, bounds):
-    """The layouts of a forward plan."""
-    return q, k, v, distances_over(table, q, k), out, bounds_over(bounds, q)
-
-
-def bounds_over(bounds, q) -> Layout:
-    """The layout of bounds over all rows."""
+def _bounds_over(bounds, q) -> Layout:
+    """The layout of bounds over all rows, or of bounds that nobody reads."""
+    shape = (*q.shape[:-1], 2)
     if bounds is None:
-        return no_bounds(q)
-    lead = [0 if n == 1 else s for n, s in zip(bounds.shape[:-2], bounds.strides)]
-    return Layout((*q.shape[:-1], 2), (*lead, *bounds.strides[-2:]))
-
-
-def distances_over(table, q, k) -> Layout:
-    """The layout of a table of distances over (..., heads, rows, keys): a row further down begins a number earlier."""
-    shape = (*q.shape[:-1], k.shape[-2])
-    if table is None:
         return Layout(shape, (0,) * len(shape))
+    lead = [0 if n == 1 else s for n, s in zip(bounds.shape[:-2], bounds.strides)]
+    return Layout(shape, (*lead, *bounds.strides[-2:]))
+
+
+def distances_over(table, q, k):
+    """The layout of a table of distances over (..., heads, rows, keys): a row further down begins a number earlier."""
+    if table is None:
+        return None
+    shape = (*q.shape[:-1], k.shape[-2])
     lead, item = [0 if n == 1 else s for n, s in zip(table.shape[:-1], table.strides)], table.strides[-1]
     return Layout(shape, (*lead, -item, item), (shape[-2] - 1) * item)
 
@@ -256,13 +267,12 @@ def distances_over(table, q, k) -> Layout:
 def gradients(g, q, k, v, mask, lse, delta, *, causal, scale, mask_grad):
     """(dq, dk, dv, the mask's gradient, empty unless asked for)."""
     g, q, k, v = map(jobs.as_rows, (g, q, k, v))
-    lse, delta = (np.ascontiguousarray(a) for a in (lse, delta))
-    wide, kind = mask_over(mask, q, k)
+    lse, delta, read = np.ascontiguousarray(lse), np.ascontiguousarray(delta), _readable(mask)
     results = [like(a, a.shape[-1]) for a in (q, k, v)]
-    ds = (alloc.zeros if causal else alloc.empty)(wide.shape if mask_grad else (0,) * wide.ndim, q.dtype)
-    layouts = (*[Layout(a.shape, a.strides) for a in (g, q, k, v, wide, *results)], no_bounds(q))
-    plan = grad_plan(layouts, Looks(kind, causal), float(scale), q.dtype, mask_grad, pool.get_num_threads())
-    plan(g, q, k, v, wide, lse, delta, *results, ds, _NO_BOUNDS)
+    ds = (alloc.zeros if causal else alloc.empty)((*q.shape[:-1], k.shape[-2]) if mask_grad else (0,) * q.ndim, q.dtype)
+    plan = grad_plan(tuple([layout_of(a) for a in (g, q, k, v, read, *results, None)]), Looks(mask_kind(mask), causal),
+                     float(scale), q.dtype, mask_grad, pool.get_num_threads())
+    plan(g, q, k, v, _NO_MASK if read is None else read, lse, delta, *results, ds, _NO_BOUNDS)
     return (*results, _summed(ds, mask.shape) if mask_grad else ds)
 
 
@@ -271,9 +281,9 @@ def bounded_gradients(g, q, k, v, bounds, table, lse, delta, *, scale, squash, t
     g, q, k, v = map(jobs.as_rows, (g, q, k, v))
     lse, delta = (np.ascontiguousarray(a) for a in (lse, delta))
     table, bounds = [a if a is None else np.ascontiguousarray(a) for a in (table, bounds)]
-    results = [like(a, a.shape[-1]) for a in (q, k, v)]
+    results = dq, dk, dv = [like(a, a.shape[-1]) for a in (q, k, v)]
     ds = alloc.zeros((*q.shape[:-1], k.shape[-2]) if table_grad else (0,) * q.ndim, q.dtype)
-    layouts = bounded_grad_layouts(*map(layout_of, (g, q, k, v, *results, table, bounds)))
+    layouts = bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, bounds)
     plan = grad_plan(layouts, looks_of(table, bounds, squash), float(scale), q.dtype, table_grad, pool.get_num_threads())
     plan(g, q, k, v, _NO_MASK if table is None else table, lse, delta, *results, ds, _NO_BOUNDS if bounds is None else bounds)
     return (*results, distances_summed(ds, table.shape)) if table_grad else tuple(results)
@@ -281,7 +291,7 @@ def bounded_gradients(g, q, k, v, bounds, table, lse, delta, *, scale, squash, t
 
 def bounded_grad_layouts(g, q, k, v, dq, dk, dv, table, bounds):
     """The layouts of a plan of gradients."""
-    return g, q, k, v, distances_over(table, q, k), dq, dk, dv, bounds_over(bounds, q)
+    return (*map(layout_of, (g, q, k, v)), distances_over(table, q, k), *map(layout_of, (dq, dk, dv, bounds)))
 
 
 def _summed(x, shape):
@@ -297,7 +307,8 @@ def _summed(x, shape):
 def grad_plan(layouts, looks, scale, dtype, mask_grad, threads):
     """The jobs of gradients on (g, q, k, v, mask, lse, delta, dq, dk, dv, ds, bounds); `layouts` are those of g, q, k, v, mask,
     dq, dk, dv and bounds."""
-    upstream, q, k, v, mask, dq, dk, dv, bounds = layouts
+    upstream, q, k, v, mask, dq, dk, dv, bounds = map(_layout, layouts)
+    mask, bounds = _mask_over(mask, q, k), _bounds_over(bounds, q)
     item, kernel = dtype.itemsize, codegen_grad.AttentionGradKernel(host(), _ELEMENTS[dtype], **looks.kernel)
     each = _plain((*q.shape[:-1], 1), item)
     g = Geometry(q, k, v, mask, looks.causal, (upstream, each, dq, _plain((*q.shape[:-1], k.shape[-2]), item), bounds))

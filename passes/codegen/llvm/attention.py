@@ -1,17 +1,18 @@
 """Scaled dot-product attention, forward: softmax(q k' * scale + mask) v and each row's logsumexp, as a pool task.
 
 An item is a key head of a batch and a range of the rows of its query heads. Keys come in blocks: K of the block is turned into
-panels in the worker's scratch; then, for strips of 12 rows, scores (6 rows at a time), their softmax (`attention_softmax.py`),
-and the product with V, which is read in place. Where keys fill more than one block, earlier sums are rescaled to the new
-maximum. Rows may have bounds, the first key that they see and the first beyond: then strips go over the keys alone that one of
-their rows sees, and blocks that none sees are left out. What a row gives depends on its own operands only: not on threads, nor
-on the rows beside it.
+panels in the worker's scratch, unless rows are few (`attention_few.py`); then, for strips of 12 rows, scores (6 rows at a
+time), their softmax (`attention_softmax.py`), and the product with V, which is read in place. Where keys fill more than one
+block, earlier sums are rescaled to the new maximum. Rows may have bounds, the first key that they see and the first beyond:
+then strips go over the keys alone that one of their rows sees, and blocks that none sees are left out. What a row gives depends
+on its own operands only: not on threads, nor on the rows beside it.
 """
 
 from dataclasses import dataclass
 
 from ....ir.target import Target
 from .attention_bounds import BOUND_WORDS, RANGE, note_ranges, range_of, row_bounds
+from .attention_few import write_scores
 from .attention_softmax import NO_MASK, places, write_softmax
 from .emit import Module
 from .microkernel import Precision, TileShape, tile_shape
@@ -41,6 +42,7 @@ class AttentionKernel:
     mask: str = NO_MASK
     bounds: bool = False                # whether rows have bounds
     squash: bool = False                # whether scores go through a tanh
+    few: bool = False                   # whether an item has few rows, which take keys as they lie
 
     @property
     def shape(self) -> TileShape:
@@ -50,15 +52,17 @@ class AttentionKernel:
     @property
     def symbol(self) -> str:
         """The task's name in the module."""
-        return f"attention_{self.element}{kind_of(self)}"
+        return f"attention_{self.element}{kind_of(self)}{'_few' * self.few}"
 
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
         write_product(module, Precision.of(self.element), steps=(bytes_of(self.element), None))
         write_softmax(module, self, ROWS, TILE_ROWS)
+        if self.few:
+            write_scores(module, self)
         _write_strip(module, self)
-        item = _write_item(module, self, write_panels(module, self.shape, self.element))
+        item = _write_item(module, self, None if self.few else write_panels(module, self.shape, self.element))
         write_task(module, self.symbol, item, WORDS)
         return module.text()
 
@@ -124,7 +128,10 @@ def _write_block(f, kernel, where, share, block, panels):
     """All strips of an item against a block of keys."""
     (job, scratch, at, stats, ranges), (first, end, strips), (start, count) = where, share, block
     item, rows = bytes_of(kernel.element), job.rows
-    f.call(panels, VOID, f.at(at["k"], f.mul(start, job.k_row)), job.k_row, count, job.size, scratch)
+    keys = f.at(at["k"], f.mul(start, job.k_row))
+    if panels is not None:
+        f.call(panels, VOID, keys, job.k_row, count, job.size, scratch)
+        keys = scratch
     values = f.at(at["v"], f.mul(start, job.v_row))
     # Under the causal rule, rows above the first key of the block see nothing of it.
     above = f.div(f.select(f.compare("ne", job.causal, 0), start, f.index(0)), ROWS)
@@ -136,16 +143,16 @@ def _write_block(f, kernel, where, share, block, panels):
         with f.loop(low, high) as each:
             row, number = f.mul(each.index, ROWS), f.sub(f.add(base, each.index), first)
             spot = f.at(stats, f.mul(number, STATS * item))
-            f.call("strip", VOID, job.pointer, scratch, *heads_at, spot, f.at(ranges, f.mul(number, RANGE)), values, row,
+            f.call("strip", VOID, job.pointer, scratch, *heads_at, spot, f.at(ranges, f.mul(number, RANGE)), keys, values, row,
                    f.min(f.sub(rows, row), ROWS), start, count)
 
 
 def _write_strip(module, kernel):
     """Function of some rows against a block of keys."""
-    pointers = "job", "scratch", "q", "mask", "o", "lse", "bounds", "stats", "range", "v"
+    pointers = "job", "scratch", "q", "mask", "o", "lse", "bounds", "stats", "range", "keys", "v"
     f = module.function("strip", [*((PTR, name) for name in pointers),
                                   *((I64, name) for name in ("row", "height", "start", "count"))], internal=True)
-    arg, scratch, q, mask, o, lse, bounds, stats, found, v, row, height, start, count = f.params
+    arg, scratch, q, mask, o, lse, bounds, stats, found, keys, v, row, height, start, count = f.params
     job, shape, item = Words(f, arg, WORDS), kernel.shape, bytes_of(kernel.element)
     keep, factor, scale = f.local(ROOM * item), f.local(ROOM * item), f.local(item)
     number = f.load(F64, job.spot("scale"))
@@ -153,13 +160,14 @@ def _write_strip(module, kernel):
     causal = f.compare("ne", job.causal, 0)
     visible = f.min(job.keys, f.select(causal, f.add(row, height), job.keys))
     last, fresh = f.compare("sge", f.add(start, count), visible), f.compare("eq", start, 0)
-    scores, score_row, size, keys = f.at(scratch, job.scores_at), job.score_row, job.size, scratch
+    scores, score_row, size = f.at(scratch, job.scores_at), job.score_row, job.size
     if kernel.bounds:       # the part of the block that one of the rows sees, from a whole panel on
         low, visible = range_of(f, found)
         skipped = f.mul(f.div(f.max(f.sub(low, start), 0), shape.columns), shape.columns)
         last, fresh = f.compare("sge", f.add(start, count), visible), f.compare("sle", start, low)
         end = f.min(f.add(start, count), visible)
-        v, keys = f.at(v, f.mul(skipped, job.v_row)), f.at(scratch, f.mul(skipped, f.mul(size, item)))
+        v = f.at(v, f.mul(skipped, job.v_row))
+        keys = f.at(keys, f.mul(skipped, job.k_row if kernel.few else f.mul(size, item)))
         start = f.add(start, skipped)
         count = f.sub(end, start)
     one, panel, q_row, o_row = f.index(item), f.index(shape.columns * item), job.q_row, job.o_row
@@ -173,6 +181,10 @@ def _write_strip(module, kernel):
             body(loop.index, rows, f.max(near, 0), f.at(scores, f.mul(loop.index, score_row)))
 
     def multiply(i, rows, near, line):
+        if kernel.few:
+            f.call("scores", VOID, f.at(q, f.mul(f.add(row, i), q_row)), keys, line, q_row, job.k_row, score_row, rows, near,
+                   size, scale)
+            return
         f.call("product", VOID, f.at(q, f.mul(f.add(row, i), q_row)), keys, line, q_row, one, panel, f.mul(size, panel),
                score_row, rows, f.bit_and(f.add(near, shape.lanes - 1), -shape.lanes), size, null(), scale, f.index(0))
 
