@@ -18,10 +18,12 @@ from .execute import PASSES, Job, Piece, compiled_kernel_of, without_collections
 from .report import announce
 
 program = lazy(__package__, "..runtime.cpu.program")
+outline = lazy(__package__, "..runtime.cpu.outline")
 alloc = lazy(__package__, "..runtime.cpu.alloc")
 
 MOST_BOUND = 256        # sizes for which a job keeps what it runs, and
 MOST_VARIANTS = 64      # ways of compiling it; those not used for longest go
+_MET_AGAIN = 3          # the run by which sizes are no longer new
 
 
 def job_of(piece: Piece, wanted) -> Job:
@@ -56,12 +58,25 @@ class Variant:
         self.binder: Any = (Binder(program.arranged(lifted.graph, owned, targets), shares=True) if backend is None
                             else backend.sized(lifted.graph, owned, targets))
         self.calls: Any = None if self.is_elsewhere else program.SharedCalls(self.binder.steps)
+        self.outline: Any = None        # made for the second sizes
+        self.copies = 0
         self.conditions = dict(scope.conditions)
         self.holds = condition_check(self.conditions, scope.hints)
         self.evaluate = evaluator([x for x, _ in (*self.early, *self.late)], scope.hints)
         self.is_fixed = all(names_of(x) <= self.names for x, _ in (*self.early, *self.late))
         self.is_sure = names_in(self.conditions, scope.hints) <= self.names     # once bound, for all calls with these numbers
         scope.close()
+
+    def copy(self, values: dict):
+        """The compiled graph for `values` of the names: the first as a whole, later ones by what they have in common."""
+        if self.is_elsewhere:
+            return self.binder.bind(values)
+        self.copies += 1
+        if self.copies == 1:
+            return program.CompiledGraph(self.binder.bind(values), compiled_kernel_of, prepare=self.calls.prepare)
+        if self.outline is None:
+            self.outline = outline.Outline(self.binder, self.calls, compiled_kernel_of)
+        return self.outline.copy(values)
 
     def numbers(self, symbols) -> tuple:
         """The arrays of the numbers: early ones, late ones."""
@@ -75,16 +90,23 @@ class Bound:
 
     def __init__(self, variant: Variant, symbols):
         self.variant = variant
-        made = variant.binder.bind(dict(zip(variant.scope.hints, symbols)))
-        self.compiled = made if variant.is_elsewhere else program.CompiledGraph(made, compiled_kernel_of,
-                                                                                prepare=variant.calls.prepare)
+        self.compiled = variant.copy(dict(zip(variant.scope.hints, symbols)))
+        self.runs = 0
         self.numbers = variant.numbers(symbols)
         self.takes_numbers = bool(variant.early or variant.late)
         self.is_plain = not self.takes_numbers and variant.derived is None
 
+    def settle(self):
+        """Makes all of the compiled graph, for sizes that are met again; gives it."""
+        self.compiled = getattr(self.compiled, "whole", self.compiled)
+        return self.compiled
+
     def run(self, job, env, symbols):
         """The results of the job."""
         variant, arrays = self.variant, job.arrays(env)
+        self.runs += 1
+        if self.runs == _MET_AGAIN:
+            self.settle()
         if not self.is_plain:
             early, late = self.numbers if variant.is_fixed else variant.numbers(symbols)
             derived = variant.derived.arrays() if variant.derived is not None else []
@@ -170,7 +192,7 @@ class SymbolicJob(Job):
         """(what runs arrays in the order of `slots`, what is made of weights alone and comes behind these, or None) if it is
         compiled and takes nothing else; else None."""
         bound = self._known(symbols)
-        return None if bound is None or bound.takes_numbers else (bound.compiled, bound.variant.derived)
+        return None if bound is None or bound.takes_numbers else (bound.settle(), bound.variant.derived)
 
     def compile(self):
         """What was compiled last, or for the sizes that were recorded, where that was."""

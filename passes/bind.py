@@ -10,7 +10,7 @@ no size changes is the arrangement's own, and the rest of its graph is made when
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from ..ir.aval import Aval
@@ -21,6 +21,7 @@ from ..ir.symbolic import SymInt, is_symbol, names_of
 from .codegen.llvm.fused_epilogue import Fused as FusedEpilogue
 from .fuse import Group
 from .kernel_body import is_free
+from .lower import Lowered
 from .plan_steps import Plan
 
 _PLAIN = frozenset((Kernel, FusedEpilogue, Graph))
@@ -61,6 +62,10 @@ class Binder:
 
     def bind(self, values: dict) -> Plan:
         """The arrangement for `values` of the names."""
+        return self.copies(values).mapped(self.plan)
+
+    def copies(self, values: dict) -> "Copies":
+        """What gives copies of parts of the arrangement for `values` of the names."""
         known = dict(zip(self.keys, self.evaluate(*[values[n] for n in self.names])))
         other = valuer(values, values.values())
 
@@ -68,7 +73,7 @@ class Binder:
             found = known.get(x.poly if type(x) is SymInt else x.text)
             return other(x) if found is None else found
 
-        return _Copy(self, give).mapped(self.plan)
+        return Copies(self, give)
 
 
 class _Fixed:
@@ -130,7 +135,7 @@ def _collect(x: Any, found: dict):
             stack.extend([getattr(x, name) for name in _parts_of(type(x))])
 
 
-class _Copy:
+class Copies:
     """Copies a graph, and what refers to it, with numbers for symbols: what is asked for, when it is asked for."""
 
     def __init__(self, binder: Binder, give: Callable):
@@ -175,6 +180,13 @@ class _Copy:
             found = self.nodes[n] = Node(n.op, operands, params, (), multi=n.multi, line=n.line)
             found.outputs = tuple([self._made(v, found) for v in n.outputs])
         return found
+
+    def lowered(self, x: Lowered) -> Lowered:
+        """A kernel on the values as they are, with numbers for sizes and offsets."""
+        if self._fixed.holds(x):
+            return x
+        operands = tuple([(v, replaced(offset, self.give), written) for v, offset, written in x.operands])
+        return replace(x, operands=operands, symbols={name: replaced(n, self.give) for name, n in x.symbols.items()})
 
     def _made(self, v, node):
         """The copy of a value that a copied node makes."""
@@ -229,7 +241,7 @@ class _Copy:
 class BoundGraph:
     """A graph with numbers in the place of sizes: what goes in and comes out, and all of it when somebody wants to see it."""
 
-    def __init__(self, graph: Graph, over: _Copy):
+    def __init__(self, graph: Graph, over: Copies):
         self._graph, self._over = graph, over
         self.inputs = tuple([over.value(v) for v in graph.inputs])
         self.outputs = tuple([over.value(v) for v in graph.outputs])
@@ -246,7 +258,7 @@ class BoundGraph:
 class BoundGroup:
     """A group with numbers in the place of sizes, made when somebody wants to see what a kernel computes."""
 
-    def __init__(self, group: Group, over: _Copy):
+    def __init__(self, group: Group, over: Copies):
         self._group, self._over = group, over
 
     def __getattr__(self, name):

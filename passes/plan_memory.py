@@ -77,10 +77,11 @@ def _late(graph, steps):
     return [*ordered, *[s for s in steps if s not in ordered]]
 
 
-def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable | None = None) -> Plan:
+def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable | None = None,
+          room: Callable | None = None) -> Plan:
     """The plan of an arrangement. `scratch_of` gives the bytes that a product or a called node needs while it runs as native
     code; None for one that Python must call, as all are without `scratch_of`. `over_of` gives, for one that is native,
-    {result: what it reads, in whose memory the result may be written}."""
+    {result: what it reads, in whose memory the result may be written}; `room` the bytes of a value whose size is symbolic."""
     graph, made, steps, arguments = arranged.graph, set(), [], 0
     ends = {s: (reads_of(s), writes_of(s)) for s in arranged.steps}
     for s in arranged.steps:
@@ -99,6 +100,9 @@ def place(arranged: Plan, scratch_of: Callable | None = None, over_of: Callable 
             steps[-1].over.update(over_of(s))
     steps += _views(graph.outputs, made)
     _place_all(graph, steps, arranged.in_place, ends)
+    for s in steps:
+        if type(s) is Run:
+            lay_out(s, s.scratch, room or room_of)
     return Plan(graph, tuple(steps), arranged.in_place)
 
 
@@ -152,11 +156,11 @@ def _finish_run(run, made, inside, targets, ends):
     read = dict.fromkeys([v for s in run.steps for v in ends[s][0]])
     run.over_inputs = {v: targets[v] for v in (*made, *read) if targets.get(v) in run.updates}
     run.reads = [v for v in read if v not in made and v not in run.updates and v not in run.over_inputs]
-    _fill_arena(run, inside, ends)
+    _note_lives(run, inside, ends)
 
 
-def _fill_arena(run, inside, ends):
-    """Gives values and scratch memory places in the arena, those that are needed at the same time apart from each other."""
+def _note_lives(run, inside, ends):
+    """Notes what needs a place in the arena, and from when to when."""
     first, last = {}, {}
     for i, s in enumerate(run.steps):
         for end in ends[s]:
@@ -164,16 +168,22 @@ def _fill_arena(run, inside, ends):
                 if v in inside:
                     first.setdefault(v, i)
                     last[v] = i
-    over = _written_over(run, first, last, ends)
-    lives = [Life(v, _room(v), i, last[v]) for v, i in first.items() if v not in over]
-    lives += [Life(s, _rounded(run.scratch[s]), i, i) for i, s in enumerate(run.steps) if s in run.scratch]
+    run.shared = _written_over(run, first, last, ends)
+    run.lives = [(v, i, last[v]) for v, i in first.items() if v not in run.shared]
+    run.lives += [(s, i, i) for i, s in enumerate(run.steps) if s in run.scratch]
+
+
+def lay_out(run: Run, scratch: dict, room: Callable):
+    """Gives values and the `scratch` memory of steps places in the arena of a run, those that are needed at the same time apart
+    from each other. `room` gives the bytes that a value takes there."""
+    lives = [Life(x, _rounded(scratch[x]) if x in scratch else room(x), first, last) for x, first, last in run.lives]
     at, run.arena_bytes = _placed(lives, LINE)
     if run.arena_bytes > _WORTH_A_SECOND_TRY:
         at, run.arena_bytes = _closer(lives, at, run.arena_bytes)
-    for v, read in over.items():
+    run.scratch = {s: at.pop(s) for s in scratch}
+    for v, read in run.shared.items():
         at[v] = at[read]
-    run.arena = {v: at[v] for v in first}
-    run.scratch = {s: at[s] for s in run.scratch}
+    run.arena = at
 
 
 def _written_over(run, first, last, ends):
@@ -247,7 +257,7 @@ def _rounded(size):
     return max(-(-size // LINE), 1) * LINE
 
 
-def _room(value):
+def room_of(value: Value) -> int:
     """Bytes that a value takes in the arena."""
     size = _rounded(value.aval.size * value.dtype.itemsize)
     return size + STAGGER if size >= 4096 else size

@@ -47,6 +47,8 @@ class Run:
 
     writes   new values that are seen outside of it
     updates  inputs of the graph that it writes over
+    lives    (value or step, the first step that needs its place in the arena, the last one)
+    shared   {value: the one whose place in the arena it has}
     arena    {value: bytes from the arena's start}
     scratch  {step: bytes from the arena's start} of what a step needs while it runs
     over     {result of a native step: what it reads, in whose memory the result may be written}
@@ -57,6 +59,8 @@ class Run:
     reads: list = field(default_factory=list)
     writes: list = field(default_factory=list)
     updates: list = field(default_factory=list)
+    lives: list = field(default_factory=list)
+    shared: dict = field(default_factory=dict)
     arena: dict = field(default_factory=dict)
     scratch: dict = field(default_factory=dict)
     arena_bytes: int = LINE

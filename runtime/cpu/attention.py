@@ -51,13 +51,6 @@ class Layout(NamedTuple):
         """Bytes from a row to the next."""
         return self.strides[-2]
 
-    def starts(self, heads: int) -> np.ndarray:
-        """Byte offset of every `heads`-th head of every batch."""
-        offsets = np.full((), self.start, np.int64)
-        for size, stride in zip(self.shape[:-3], self.strides[:-3]):
-            offsets = offsets[..., None] + np.arange(size, dtype=np.int64) * stride
-        return (offsets[..., None] + np.arange(self.shape[-3] // heads, dtype=np.int64) * (heads * self.head)).reshape(-1)
-
 
 def supported(*arrays) -> bool:
     """Whether the kernels take these arrays."""
@@ -121,7 +114,15 @@ class Geometry:
 
     def starts(self, *layouts) -> np.ndarray:
         """Table of byte offsets: for each key head of each batch, where each layout's first head lies."""
-        return np.stack([x.starts(x.shape[-3] // self.k.shape[-3]) for x in layouts], axis=1)
+        *batch, heads = self.k.shape[:-2]
+        strides = [[*x.strides[:-3], x.shape[-3] // heads * x.head] for x in layouts]
+        return _indices((*batch, heads)) @ np.array(strides, np.int64).T + [x.start for x in layouts]
+
+
+@functools.lru_cache(_KEPT)
+def _indices(shape):
+    """The indices of all places of a shape, a row for each."""
+    return np.indices(shape, np.int64).reshape(len(shape), -1).T
 
 
 def _heads_as_rows(x, heads):

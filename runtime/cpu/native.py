@@ -36,21 +36,22 @@ class Operand(NamedTuple):
 
 class Prepared(NamedTuple):
     """A native call of a step of a plan: `given` are its inputs (operands, None, numbers), `operands` where inputs and results
-    lie, as (value behind views, bytes from its start), with None for what is no array."""
+    lie, as (value behind views, bytes from its start), with None for what is no array. `over` has pairs of them: a result, and
+    what it may be written over, since it fills that."""
 
     call: NativeCall
     given: tuple
     operands: tuple
+    over: tuple
 
     @property
-    def over(self) -> dict:
-        """{result: the value in whose memory it may be written}, for such that fill it."""
-        found = {}
-        for result, operand in self.call.over:
-            (value, _), (read, start) = self.operands[result], self.operands[operand]
-            if start == 0 and read.dtype == value.dtype and read.aval.size == value.aval.size:
-                found[value] = read
-        return found
+    def over_values(self) -> dict:
+        """{result: the value in whose memory it may be written}"""
+        return {self.operands[result][0]: self.operands[operand][0] for result, operand in self.over}
+
+    def at(self, values) -> "Prepared":
+        """The same call on other values."""
+        return self._replace(operands=tuple([(v, offset) for v, (_, offset) in zip(values, self.operands, strict=True)]))
 
 
 def native(*ops, reads: str = PLAIN):
@@ -89,7 +90,13 @@ def prepare(step: Call | Product) -> Prepared | None:
     else:
         made = maker(node, given, results)
         places += [(v, 0) for v in node.outputs]
-    return None if made is None else Prepared(made, given, tuple(places))
+    return None if made is None else Prepared(made, given, tuple(places), tuple([p for p in made.over if _fills(places, *p)]))
+
+
+def _fills(places, result, operand) -> bool:
+    """Whether a result has all of the memory of an operand."""
+    (value, _), (read, start) = places[result], places[operand]
+    return start == 0 and read.dtype == value.dtype and read.aval.size == value.aval.size
 
 
 def _operand(value: Value):

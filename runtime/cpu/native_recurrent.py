@@ -1,6 +1,7 @@
 """Recurrent layers as steps of a native call: all steps forward, the walk back, and the gradient of the weights after it."""
 
 import math
+from dataclasses import replace
 
 from ...ir import dtype as dt
 from ...ir.ops import int8
@@ -59,7 +60,7 @@ def _forward(name, node, operands, results, names, made, keeps=True):
     sizes = z.shape[0], z.shape[1], z.shape[2] // cell.gates
     plan = recurrent.forward_plan(name, sizes, w.strides[0], "mask" in at, keeps, node.params["reverse"], z.dtype,
                                   pool.get_num_threads(), packed=len(w.shape) == 1, in_bytes=in_bytes)
-    found = plan.native([at.get(array) for array in codegen.ARRAYS])._replace(over=_over(at, _like_z(cell, "y"), "z"))
+    found = replace(plan.native([at.get(array) for array in codegen.ARRAYS]), over=_over(at, _like_z(cell, "y"), "z"))
     if name != "gru" or "bias" in at:
         return found
     start, place = _rounded(plan.size), codegen.ARRAYS.index("bias")

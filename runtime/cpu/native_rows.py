@@ -1,6 +1,7 @@
 """Rows of tables by index as steps of a native call: looking them up, adding them up."""
 
 import functools
+from dataclasses import replace
 
 from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
@@ -148,7 +149,7 @@ def index_put(node, operands, results):
         made = _added(values, 1, index, number, out, -x.shape[0], len(operands), False, before)
     else:
         made = _put_along(node.params["accumulate"], x, dim, index, number, len(operands), before)
-    return None if made is None else made._replace(over=over_first(x, out, len(operands)))
+    return None if made is None else replace(made, over=over_first(x, out, len(operands)))
 
 
 def _put_along(adds, x, dim, index, number, result, before):

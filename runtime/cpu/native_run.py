@@ -2,6 +2,8 @@
 
 import ctypes
 import functools
+from collections.abc import Callable
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +15,21 @@ from ...passes.codegen.llvm import programs, streaming
 from ...passes.plan_steps import Fused, Run
 from . import alloc, call, compile, copies, kernel_entry
 from .arenas import Arenas
-from .step_list import ARENA, ARGUMENTS, WORD, At, Base, NativeCall, NativeStep, Status, StepList, in_arena
+from .step_list import ARENA, ARGUMENTS, NOWHERE, WORD, At, Base, NativeCall, NativeStep, StepList, Written, in_arena
 from .texts import Text
 
 RELEASE_AT = 1 << 14      # elements of work from which other Python threads may run
 _CALL_WORK = 16           # elements of a fused kernel that take as long as one of another operator
+_CALLS_KEPT = 1024
+
+
+class _AsTheyAre:
+    """Values, nodes and kernels whose sizes are numbers."""
+
+    value = node = lowered = staticmethod(lambda x: x)
+
+
+AS_THEY_ARE = _AsTheyAre()
 
 
 class NativeRun:
@@ -25,51 +37,81 @@ class NativeRun:
 
     prepared  {step: what `native.prepare` made of it}
     number    {value: its place in the environment}
+    copies    gives values and nodes with numbers for their sizes, where those of the run are symbolic
     """
 
-    def __init__(self, run: Run, prepared: dict, number: dict, kernel_of, threads: int):
-        self.threads, self.source, self.prepared, self.kernel_of = threads, run, prepared, kernel_of
+    def __init__(self, run: Run, prepared: dict, number: dict, kernel_of, threads: int, copies=AS_THEY_ARE):
+        self.threads, self.source, self.prepared, self.kernel_of, self.copies = threads, run, prepared, kernel_of, copies
         self.reads = tuple([number[v] for v in run.reads])
-        self.writes = tuple([(number[v], v.shape, v.dtype.np) for v in run.writes])
+        self._note_writes([number[v] for v in run.writes])
         self.updates = tuple([number[v] for v in run.updates])
         self.over_inputs = tuple([(number[v], number[home]) for v, home in run.over_inputs.items()])
         self.dead = tuple([number[v] for v in run.dead])
-        self.bases = {v: Base(ARGUMENTS + i) for i, v in enumerate([*run.reads, *run.writes, *run.updates])}
-        self.bases |= {v: self.bases[home] for v, home in run.over_inputs.items()}
-        self.bases |= {v: in_arena(offset) for v, offset in run.arena.items()}
+        self.work = sum([self.work_of(s) for s in run.steps])
+        self.entry = _entry(run, self.work >= RELEASE_AT)
+        self.can_fail = any([prepared[s].call.can_fail for s in run.steps if type(s) is not Fused])  # noqa: C419
         self.list = self._step_list()
-        self.words = self.list.finish()
-        self.address = self.words.ctypes.data
-        self.arenas = Arenas(run.arena_bytes)
-        self.small = all(v.aval.size * v.dtype.itemsize < alloc.SMALL_BYTES for v in run.writes)
-        self.work = sum(self._work(s) for s in run.steps)
-        self.entry = _entry(run, self.work)
-        self.can_fail = any(type(w) is Status for s in run.steps if type(s) is not Fused
-                            for each in prepared[s].call.steps for w in each.words)
+        self.take(self.list.finish(), self.work)
 
-    def _step_list(self) -> StepList:
-        made, scratch = StepList(), self.source.scratch
-        for step in self.source.steps:
-            places = ([(v, offset * v.dtype.itemsize) for v, offset, _ in step.lowered.operands] if type(step) is Fused
-                      else self.prepared[step].operands)
-            bases = [None if v is None else self._base(v, offset) for v, offset in places]
-            if type(step) is Fused:
-                what, threads = kernel_call(_kept_in_cache(step.lowered, bases)), 0
-            else:
-                what, threads = self.prepared[step].call, self.threads
-            made.add(what, bases, in_arena(scratch[step]) if step in scratch else None, step, threads)
+    def _note_writes(self, numbers):
+        """Notes the sizes of results."""
+        values = [self.copies.value(v) for v in self.source.writes]
+        self.writes = tuple([(number, v.shape, v.dtype.np) for number, v in zip(numbers, values)])
+        self.small = all([v.aval.size * v.dtype.itemsize < alloc.SMALL_BYTES for v in values])  # noqa: C419
+
+    def resized(self, run: Run, prepared: dict, copies) -> "NativeRun":
+        """The same run for other sizes, which has yet to `take` its words."""
+        made = copy(self)
+        made.source, made.prepared, made.copies = run, prepared, copies
+        made._note_writes([number for number, *_ in self.writes])
         return made
 
-    def _base(self, value, offset):
-        slot, start = self.bases[value]
-        return Base(slot, start + offset)
+    def take(self, words, work: int):
+        """Takes the words of its steps, which are so much work."""
+        self.words, self.address, self.arenas = words, words.ctypes.data, Arenas(self.source.arena_bytes)
+        if (work >= RELEASE_AT) != (self.work >= RELEASE_AT):
+            self.entry = _entry(self.source, work >= RELEASE_AT)
+        self.work = work
 
-    def _work(self, step):
-        """About how many elements of a fused kernel take as long as a step."""
+    def _bases(self) -> dict:
+        """Where values start."""
+        run = self.source
+        found = {v: Base(ARGUMENTS + i) for i, v in enumerate([*run.reads, *run.writes, *run.updates])}
+        found |= {v: found[home] for v, home in run.over_inputs.items()}
+        return found | {v: in_arena(offset) for v, offset in run.arena.items()}
+
+    def _step_list(self) -> StepList:
+        made, scratch, start = StepList(), self.source.scratch, self._bases()
+        for step in self.source.steps:
+            bases = [NOWHERE if v is None else _after(start[v], offset) for v, offset in self.operands_of(step)]
+            made.add(self.written(step, bases.__getitem__), bases, in_arena(scratch[step]) if step in scratch else None, step)
+        return made
+
+    def operands_of(self, step) -> list | tuple:
+        """(value, bytes from its start) of what a step reads and writes; None for the value of what is no array."""
+        if type(step) is not Fused:
+            return self.prepared[step].operands
+        return [(v, offset * v.dtype.itemsize) for v, offset, _ in self.copies.lowered(step.lowered).operands]
+
+    def written(self, step, base_of: Callable) -> Written:
+        """The words of a step whose operands start where `base_of` their numbers says. No more threads take part than scratch
+        memory was made for."""
         if type(step) is Fused:
-            return max([v.aval.size for v, _, _ in step.lowered.operands], default=0)
+            return kernel_call(_kept_in_cache(self.copies.lowered(step.lowered), base_of)).written(0, False)
+        made = self.prepared[step].call
+        over = any([base_of(result) == base_of(operand) for result, operand in made.over])  # noqa: C419
+        return made.written(self.threads, over)
+
+    def work_of(self, step) -> int:
+        """About how many elements of a fused kernel take as long as a step."""
+        size_of = self._size_of
+        if type(step) is Fused:
+            return max([size_of(v) for v, _, _ in step.lowered.operands], default=0)
         made = self.prepared[step]
-        return made.call.work or _CALL_WORK * max(v.aval.size for v, _ in made.operands if v is not None)
+        return made.call.work or _CALL_WORK * max([size_of(v) for v, _ in made.operands if v is not None])
+
+    def _size_of(self, value):
+        return self.copies.value(value).aval.size
 
     def run(self, env):
         """Computes; results go into `env`."""
@@ -106,14 +148,14 @@ class NativeRun:
     def _fail(self, arena, args):
         """Raises what is wrong with the data of the step that stopped the run, as the kernel of eager mode says it."""
         step = self.list.sources[ctypes.c_int64.from_address(call.address_of(arena) + WORD).value]
-        node, made, arrays = step.node, self.prepared[step], []
+        node, made, start, arrays = self.copies.node(step.node), self.prepared[step], self._bases(), []
         for given, (value, offset) in zip(made.given, made.operands):
             if value is None:
                 arrays.append(given)
                 continue
-            slot, start = self._base(value, offset)
+            slot, at = _after(start[value], offset)
             memory = arena if slot == ARENA else np.ascontiguousarray(args[slot - ARGUMENTS]).reshape(-1).view(np.uint8)
-            arrays.append(np.ndarray(given.shape, given.dtype, memory, start, given.strides))
+            arrays.append(np.ndarray(given.shape, given.dtype, memory, at, given.strides))
         call_kernel(node, self.kernel_of(node.op), arrays)
         raise IngotError(f"{node.op.name} found data that it cannot compute with{where(node)}")
 
@@ -172,6 +214,10 @@ class NativeRun:
         return run
 
 
+def _after(base, offset) -> Base:
+    return Base(base.slot, base.offset + offset)
+
+
 def where(node) -> str:
     """The user's line of a node, for messages."""
     return f" at {format_line(node.line, full_paths=True)}" if node.line else ""
@@ -187,18 +233,24 @@ def call_kernel(node, kernel, arguments):
         raise IngotError(f"{node.op.name}{where(node)} failed in traced code: {e}") from e
 
 
-def _kept_in_cache(lowered, bases):
+def _kept_in_cache(lowered, base_of):
     """A kernel that writes where it reads has those lines in the cache, and stores them there."""
-    read = {b for b, (*_, written) in zip(bases, lowered.operands) if not written}
-    over = any(b in read for b, (*_, written) in zip(bases, lowered.operands) if written)
-    return replace(lowered, strategy=None) if lowered.strategy is streaming and over else lowered
+    if lowered.strategy is not streaming:
+        return lowered
+    read = {base_of(i) for i, (*_, written) in enumerate(lowered.operands) if not written}
+    over = any(base_of(i) in read for i, (*_, written) in enumerate(lowered.operands) if written)
+    return replace(lowered, strategy=None) if over else lowered
 
 
 def kernel_call(lowered) -> NativeCall:
     """A fused kernel as a step: it is called with the addresses of its buffers, then the values of its symbols."""
-    buffers = [At(i) for i in range(len(lowered.operands))]
-    words = (*buffers, *[int(lowered.symbols[s]) for s in lowered.kernel.symbols], 0, 0)
-    return NativeCall((NativeStep(kernel_address(lowered), words),))
+    return _kernel_call(kernel_address(lowered), len(lowered.operands),
+                        tuple([int(lowered.symbols[s]) for s in lowered.kernel.symbols]))
+
+
+@functools.lru_cache(_CALLS_KEPT)
+def _kernel_call(address, buffers, symbols):
+    return NativeCall((NativeStep(address, (*map(At, range(buffers)), *symbols, 0, 0)),))
 
 
 _texts: dict = {}        # (kernel's name, strategy) -> LLVM IR, and where its code is
@@ -228,8 +280,8 @@ def _runner(target) -> int:
     return compile.compile_module(programs.runner_text(target), [programs.RUNNER])[programs.RUNNER]
 
 
-def _entry(run, work):
+def _entry(run, releases):
     """The callable (address of the words, arena, arrays...)."""
     parameters = [call.INTEGER, call.array(np.uint8, -1), *[call.array(v.dtype.np, -1, contiguous=True) for v in run.reads],
                   *[call.array(v.dtype.np, -1, writable=True, contiguous=True) for v in (*run.writes, *run.updates)]]
-    return call.entry("graph", _runner(host()), parameters, 0 if work >= RELEASE_AT else -1)
+    return call.entry("graph", _runner(host()), parameters, 0 if releases else -1)

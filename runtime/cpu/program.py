@@ -38,7 +38,7 @@ from . import (  # noqa: F401 (the families register their makers)
     pool,
 )
 from .eager_in_place import writer_for
-from .native_run import NativeRun, call_kernel, kernel_text
+from .native_run import AS_THEY_ARE, NativeRun, call_kernel, kernel_text
 
 __all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_text"]
 
@@ -79,11 +79,11 @@ class CompiledGraph:
 
         def over_of(step):
             made = prepared[step]
-            return {} if made is None else made.over
+            return {} if made is None else made.over_values
 
         self.plan = place(self._arranged, scratch_of, over_of)
         most = threads if pool.changes() == changes else 1
-        number = _Numbers(zip(self.graph.inputs, range(len(self.graph.inputs))))
+        number = Numbers(zip(self.graph.inputs, range(len(self.graph.inputs))))
         self.steps: tuple = tuple([self._step(s, prepared, number, most) for s in self.plan.steps])
         self.outputs = tuple([number[v] for v in self.graph.outputs])
         self.room = [None] * (len(number) - len(self.graph.inputs))
@@ -113,7 +113,7 @@ class CompiledGraph:
         return [env[i] for i in self.outputs]
 
 
-class _Numbers(dict):
+class Numbers(dict):
     """{value: its place in the environment}; inputs come first, others as they are asked for."""
 
     def __missing__(self, value):
@@ -142,17 +142,18 @@ class SharedCalls:
 
 
 class CalledNode:
-    """One operator, called on arrays by the kernel that eager mode uses; `in_place` says what is written over an input."""
+    """One operator, called on arrays by the kernel that eager mode uses; `in_place` says what is written over an input.
+    `copies` gives the node with numbers for its sizes."""
 
-    def __init__(self, step, number: dict, kernel_of, in_place):
-        node = self.node = step.node
-        self.source = step
+    def __init__(self, step, number: dict, kernel_of, in_place, copies=AS_THEY_ARE):
+        given, node = step.node, copies.node(step.node)
+        self.node, self.source = node, step
         self.kernel = kernel_of(node.op)
         self.params = node.params
-        self.sources = tuple([(number[x], None) if type(x) is Value else (-1, x) for x in node.inputs])
-        self.outs = tuple([number[v] for v in node.outputs])
+        self.sources = tuple([(number[x], None) if type(x) is Value else (-1, n) for x, n in zip(given.inputs, node.inputs)])
+        self.outs = tuple([number[v] for v in given.outputs])
         self.dead = tuple([number[v] for v in step.dead])
-        home = in_place.get(node.outputs[0])
+        home = in_place.get(given.outputs[0])
         self.home = None if home is None else number[home]
         self.write: Any = None if home is None else writer_for(node.op)
 

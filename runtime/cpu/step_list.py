@@ -5,7 +5,10 @@ or say what address belongs there. `StepList` puts calls on placed operands one 
 not in `relocations`, so a list can be stored, and loaded again where the same code lies elsewhere.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -75,7 +78,8 @@ class NativeStep(NamedTuple):
     apart: bool = False
 
 
-class NativeCall(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class NativeCall:
     """What an operator does on arrays of known shapes: steps, the scratch memory that they share, and about how many elements
     of an elementwise kernel take as long (0: not said).
 
@@ -87,6 +91,21 @@ class NativeCall(NamedTuple):
     scratch_bytes: int = 0
     work: int = 0
     over: tuple = ()
+    _written: dict = field(init=False, default_factory=dict, repr=False)
+
+    @cached_property
+    def can_fail(self) -> bool:
+        """Whether a step may find its data wrong."""
+        return any(type(w) is Status for step in self.steps for w in step.words)
+
+    def written(self, threads: int, over: bool) -> "Written":
+        """The words of the steps, wherever operands lie. No more than so many threads take part, for whom scratch memory is (0:
+        all that there are); steps that are `apart` are left out where the result lies `over` the operand."""
+        key = threads, over
+        found = self._written.get(key)
+        if found is None:
+            found = self._written[key] = _write([s for s in self.steps if not (over and s.apart)], threads)
+        return found
 
 
 class Base(NamedTuple):
@@ -96,79 +115,160 @@ class Base(NamedTuple):
     offset: int = 0
 
 
-class StepList:
-    """Steps in order, as words.
+NOWHERE = Base(0)                                       # of what is no array
+SCRATCH, ITSELF, STATUS, OPERANDS = range(4)            # bases of a call: its scratch memory, the job, the arena, operands
 
-    words         the list, once finished
-    relocations   [(number of a word, address of the code)]; `tables` [(number of a word, number of the table's first word)]
-    sources       what each step belongs to
+
+class Written(NamedTuple):
+    """The words of some steps, as they stand in a list, but for the addresses that a call brings.
+
+    patches     numbers of the words that name a base; the next one is the offset from there
+    bases       which base of the call that is, for each of them
+    code        [(number of a word, address of the code)]
+    tables      [(number of a word, the table that it points to)]
     """
 
-    def __init__(self):
-        self._written, self._tables = [0], []
-        self.sources: list = []
-        self.relocations: list = []
-        self.tables: list = []
-        self.words = np.zeros(1, np.int64)
+    steps: int
+    words: Any
+    patches: Any
+    bases: Any
+    code: list
+    tables: list
 
-    def add(self, made: NativeCall, bases, scratch: Base | None, source, threads: int = 0):
-        """Appends a call on operands that start at `bases`. No more than so many threads take part: its scratch memory is for
-        these (0: all that there are)."""
-        over = any([bases[result] == bases[operand] for result, operand in made.over])  # noqa: C419
-        for step in made.steps:
-            if step.apart and over:
-                continue
-            step = step._replace(chunks=at_most(step.chunks, threads)) if step.chunks else step
-            self._write(self._written, step, bases, scratch)
-            self.sources.append(source)
+    def is_like(self, other: "Written") -> bool:
+        """Whether one may stand where the other does."""
+        def sizes(tables):
+            return [(at, table.array.size) for at, table in tables]
 
-    def finish(self) -> np.ndarray:
-        """The list for the addresses of this process."""
-        words, self._written = self._written, []
-        words[0] = len(self.sources)
-        for at, table in self._tables:
-            self.tables.append((at, len(words)))
-            words += table.array.ravel().tolist()
-        made = self.words = np.array(words, np.int64)
-        start = made.ctypes.data
-        for at, first in self.tables:
-            made[at] = start + WORD * first
-        return made
+        return (self.steps == other.steps and len(self.words) == len(other.words) and sizes(self.tables) == sizes(other.tables)
+                and np.array_equal(self.patches, other.patches) and np.array_equal(self.bases, other.bases))
 
-    def _write(self, words, step, bases, scratch):
+
+def _write(steps, threads) -> Written:
+    made = Written(len(steps), [], [], [], [], [])
+    for step in steps:
         count = max(1, -(-len(step.words) // programs.WIDTH)) * programs.WIDTH
         if count > programs.MOST_WORDS:
             raise GraphError(f"a native step of {len(step.words)} words; at most {programs.MOST_WORDS} fit")
-        self.relocations.append((len(words), step.function))
-        first, patches = len(words) + len(programs.HEAD), []
+        made.code.append((len(made.words), step.function))
+        first, patches = len(made.words) + len(programs.HEAD), []
         job = [0] * count
         for i, word in enumerate(step.words):
             kind = type(word)
             if kind is int:
                 job[i] = word
             elif kind is Table:
-                self._tables.append((first + i, word))
+                made.tables.append((first + i, word))
             elif kind is Code:
-                self.relocations.append((first + i, word.address))
+                made.code.append((first + i, word.address))
                 job[i] = word.address
             else:
-                patches += (WORD * i, *_base(word, bases, scratch))
-        words += (step.function, step.chunks, step.turns, WORD * step.turn if step.turn >= 0 else -1, count,
-                  len(patches) // programs.PATCH_WORDS, *job, *patches)
+                base, offset = _base_of(word)
+                made.patches.append(first + count + len(patches) + 1)
+                made.bases.append(base)
+                patches += (WORD * i, 0, offset)
+        made.words.extend((step.function, at_most(step.chunks, threads) if step.chunks else 0, step.turns,
+                           WORD * step.turn if step.turn >= 0 else -1, count, len(patches) // programs.PATCH_WORDS,
+                           *job, *patches))
+    return made._replace(words=np.array(made.words, np.int64), patches=np.array(made.patches, np.intp),
+                         bases=np.array(made.bases, np.intp))
 
 
-def _base(word, bases, scratch):
-    """(byte of the block that holds the base, bytes from there) of a word that is an address of the call."""
+def _base_of(word):
+    """(base of the call, bytes from there) of a word that is an address."""
     if type(word) is At:
-        slot, offset = bases[word.operand]
-        return WORD * slot, offset + word.offset
+        return OPERANDS + word.operand, word.offset
     if type(word) is Scratch:
-        return WORD * scratch.slot, scratch.offset + word.offset
+        return SCRATCH, word.offset
     if type(word) is Own:
-        return WORD * JOB, WORD * word.word
+        return ITSELF, WORD * word.word
     if type(word) is Status:
-        return WORD * ARENA, 0
+        return STATUS, 0
     raise GraphError(f"a word of a native step is an int or says an address, got {word!r}")
+
+
+class StepList:
+    """Steps in order, as words.
+
+    calls         what was written of each call
+    firsts        the number of each call's first base, among those of all calls: `slots` and `offsets` say where they are
+    sources       what each step belongs to
+    words         the list, once finished
+    """
+
+    def __init__(self):
+        self.calls: list = []
+        self.firsts: list = []
+        self.slots: list = []
+        self.offsets: list = []
+        self.sources: list = []
+        self.words = np.zeros(1, np.int64)
+
+    def add(self, written: Written, bases, scratch: Base | None, source):
+        """Appends a call on operands that start at `bases`."""
+        self.calls.append(written)
+        self.firsts.append(len(self.slots))
+        for slot, offset in (scratch or NOWHERE, Base(JOB), Base(ARENA), *bases):
+            self.slots.append(slot)
+            self.offsets.append(offset)
+        self.sources += [source] * written.steps
+
+    def finish(self) -> np.ndarray:
+        """The list for the addresses of this process."""
+        self.words = Template(self).filled(np.array(self.offsets, np.int64))
+        return self.words
+
+    def starts(self) -> list:
+        """The number of each call's first word, and the end of the last one."""
+        return list(accumulate([len(made.words) for made in self.calls], initial=1))
+
+    @property
+    def relocations(self) -> list:
+        """[(number of a word, address of the code)]"""
+        return [(start + at, address) for start, made in zip(self.starts(), self.calls) for at, address in made.code]
+
+    @property
+    def tables(self) -> list:
+        """[(number of a word, number of the table's first word)]"""
+        starts, found = self.starts(), []
+        end = starts[-1]
+        for start, made in zip(starts, self.calls):
+            for at, table in made.tables:
+                found.append((start + at, end))
+                end += table.array.size
+        return found
+
+
+class Template:
+    """A list without the addresses that its calls bring, and how to put them in."""
+
+    def __init__(self, steps: StepList):
+        calls, self._starts = steps.calls, steps.starts()
+        self._tables, tables = steps.tables, [table.array.ravel() for made in calls for _, table in made.tables]
+        self._words = np.concatenate([np.array([len(steps.sources)], np.int64), *[made.words for made in calls], *tables])
+        counts = [*[len(made.patches) for made in calls], 0]
+        self._patches = np.concatenate([*[made.patches for made in calls], _NONE]) + np.repeat(self._starts, counts)
+        self._bases = np.concatenate([*[made.bases for made in calls], _NONE]) + np.repeat([*steps.firsts, 0], counts)
+        self._slots = WORD * np.array(steps.slots, np.int64)[self._bases]
+        self._first_tables = list(accumulate([len(made.tables) for made in calls], initial=0))
+
+    def filled(self, offsets, instead=()) -> np.ndarray:
+        """The list with bases at these offsets; `instead` of some calls, by number, others of the same form."""
+        words = self._words.copy()
+        for number, made in instead:
+            start = self._starts[number]
+            words[start:start + len(made.words)] = made.words
+            for i, (_, table) in enumerate(made.tables, self._first_tables[number]):
+                first = self._tables[i][1]
+                words[first:first + table.array.size] = table.array.ravel()
+        words[self._patches] = self._slots
+        words[self._patches + 1] += offsets[self._bases]
+        for place, first in self._tables:
+            words[place] = words.ctypes.data + WORD * first
+        return words
+
+
+_NONE = np.zeros(0, np.intp)
 
 
 def in_arena(offset: int) -> Base:

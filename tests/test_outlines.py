@@ -1,0 +1,159 @@
+"""Copies of an arrangement by its outline: word for word what is made as a whole, and what eager code computes."""
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot.ir.errors import DimError
+from ingot.jit.symbolic_job import SymbolicJob
+from ingot.runtime.cpu.native_run import NativeRun
+from ingot.runtime.cpu.outline import SizedGraph
+
+F = ingot.nn.functional
+HEADS, WIDTH = 3, 16
+SIZES = (9, 30, 5, 600, 31, 12, 30)
+
+
+def draw(*shape):
+    return ingot.randn(*shape, generator=ingot.Generator().manual_seed(sum(shape)))
+
+
+WEIGHT, BIAS, CACHE = draw(WIDTH, WIDTH), draw(WIDTH), draw(1, HEADS, 640, WIDTH)
+LSTM, CONV = ingot.nn.LSTM(WIDTH, 8, batch_first=True), ingot.nn.Conv1d(WIDTH, 8, 3, padding=1)
+
+
+def grown(n):
+    """A token's layers over caches that become longer."""
+    x, caches = draw(1, HEADS, 1, WIDTH), [draw(1, HEADS, n, WIDTH) for _ in range(4)]
+
+    def step(x, *caches):
+        made = []
+        for k, v in zip(caches[::2], caches[1::2]):
+            k, v = ingot.cat([k, x], 2), ingot.cat([v, x + 1], 2)
+            x = F.linear(F.scaled_dot_product_attention(x, k, v), WEIGHT, BIAS)
+            made += [k, v]
+        return x, made
+
+    return step, (x, *caches)
+
+
+def written(n):
+    """The same over caches that are written at a place, which is a number."""
+    def step(x, p):
+        cache = CACHE.clone()
+        for _ in range(2):
+            cache[:, :, p:p + 1] = x
+            seen = cache[:, :, :p + 1]
+            x = F.linear(F.scaled_dot_product_attention(x, seen, seen), WEIGHT)
+        return x, cache
+
+    return step, (draw(1, HEADS, 1, WIDTH), n)
+
+
+# name: a function of a size that gives a function and its arguments
+PROGRAMS = {
+    "caches that grow": grown,
+    "a place that is written": written,
+    "a place of the argument": lambda n: (lambda c, x, p: c[:, :, p:p + 1].copy_(x) * 2,
+                                          (CACHE.clone(), draw(1, HEADS, 1, WIDTH), n)),
+    "rows": lambda n: (lambda x: F.layer_norm(F.gelu(x @ WEIGHT + BIAS), (WIDTH,)).softmax(-1), (draw(n, WIDTH),)),
+    "columns": lambda n: (lambda x: (x.t() @ WEIGHT).softmax(1), (draw(WIDTH, n),)),
+    "products of a size with itself": lambda n: (lambda x: (x @ x.t()).sum(1), (draw(n, WIDTH),)),
+    "views as results": lambda n: (lambda x: ((x * 2).view(-1, 4)[1:], (x + 1).t()), (draw(n, WIDTH),)),
+    "moved": lambda n: (lambda x: ingot.roll(x.flip(0), 7, 0) + F.pad(x[2:], (0, 0, 1, 1)), (draw(n, WIDTH),)),
+    "gathered": lambda n: (lambda x, i: x[i].cumsum(0), (draw(n, WIDTH), ingot.arange(n).flip(0))),
+    "sorted": lambda n: (lambda x: x.sort(0), (draw(n, WIDTH),)),
+    "recurrent": lambda n: (lambda x: LSTM(x)[0] * 2, (draw(2, n, WIDTH),)),
+    "convolved": lambda n: (lambda x: F.relu(CONV(x)), (draw(2, WIDTH, n),)),
+    "trained": lambda n: (lambda x: ingot.autograd.grad((F.linear(x, w := WEIGHT.clone().requires_grad_()) ** 2).sum(), w)[0],
+                          (draw(n, WIDTH),)),
+    "computed with": lambda n: (lambda x: x / x.shape[0] + ingot.arange(x.shape[0])[:, None], (draw(n, WIDTH),)),
+    "of a place in memory": lambda n: (lambda x: (x[x.shape[0] // 2:] * 3).sum(0), (draw(n, WIDTH),)),
+}
+
+
+def flat(x):
+    return [t for each in x for t in flat(each)] if isinstance(x, (tuple, list)) else [x]
+
+
+def same(got, want, message):
+    for a, b in zip(flat(got), flat(want), strict=True):
+        assert a.shape == b.shape and a.dtype == b.dtype, message
+        np.testing.assert_allclose(a.detach().numpy(), b.detach().numpy(), rtol=2e-5, atol=2e-5, err_msg=message)
+
+
+def outlined(traced):
+    """[(outline, values that it has made copies for)] of what is compiled."""
+    return [(v.outline, [dict(zip(v.scope.hints, key)) for key in bound_for(job, v)])
+            for job in traced._jobs() if type(job) is SymbolicJob for v in job.variants if v.outline is not None]
+
+
+def bound_for(job, variant):
+    return [b.compiled._values.values() for b in job.bound.values() if b.variant is variant and type(b.compiled) is SizedGraph]
+
+
+def words_of(run):
+    """A run's words without the addresses of its tables, and these."""
+    words, tables = run.words.copy(), run.list.tables
+    for place, first in tables:
+        words[place] = first
+    return words
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_copies_have_the_words_of_what_is_made_as_a_whole(name, threads):
+    for count in (1, 2):
+        threads(count)
+        function = PROGRAMS[name](SIZES[0])[0]
+        traced = ingot.jit.trace(function)
+        for n in SIZES:
+            function, arguments = PROGRAMS[name](n)
+            same(traced(*PROGRAMS[name](n)[1]), function(*arguments), f"{name} of {n}")
+        found = outlined(traced)
+        assert sum(len(met) for _, met in found) >= len(set(SIZES)) - 2, "these are for sizes that come for the first time"
+        for outline, met in found:
+            for values in met:
+                made, whole = outline.copy(values), outline.whole(values)
+                assert len(made._steps) == len(whole.steps) and made.in_place == whole.in_place
+                for a, b in zip(made._steps, whole.steps):
+                    assert type(a) is type(b) and (a.dead, type(a)) == (b.dead, type(b))
+                    if type(a) is NativeRun:
+                        assert (a.reads, a.writes, a.updates, a.small, a.can_fail, a.arenas.size, a.work) == (
+                            b.reads, b.writes, b.updates, b.small, b.can_fail, b.arenas.size, b.work), f"{name}, {values}"
+                        assert np.array_equal(words_of(a), words_of(b)), f"{name}, {values}"
+
+
+def picked(x, i):
+    return (x * 2)[i] + 1
+
+
+def test_wrong_data_is_told_as_eager_code_tells_it():
+    traced = ingot.jit.trace(picked)
+    for n in SIZES[:4]:
+        traced(draw(n, 3), ingot.arange(n))
+    for n in (50, 51):
+        arguments = draw(n, 3), ingot.tensor([0, n])
+        with pytest.raises(DimError) as wanted:
+            picked(*arguments)
+        with pytest.raises(DimError) as got:
+            traced(*arguments)
+        assert str(wanted.value) in str(got.value)
+        same(traced(draw(n, 3), ingot.tensor([0, n - 1])), picked(draw(n, 3), ingot.tensor([0, n - 1])), "after it")
+
+
+def test_sizes_that_are_met_again_are_made_as_a_whole():
+    traced = ingot.jit.trace(picked)
+    for n in (*SIZES, *[77] * 3):
+        traced(draw(n, 3), ingot.arange(n))
+    kinds = {n: type(b.compiled) for job in traced._jobs() for key, b in job.bound.items() for n in key}
+    assert kinds[12] is SizedGraph and kinds[77] is not SizedGraph
+
+
+def test_another_number_of_threads(threads):
+    traced = ingot.jit.trace(PROGRAMS["caches that grow"](5)[0])
+    for n in (*SIZES, 40):
+        threads(1 + n % 3)
+        function, arguments = PROGRAMS["caches that grow"](n)
+        for count in (1, 2, 3):
+            threads(count)
+            same(traced(*arguments), function(*arguments), f"{n}, {count} threads")
