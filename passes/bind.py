@@ -11,6 +11,7 @@ no size changes is the arrangement's own, and the rest of its graph is made when
 from collections.abc import Callable
 from copy import copy
 from dataclasses import fields, is_dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from ..ir.aval import Aval
@@ -142,11 +143,13 @@ class Copies:
         self.give, self._fixed, self._avals = give, binder.fixed, {}
         self.values: dict = {}
         self.nodes: dict = {}
-        graph = binder.plan.graph
-        self.graph: Any = BoundGraph(graph, self)
-        self.known: dict = {**binder.kept, id(graph): self.graph}
-        if not binder.shares:
-            self.known[id(graph)] = self.graph = self.whole(graph)
+        self.known: dict = dict(binder.kept)
+        self._graph, self._shares = binder.plan.graph, binder.shares
+
+    @cached_property
+    def graph(self):
+        """The graph; where copies share parts, its nodes are made when somebody looks at them."""
+        return BoundGraph(self._graph, self) if self._shares else self.whole(self._graph)
 
     def aval(self, aval):
         """A type with its sizes as numbers."""
@@ -224,6 +227,8 @@ class Copies:
             return self.node(x)
         if kind is Group:
             return x if id(x) in self.known else BoundGroup(x, self)
+        if x is self._graph:
+            return self.graph
         found = self.known.get(id(x))
         if found is not None:
             return found

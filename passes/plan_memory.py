@@ -211,16 +211,58 @@ class Life(NamedTuple):
 
 def _placed(lives, start):
     """({what: its place}, the end of all), in the order in which they begin: what is warm in a cache is used again."""
-    at, end, busy = {}, start, []       # busy: (start, end) of what is alive, in order
-    ending: list = []                   # (step after which it ends, start, end)
+    at, end, free = {}, start, _Free(start)
+    ending: list = []                   # (step after which it ends, start, size)
     for x in sorted(lives, key=lambda x: (x.first, -x.size)):
         while ending and ending[0][0] < x.first:
-            busy.remove(heapq.heappop(ending)[1:])
-        low = at[x.what] = _gap(busy, x.size, start)
-        bisect.insort(busy, (low, low + x.size))
-        heapq.heappush(ending, (x.last, low, low + x.size))
+            free.give(*heapq.heappop(ending)[1:])
+        low = at[x.what] = free.take(x.size)
+        heapq.heappush(ending, (x.last, low, x.size))
         end = max(end, low + x.size)
     return at, end
+
+
+class _Free:
+    """What is free of an arena: gaps, and all from some byte on."""
+
+    def __init__(self, start: int):
+        self._rest = start
+        self._gaps: list = []           # (size, start), in order
+        self._sizes: dict = {}          # start of a gap -> its size
+        self._starts: dict = {}         # end of a gap -> its start
+
+    def take(self, size: int) -> int:
+        """The start of the smallest gap that has so many bytes, which are no longer free."""
+        i = bisect.bisect_left(self._gaps, (size, 0))
+        if i == len(self._gaps):
+            self._rest += size
+            return self._rest - size
+        room, low = self._gaps[i]
+        self._remove(low, room)
+        if room > size:
+            self._add(low + size, room - size)
+        return low
+
+    def give(self, low: int, size: int):
+        """Takes bytes back."""
+        before, after = self._starts.get(low), self._sizes.get(low + size)
+        if after is not None:
+            self._remove(low + size, after)
+            size += after
+        if before is not None:
+            self._remove(before, low - before)
+            low, size = before, size + low - before
+        if low + size == self._rest:
+            self._rest = low
+        else:
+            self._add(low, size)
+
+    def _add(self, low, size):
+        bisect.insort(self._gaps, (size, low))
+        self._sizes[low], self._starts[low + size] = size, low
+
+    def _remove(self, low, size):
+        del self._gaps[bisect.bisect_left(self._gaps, (size, low))], self._sizes[low], self._starts[low + size]
 
 
 def _closer(lives, at, end):
@@ -259,5 +301,10 @@ def _rounded(size):
 
 def room_of(value: Value) -> int:
     """Bytes that a value takes in the arena."""
-    size = _rounded(value.aval.size * value.dtype.itemsize)
+    return room_for(value.aval.size * value.dtype.itemsize)
+
+
+def room_for(size: int) -> int:
+    """Bytes that so many bytes take in the arena."""
+    size = _rounded(size)
     return size + STAGGER if size >= 4096 else size

@@ -66,6 +66,11 @@ class NativeRun:
         made._note_writes([number for number, *_ in self.writes])
         return made
 
+    def forget(self):
+        """Drops what only says what is wrong with data, if nothing can be."""
+        if not self.can_fail:
+            self.prepared, self.copies = {}, AS_THEY_ARE
+
     def take(self, words, work: int):
         """Takes the words of its steps, which are so much work."""
         self.words, self.address, self.arenas = words, words.ctypes.data, Arenas(self.source.arena_bytes)
@@ -92,6 +97,10 @@ class NativeRun:
         if type(step) is not Fused:
             return self.prepared[step].operands
         return [(v, offset * v.dtype.itemsize) for v, offset, _ in self.copies.lowered(step.lowered).operands]
+
+    def asks_bases(self, step) -> bool:
+        """Whether the words of a step, but for its operands' addresses, depend on where these are."""
+        return step.lowered.strategy is streaming if type(step) is Fused else bool(self.prepared[step].call.over)
 
     def written(self, step, base_of: Callable) -> Written:
         """The words of a step whose operands start where `base_of` their numbers says. No more threads take part than scratch

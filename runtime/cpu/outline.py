@@ -14,9 +14,10 @@ import numpy as np
 
 from ...ir.graph import Value
 from ...ir.params import param_key, params_key
+from ...ir.substitute import evaluator
 from ...passes.bind import Binder, Copies
 from ...passes.kernel_body import is_free, source_of
-from ...passes.plan_memory import lay_out, place, room_of
+from ...passes.plan_memory import lay_out, place, room_for, room_of
 from ...passes.plan_steps import Call, Fused, Product, Run
 from . import native, pool
 from .native_run import NativeRun
@@ -34,8 +35,8 @@ class Outline:
         plan, kinds = binder.plan, _Kinds()
         self.in_place = frozenset(i for i, v in enumerate(plan.graph.outputs) if v in plan.in_place)
         self._fixed = [s for s in plan.steps if s in binder.steps and type(s) is not Fused]
-        self.varying = frozenset(plan.steps) - binder.steps
-        self._called = [(s, kinds[_likeness(s)], _places(s)) for s in plan.steps if s in self.varying and type(s) is not Fused]
+        self.kinds = {s: kinds[_likeness(s)] for s in plan.steps if s not in binder.steps}
+        self._called = [(s, kind, _places(s)) for s, kind in self.kinds.items() if type(s) is not Fused]
         self._plans: dict = {}          # what is native, and how -> its plan
         self._prepared: dict = {}       # number of threads -> what is prepared of the steps that no size changes
 
@@ -55,8 +56,9 @@ class Outline:
         if plan is None:
             if len(self._plans) > _MOST_PLANS:
                 self._plans.clear()
-            plan = self._plans[key] = _SharedPlan(self, prepared, copies, most)
-        return SizedGraph(self, values, plan, plan.steps(prepared, copies, self._kernel_of), threads)
+            plan = self._plans[key] = _SharedPlan(self, prepared, copies, tuple(values), most)
+        steps = plan.steps(prepared, copies, tuple(values.values()), self._kernel_of)
+        return SizedGraph(self, values, plan, steps, threads)
 
     def _for_threads(self, threads: int) -> tuple:
         """(what is prepared of the steps that no size changes, its form)."""
@@ -82,7 +84,7 @@ def _form(prepared):
 class _SharedPlan:
     """The plan of an arrangement whose sizes are symbolic, given which steps are native and what they may be written over."""
 
-    def __init__(self, outline: Outline, prepared: dict, copies: Copies, threads: int):
+    def __init__(self, outline: Outline, prepared: dict, copies: Copies, names: tuple, threads: int):
         self.outline, self.threads = outline, threads
         plan = self.plan = place(outline.binder.plan,
                                  lambda s: None if prepared[s] is None else prepared[s].call.scratch_bytes,
@@ -98,65 +100,76 @@ class _SharedPlan:
         self.is_native = all([type(s) is Run for s in plan.steps])  # noqa: C419
         self._runs: dict = {}           # run -> its outline
         self._laid_out: dict = {}       # run -> the sizes in its arena, and one that was laid out for these
+        self._rooms = {s: _rooms(s, names) for s in plan.steps if type(s) is Run}
 
-    def steps(self, prepared: dict, copies: Copies, kernel_of) -> tuple:
-        """The steps for some sizes."""
+    def steps(self, prepared: dict, copies: Copies, numbers: tuple, kernel_of) -> tuple:
+        """The steps for some sizes; `numbers` are the values of the names."""
         found: list[Any] = []
         for s in self.plan.steps:
             if type(s) is not Run:
                 found.append(CalledNode(s, self.number, kernel_of, self.plan.in_place, copies))
                 continue
             run = replace(s)
-            self._lay_out(s, run, {x: prepared[x].call.scratch_bytes for x in s.scratch}, copies)
+            self._lay_out(s, run, {x: prepared[x].call.scratch_bytes for x in s.scratch}, numbers)
             made = self._runs[s].resized(run, prepared, copies) if s in self._runs else None
             if made is None:
                 made = NativeRun(run, prepared, self.number, kernel_of, self.threads, copies)
-                self._runs[s] = _RunOutline(made, self.outline.varying)
+                self._runs[s] = _RunOutline(made, self.outline.kinds)
+            made.forget()
             found.append(made)
         return tuple(found)
 
-    def _lay_out(self, shared: Run, run: Run, scratch: dict, copies: Copies):
+    def _lay_out(self, shared: Run, run: Run, scratch: dict, numbers: tuple):
         """Gives what lives in the arena its place: the one that it had for the last sizes, where these are no other there."""
-        room = {x: room_of(copies.value(x)) for x, *_ in shared.lives if x not in scratch}
+        values, bytes_of = self._rooms[shared]
+        room = bytes_of(*numbers)
         sizes, last = (scratch, room), self._laid_out.get(shared)
         if last is None or last[0] != sizes:
-            lay_out(run, scratch, room.__getitem__)
+            lay_out(run, scratch, dict(zip(values, map(room_for, room))).__getitem__)
             self._laid_out[shared] = sizes, run
         else:
             run.scratch, run.arena, run.arena_bytes = last[1].scratch, last[1].arena, last[1].arena_bytes
 
 
+def _rooms(run: Run, names: tuple) -> tuple:
+    """(the values that live in a run's arena, a function of the names' values that gives their bytes)."""
+    values = [x for x, *_ in run.lives if type(x) is Value]
+    return values, evaluator([v.aval.size * v.dtype.itemsize for v in values], names)
+
+
 class _RunOutline:
     """What is the same in a run for all sizes, taken from one that was made for some."""
 
-    def __init__(self, sample: NativeRun, varying):
+    def __init__(self, sample: NativeRun, kinds: dict):
         run, made = sample.source, sample.list
         self._sample, self._template, self._slots = sample, Template(made), made.slots
         self._alive = [x for x, *_ in run.lives]            # what has a place of its own in the arena
         place = {x: i for i, x in enumerate(self._alive, 1)}
         for v, read in run.shared.items():
             place[v] = place[read]
-        self._varying: list = []        # (step, its number, the numbers of its operands' bases)
+        self._varying: list = []        # (step, its number, its kind, the numbers of its operands' bases)
         places, within = [], []         # of each base: what it is a place of, 0 for an argument; the bytes from there
         for number, step in enumerate(run.steps):
             operands, first = sample.operands_of(step), len(places) + OPERANDS
-            if step in varying:
-                self._varying.append((step, number, slice(first, first + len(operands))))
+            if step in kinds:
+                self._varying.append((step, number, kinds[step], slice(first, first + len(operands))))
             places += [place.get(step, 0), 0, 0, *[place.get(v, 0) for v, _ in operands]]
             within += [*[0] * OPERANDS, *[offset for _, offset in operands]]
         self._places, self._within = np.array(places, np.intp), np.array(within, np.int64)
-        self._work = sum([sample.work_of(s) for s in run.steps if s not in varying])
+        self._work = sum([sample.work_of(s) for s in run.steps if s not in kinds])
 
     def resized(self, run: Run, prepared: dict, copies: Copies) -> NativeRun | None:
         """The run for other sizes; None where a step has words of another form for them."""
-        made, within = self._sample.resized(run, prepared, copies), self._within.copy()
-        for step, _, bases in self._varying:
-            within[bases] = [offset for _, offset in made.operands_of(step)]
-        starts = np.array([0, *[run.scratch[x] if x in run.scratch else run.arena[x] for x in self._alive]], np.int64)
-        offsets, calls, instead = within + starts[self._places], self._sample.list.calls, []
+        made = self._sample.resized(run, prepared, copies)
+        offsets, calls, instead = self._offsets(made), self._sample.list.calls, []
+        known: dict = {}                # kind -> what is written of it, wherever its operands are
         works: dict = {}                # by what is written
-        for step, number, bases in self._varying:
-            written = made.written(step, lambda i, first=bases.start: (self._slots[first + i], offsets[first + i]))
+        for step, number, kind, bases in self._varying:
+            written = known.get(kind)
+            if written is None:
+                written = made.written(step, lambda i, first=bases.start: (self._slots[first + i], offsets[first + i]))
+                if not made.asks_bases(step):
+                    known[kind] = written
             if id(written) not in works:
                 if not written.is_like(calls[number]):
                     return None
@@ -164,6 +177,16 @@ class _RunOutline:
             instead.append((number, written))
         made.take(self._template.filled(offsets, instead), self._work + sum([works[id(written)] for _, written in instead]))
         return made
+
+    def _offsets(self, made: NativeRun):
+        """The bytes from each base's slot to where it lies."""
+        run, within, kinds = made.source, self._within.copy(), {}
+        for step, _, kind, bases in self._varying:
+            if kind not in kinds:
+                kinds[kind] = [offset for _, offset in made.operands_of(step)]
+            within[bases] = kinds[kind]
+        starts = np.array([0, *[run.scratch[x] if x in run.scratch else run.arena[x] for x in self._alive]], np.int64)
+        return within + starts[self._places]
 
 
 class _Kinds(dict):
@@ -213,13 +236,22 @@ def _places(step: Call | Product) -> tuple:
     return (*read, *step.node.outputs)
 
 
-def _likeness(step: Call | Product):
-    """What is equal for steps that have the same native call, whatever the sizes. (An epilogue is a product's own.)"""
-    if type(step) is Product:
-        return step
+def _likeness(step: Any):
+    """What is equal for steps that have the same native call on operands that lie alike, whatever the sizes."""
+    if type(step) is Fused:
+        kernel = step.lowered
+        return (kernel.kernel.name, kernel.strategy, params_key(kernel.symbols),
+                tuple([(param_key(offset), v.dtype, written) for v, offset, written in kernel.operands]))
     node = step.node
     outputs = tuple([(param_key(v.shape), v.dtype) for v in node.outputs])
-    return node.op, params_key(node.params), tuple(map(_look, node.inputs)), outputs
+    alike = node.op, params_key(node.params), tuple(map(_look, node.inputs)), outputs
+    if type(step) is not Product:
+        return alike
+    epilogue = step.epilogue
+    if epilogue.before != (None, None):
+        return step
+    operands = tuple([(v.dtype, param_key(tuple(at))) for v, *at in epilogue.operands])
+    return *alike, epilogue.fused and epilogue.fused.name, operands
 
 
 def _look(x):
