@@ -44,16 +44,23 @@ def _alike(xs):
     return xs
 
 
+def _arrays_of(tensors) -> list | None:
+    """The arrays of a sequence of tensors of one dtype; None for anything else."""
+    if type(tensors) not in (list, tuple) or not tensors or not all([isinstance(t, Tensor) for t in tensors]):  # noqa: C419
+        return None
+    arrays = [t._a for t in tensors]
+    return arrays if _is_one([a.dtype for a in arrays]) else None
+
+
+def _is_one(values: list) -> bool:
+    """Whether all are equal (counted in C, as joining many small tensors is no more than such loops)."""
+    return values.count(values[0]) == len(values)
+
+
 def _are_plain(tensors) -> bool:
     """Whether these are tensors of one dtype and rank that join as they are."""
-    if type(tensors) not in (list, tuple) or not tensors or not isinstance(tensors[0], Tensor):
-        return False
-    first = tensors[0]._a
-    kind, rank = first.dtype, first.ndim
-    for t in tensors:
-        if not isinstance(t, Tensor) or t._a.dtype != kind or t._a.ndim != rank:
-            return False
-    return rank > 1
+    arrays = _arrays_of(tensors)
+    return arrays is not None and arrays[0].ndim > 0 and _is_one([a.ndim for a in arrays])
 
 
 @api(method=False, names=("concat", "concatenate"))
@@ -78,6 +85,11 @@ def cat(tensors, dim=0, *, out=None):
 @api(method=False)
 def stack(tensors, dim=0, *, out=None):
     """Joined along a new dimension."""
+    m = tls.m
+    if not m.special and (arrays := _arrays_of(tensors)) is not None and _is_one([a.shape for a in arrays]) and not (
+            m.grad and any([t._node is not None for t in tensors])):  # noqa: C419
+        joined = wrap(m.run(_stacked, arrays, canonical_dim(dim, arrays[0].ndim + 1)))
+        return joined if out is None else deliver(joined, out, "stack")
     xs = _alike(_tensors(tensors, "stack"))
     shape = shape_of(xs[0])
     for i, x in enumerate(xs):
@@ -85,11 +97,16 @@ def stack(tensors, dim=0, *, out=None):
             raise ShapeError(f"stack takes tensors of one shape, got {shape} and, at position {i}, {x._a.shape}")
     d = canonical_dim(dim, len(shape) + 1)
     grown = shape[:d] + (1,) + shape[d:]
-    m = tls.m
-    if not m.special and not (m.grad and any([x._node is not None for x in xs])):  # noqa: C419  (quicker than a generator)
-        joined = wrap(m.run(kernel_of(sh.cat), *[x._a.reshape(grown) for x in xs], dim=d))
-        return joined if out is None else deliver(joined, out, "stack")
     return deliver(sh.cat.call(*[look(sh.reshape, x, {"shape": grown}) for x in xs], dim=d), out, "stack")
+
+
+def _stacked(arrays, dim):
+    """Arrays of one shape along a new dim, which is behind each other along the first one if that is where they are put."""
+    shape, join = arrays[0].shape, kernel_of(sh.cat)
+    if not dim and shape:
+        return join(*arrays, dim=0).reshape((len(arrays), *shape))
+    grown = shape[:dim] + (1,) + shape[dim:]
+    return join(*[a.reshape(grown) for a in arrays], dim=dim)
 
 
 def _at_least(x, n):

@@ -103,31 +103,34 @@ def cat(op: Op):
 
     def run(*xs, dim):
         first = xs[0]
-        kind, size = first.dtype, 0
-        for x in xs:
-            if x.dtype is not kind and x.dtype != kind:
-                return op.ref(*xs, dim=dim)
-            size += x.size
+        kind, size, kinds = first.dtype, sum([x.size for x in xs]), [x.dtype for x in xs]
+        if kinds.count(kind) != len(kinds):
+            return op.ref(*xs, dim=dim)
         if size < _FEW or (not dim and size * kind.itemsize < alloc.SMALL_BYTES):
             return op.ref(*xs, dim=dim)
-        sizes, long, dense = first.shape, 0, True
-        before, after = sizes[:dim], sizes[dim + 1:]
-        for x in xs:
-            shape = x.shape
-            if len(shape) != len(sizes) or shape[:dim] != before or shape[dim + 1:] != after:
-                raise ValueError("arrays of different sizes")
-            long += shape[dim]
-            dense = dense and x.flags.c_contiguous
-        out = alloc.empty((*before, long, *after), kind)
+        out = alloc.empty(_joined_shape([x.shape for x in xs], dim), kind)
         if size >= _MANY and kind in _WORDS:
             return _joined_by_all(xs, out, dim)
-        if dense or len(xs) > _SEVERAL:
+        several = len(xs) > _SEVERAL
+        dense = not (several and not dim) and all([x.flags.c_contiguous for x in xs])  # noqa: C419
+        if dense or several:
             return join_rows(xs, out, dim) if dense and dim else np.concatenate(xs, dim, out)
         for x, place in zip(xs, np.split(out, np.cumsum([x.shape[dim] for x in xs[:-1]]), dim)):
             copies.into(place, x)
         return out
 
     return run
+
+
+def _joined_shape(shapes, dim):
+    """The shape of arrays of these shapes behind each other."""
+    first = shapes[0]
+    before, after = first[:dim], first[dim + 1:]
+    if shapes.count(first) == len(shapes):
+        return *before, len(shapes) * first[dim], *after
+    if any([len(s) != len(first) or s[:dim] != before or s[dim + 1:] != after for s in shapes]):  # noqa: C419
+        raise ValueError("arrays of different sizes")
+    return *before, sum([s[dim] for s in shapes]), *after
 
 
 def _joined_by_all(xs, out, dim):
