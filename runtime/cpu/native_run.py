@@ -50,6 +50,7 @@ class NativeRun:
         self.work = sum([self.work_of(s) for s in run.steps])
         self.entry = _entry(run, self.work >= RELEASE_AT)
         self.can_fail = any([prepared[s].call.can_fail for s in run.steps if type(s) is not Fused])  # noqa: C419
+        self.arenas = Arenas(run.arena_bytes)
         self.list = self._step_list()
         self.take(self.list.finish(), self.work)
 
@@ -72,8 +73,10 @@ class NativeRun:
             self.prepared, self.copies = {}, AS_THEY_ARE
 
     def take(self, words, work: int):
-        """Takes the words of its steps, which are so much work."""
-        self.words, self.address, self.arenas = words, words.ctypes.data, Arenas(self.source.arena_bytes)
+        """Takes the words of its steps, which are so much work; arenas of the right size are those of the run that it is of."""
+        self.words, self.address = words, words.ctypes.data
+        if self.arenas.size != self.source.arena_bytes:
+            self.arenas = Arenas(self.source.arena_bytes)
         if (work >= RELEASE_AT) != (self.work >= RELEASE_AT):
             self.entry = _entry(self.source, work >= RELEASE_AT)
         self.work = work
