@@ -7,10 +7,12 @@
 Such values are made element by element from what the input holds there, or are updates of it: operators (trait "updates") that
 leave most of their first operand as it is, one after the other. Everything else has read what lies there before it is written
 over. After the first write nothing may fail, since Python makes a call again that has failed: the indices of updates are
-looked at before (`checked_indices.py`).
+looked at before (`checked_indices.py`). (A GPU's kernels note wrong ones and leave out what they name: nobody is called again.)
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from ..ir.graph import Graph, Value
 from .checked_indices import may_fail
@@ -20,11 +22,30 @@ from .plan_steps import Call, Fused, Product, reads_of, values_of, writes_of
 from .strided import row_major
 
 
-def in_place(graph: Graph, steps: list, targets: dict) -> dict:
+@dataclass(frozen=True)
+class Ways:
+    """What is asked of a machine's steps.
+
+    call                gives the node of a step that is a called operator, None for all others
+    reads, writes       give the values in memory that a step reads, and those that it makes
+    by_elements         (step, value) -> whether it makes the value by elements, wherever that lies
+    where_it_writes     (step, value) -> whether it reads the value nowhere but at the element that it then writes; of no call
+    may_fail            (node) -> whether its call may raise, or does what Python may see
+    """
+
+    call: Callable
+    reads: Callable
+    writes: Callable
+    by_elements: Callable
+    where_it_writes: Callable
+    may_fail: Callable
+
+
+def in_place(graph: Graph, steps: list, targets: dict, ways: Ways | None = None) -> dict:
     """{value: the input in whose memory it is written}, in the order of the steps. `targets` names, by position, the input that
     a result replaces."""
     found: dict = {}
-    updates = _Updates(graph, steps)
+    updates = _Updates(graph, steps, ways or ON_CPU)
     for position, number in targets.items():
         value, target = graph.outputs[position], graph.inputs[number]
         if value.aval == target.aval and graph.outputs.count(value) == 1:
@@ -35,14 +56,15 @@ def in_place(graph: Graph, steps: list, targets: dict) -> dict:
 class _Updates:
     """Looks for values that may be written over inputs."""
 
-    def __init__(self, graph, steps):
-        self.steps = steps
-        self.made = {v: i for i, s in enumerate(steps) for v in writes_of(s)}
+    def __init__(self, graph, steps, ways):
+        self.steps, self.ways = steps, ways
+        self.nodes = [ways.call(s) for s in steps]
+        self.made = {v: i for i, s in enumerate(steps) for v in ways.writes(s)}
         self.leaving = {source_of(v) for v in graph.outputs if is_free(v)} | set(graph.outputs)
-        self.failing = max((i for i, s in enumerate(steps) if type(s) is Call and may_fail(s.node)), default=-1)
+        self.failing = max((i for i, n in enumerate(self.nodes) if n is not None and ways.may_fail(n)), default=-1)
         self.readers: dict = {}       # value in memory -> the numbers of the steps that read it
         for i, s in enumerate(steps):
-            for v in dict.fromkeys(reads_of(s)):
+            for v in dict.fromkeys(ways.reads(s)):
                 self.readers.setdefault(v, []).append(i)
 
     def of(self, value, target) -> list:
@@ -61,22 +83,16 @@ class _Updates:
             chain.insert(0, base)
         return best
 
-    def _step(self, value):
-        return self.steps[self.made[value]]
-
     def _writes_anywhere(self, value) -> bool:
-        """Whether a value is made by a kernel without reductions, an epilogue, or an update."""
-        step = self._step(value)
-        if type(step) is Fused:
-            return value in step.group.body.results and not step.group.reduced
-        return value in step.epilogue.others if type(step) is Product else "updates" in step.node.op.traits
+        """Whether a value is made by elements, or an update."""
+        at = self.made[value]
+        node = self.nodes[at]
+        return self.ways.by_elements(self.steps[at], value) if node is None else "updates" in node.op.traits
 
     def _base(self, value):
         """What a value is an update of, as it lies in memory; None where it is none."""
-        step = self._step(value)
-        if type(step) is not Call or type(step.node.inputs[0]) is not Value:
-            return None
-        return _whole(step.node.inputs[0])
+        node = self.nodes[self.made[value]]
+        return None if node is None or type(node.inputs[0]) is not Value else _whole(node.inputs[0])
 
     def _may_take(self, chain, target) -> bool:
         """Whether the values of a chain may lie, one after the other, where an input does."""
@@ -88,15 +104,30 @@ class _Updates:
 
     def _reads_as_it_writes(self, number, held) -> bool:
         """Whether a step reads a value only where it writes at the same time, or as what it updates."""
-        step = self.steps[number]
-        if type(step) is Call:
-            first, *others = values_of(step.node)
-            return "updates" in step.node.op.traits and _whole(first) is held and held not in [source_of(v) for v in others]
-        if type(step) is Product and held in [source_of(v) for v in values_of(step.node)]:
-            return False
-        group = step.group if type(step) is Fused else step.epilogue.group
-        plain = _flat(row_major(held.shape).plain)
-        return all(_flat(p) == plain for v, p in group.body.loads if v is held)
+        node = self.nodes[number]
+        if node is None:
+            return self.ways.where_it_writes(self.steps[number], held)
+        first, *others = values_of(node)
+        return "updates" in node.op.traits and _whole(first) is held and held not in [source_of(v) for v in others]
+
+
+def _by_elements(step, value) -> bool:
+    """Whether a value is made by a kernel without reductions, or an epilogue."""
+    if type(step) is Fused:
+        return value in step.group.body.results and not step.group.reduced
+    return value in step.epilogue.others
+
+
+def _where_it_writes(step, held) -> bool:
+    if type(step) is Product and held in [source_of(v) for v in values_of(step.node)]:
+        return False
+    group = step.group if type(step) is Fused else step.epilogue.group
+    plain = _flat(row_major(held.shape).plain)
+    return all(_flat(p) == plain for v, p in group.body.loads if v is held)
+
+
+ON_CPU = Ways(lambda step: step.node if type(step) is Call else None, reads_of, writes_of, _by_elements, _where_it_writes,
+              may_fail)
 
 
 def _whole(value):

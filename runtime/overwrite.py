@@ -17,7 +17,8 @@ from .tensor import Tensor
 from .writes import is_quiet, wrote_plainly
 
 eager_in_place = lazy(__package__, ".cpu.eager_in_place")
-SMALL = 1 << 12             # elements below which to copy all takes less time than to ask whether some may be written in place
+SMALL = 1 << 12             # elements of an array of the host below which to copy all takes less time than to ask whether some
+                            # may be written in place; on a device every copy is a launch
 _WRITERS: dict = {}         # what writes an operator's result into numpy's array, by operator: it takes that, then the operands
 
 
@@ -54,8 +55,16 @@ class _Target:
 
 def _is_all_of(a, b) -> bool:
     """Whether an array shows all elements of another one in their order, perhaps in another shape."""
+    if a.__class__ is b.__class__ is DeviceArray:
+        return (a.memory is b.memory and a.offset == b.offset and a.size == b.size and a.dtype is b.dtype
+                and a.is_contiguous and b.is_contiguous)
     return (a.__class__ is np.ndarray and b.__class__ is np.ndarray and a.size == b.size and a.dtype == b.dtype
             and a.flags.c_contiguous and a.__array_interface__["data"] == b.__array_interface__["data"])
+
+
+def is_small(array) -> bool:
+    """Whether an update had better copy an array."""
+    return array.size < SMALL and array.__class__ is not DeviceArray
 
 
 def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:

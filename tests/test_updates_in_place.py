@@ -14,28 +14,38 @@ AT = ingot.tensor([3, 0, 41, 7])
 PLACES = ingot.tensor([[3, 0, 41, 7, 1, 2], [4, 4, 3, 0, 0, 9]])
 assert ROWS * WIDTH >= SMALL        # (less is copied)
 
+def at(x):
+    """The positions beside a tensor."""
+    return AT.to(x.device)
+
+
+def places(x):
+    """The places beside a tensor."""
+    return PLACES.to(x.device)
+
+
 # name: (method, its arguments for values of the given shape, that shape)
 UPDATES = {
-    "index_put_": (lambda x, v: x.index_put_((AT,), v), (4, WIDTH)),
-    "index_put_, added": (lambda x, v: x.index_put_((AT,), v, accumulate=True), (4, WIDTH)),
-    "index_put_ of two dims": (lambda x, v: x.index_put_((AT, AT % WIDTH), v), (4,)),
-    "index_put_ of two dims, added": (lambda x, v: x.index_put_((AT, AT % WIDTH), v, accumulate=True), (4,)),
-    "x[i] = v": (lambda x, v: x.__setitem__(AT, v), (4, WIDTH)),
-    "x[i] = one row": (lambda x, v: x.__setitem__(AT, v), (WIDTH,)),
-    "index_copy_": (lambda x, v: x.index_copy_(0, AT, v), (4, WIDTH)),
-    "index_copy_ of columns": (lambda x, v: x.index_copy_(1, AT[:2], v), (ROWS, 2)),
-    "index_add_": (lambda x, v: x.index_add_(0, AT, v), (4, WIDTH)),
-    "index_add_ of many": (lambda x, v: x.index_add_(0, AT.repeat(30), v), (120, WIDTH)),
-    "index_add_ of columns": (lambda x, v: x.index_add_(1, AT[:2], v, alpha=2), (ROWS, 2)),
-    "put_": (lambda x, v: x.put_(AT * 5 - 9, v), (4,)),
-    "put_, added": (lambda x, v: x.put_(AT * 5 - 9, v, accumulate=True), (4,)),
-    "scatter_": (lambda x, v: x.scatter_(0, PLACES[:1], v), (1, WIDTH)),
-    "scatter_, added": (lambda x, v: x.scatter_(0, PLACES, v, reduce="add"), (2, WIDTH)),
-    "scatter_add_": (lambda x, v: x.scatter_add_(0, PLACES, v), (2, WIDTH)),
-    "scatter_add_ of many": (lambda x, v: x.scatter_add_(0, PLACES.repeat(200, 1), v), (400, WIDTH)),
-    "scatter_reduce_, amax": (lambda x, v: x.scatter_reduce_(0, PLACES, v, "amax"), (2, WIDTH)),
+    "index_put_": (lambda x, v: x.index_put_((at(x),), v), (4, WIDTH)),
+    "index_put_, added": (lambda x, v: x.index_put_((at(x),), v, accumulate=True), (4, WIDTH)),
+    "index_put_ of two dims": (lambda x, v: x.index_put_((at(x), at(x) % WIDTH), v), (4,)),
+    "index_put_ of two dims, added": (lambda x, v: x.index_put_((at(x), at(x) % WIDTH), v, accumulate=True), (4,)),
+    "x[i] = v": (lambda x, v: x.__setitem__(at(x), v), (4, WIDTH)),
+    "x[i] = one row": (lambda x, v: x.__setitem__(at(x), v), (WIDTH,)),
+    "index_copy_": (lambda x, v: x.index_copy_(0, at(x), v), (4, WIDTH)),
+    "index_copy_ of columns": (lambda x, v: x.index_copy_(1, at(x)[:2], v), (ROWS, 2)),
+    "index_add_": (lambda x, v: x.index_add_(0, at(x), v), (4, WIDTH)),
+    "index_add_ of many": (lambda x, v: x.index_add_(0, at(x).repeat(30), v), (120, WIDTH)),
+    "index_add_ of columns": (lambda x, v: x.index_add_(1, at(x)[:2], v, alpha=2), (ROWS, 2)),
+    "put_": (lambda x, v: x.put_(at(x) * 5 - 9, v), (4,)),
+    "put_, added": (lambda x, v: x.put_(at(x) * 5 - 9, v, accumulate=True), (4,)),
+    "scatter_": (lambda x, v: x.scatter_(0, places(x)[:1], v), (1, WIDTH)),
+    "scatter_, added": (lambda x, v: x.scatter_(0, places(x), v, reduce="add"), (2, WIDTH)),
+    "scatter_add_": (lambda x, v: x.scatter_add_(0, places(x), v), (2, WIDTH)),
+    "scatter_add_ of many": (lambda x, v: x.scatter_add_(0, places(x).repeat(200, 1), v), (400, WIDTH)),
+    "scatter_reduce_, amax": (lambda x, v: x.scatter_reduce_(0, places(x), v, "amax"), (2, WIDTH)),
     "scatter_reduce_, prod of what comes": (
-        lambda x, v: x.scatter_reduce_(0, PLACES, v, "prod", include_self=False), (2, WIDTH)),
+        lambda x, v: x.scatter_reduce_(0, places(x), v, "prod", include_self=False), (2, WIDTH)),
 }
 WITHOUT_HISTORIES = ("scatter_reduce_, amax", "scatter_reduce_, prod of what comes")
 DTYPES = (ingot.float32, ingot.float64, ingot.int64, ingot.int32)
@@ -115,11 +125,13 @@ def test_nothing_is_written_where_an_index_is_wrong(name):
 
 
 OVERLAPS = {
-    "rows of itself": (lambda x: x.index_copy_(0, ingot.tensor([1, 2, 3]), x[:3]),
+    "rows of itself": (lambda x: x.index_copy_(0, ingot.tensor([1, 2, 3], device=x.device), x[:3]),
                        lambda a: a.__setitem__(slice(1, 4), a[:3].copy())),
-    "an index in itself": (lambda x: x.view(-1).scatter_(0, x.view(-1)[:5], ingot.tensor([9, 8, 7, 6, 5])),
+    "an index in itself": (lambda x: x.view(-1).scatter_(0, x.view(-1)[:5],
+                                                         ingot.tensor([9, 8, 7, 6, 5], device=x.device)),
                            lambda a: a.reshape(-1).__setitem__(a.reshape(-1)[:5].copy(), [9, 8, 7, 6, 5])),
-    "itself added": (lambda x: x.index_add_(0, ingot.tensor([1, 1]), x[:2]), lambda a: a.__setitem__(1, a[0] + 2 * a[1])),
+    "itself added": (lambda x: x.index_add_(0, ingot.tensor([1, 1], device=x.device), x[:2]),
+                     lambda a: a.__setitem__(1, a[0] + 2 * a[1])),
 }
 
 

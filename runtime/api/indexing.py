@@ -14,7 +14,7 @@ from ...ir.substitute import slice_bounds
 from ..creation import as_array_tensor
 from ..device_array import DeviceArray
 from ..dispatch import as_view, look, looks
-from ..overwrite import SMALL, computed_into
+from ..overwrite import computed_into, is_small
 from ..placement import beside, beside_all
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
@@ -309,7 +309,7 @@ def setitem(self, key, value) -> None:
         value = beside(made(as_array_tensor(value, self.dtype)), view)
     if indices:
         given = indices, value, False, "__setitem__"
-        written = put(view, *given) if view._a.size < SMALL else computed_into(view, (ix.index_put,), put, given, {})
+        written = put(view, *given) if is_small(view._a) else computed_into(view, (ix.index_put,), put, given, {})
         store(view, written, "__setitem__")
     else:
         write(view, _fitting(value, view) if isinstance(value, Tensor) else value, "__setitem__", foreign=True)

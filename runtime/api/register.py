@@ -13,7 +13,7 @@ import numpy as np
 
 from ...ir.dtype import FLOAT_CHARS, can_cast
 from ...ir.errors import DTypeError, NoTensorError, kind_of
-from ..overwrite import SMALL, computed_into, overwrite
+from ..overwrite import computed_into, is_small, overwrite
 from ..state import tls
 from ..tensor import Tensor
 from ..writes import is_quiet, write, wrote, wrote_plainly
@@ -145,7 +145,7 @@ def make_inplace(fn, name: str, ops=()):
 
     def into(self, *args, **kwargs):
         try:
-            if not tls.m.special and self._a.size >= least:
+            if not tls.m.special and not (updates and is_small(self._a)):
                 return store(self, computed_into(self, ops, fn, args, kwargs), name + "_")
         except AttributeError as error:
             raise explained(error, fn, (self, *args), kwargs, name + "_") from None
@@ -159,7 +159,7 @@ def make_inplace(fn, name: str, ops=()):
             raise explained(error, fn, (self,), {}, name + "_") from None
         return into(self, *args, **kwargs)
 
-    least = SMALL if any("updates" in op.traits for op in ops) else 0
+    updates = any("updates" in op.traits for op in ops)
     made = method if not ops else alone if len(ops) == 1 and _takes_one(ops[0]) else into
     wraps(fn)(made)
     made.__name__ = made.__qualname__ = name + "_"

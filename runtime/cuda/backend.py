@@ -65,7 +65,7 @@ def ordered_images(graph: Graph) -> Graph:
 for _module in (draws, products, moves, sorts, gathers, attentions, convolutions, classes, recurrent, running, taps, scans,
                 sliding, complexes, integers, fourier, lists, special, ctc, triangular, cholesky, lu, qr, small_matrices):
     eager.OWN.update(_module.OPERATORS)
-for _module in (attentions, moves):
+for _module in (attentions, gathers, moves):
     eager.INTO.update(_module.INTO)
 _DEVICE_ORDINAL = 9          # a number of CUpointer_attribute
 count = contexts.count

@@ -137,14 +137,16 @@ def common_device(op, inputs) -> int:
 
 
 def overwrite(op: Op, out: DeviceArray, inputs, params) -> bool:
-    """Writes a function of elements into `out`, which is one of its inputs; False, and nothing is done, if it cannot be so."""
+    """Writes a function of elements into `out`, which is one of its inputs, or an update of it; False, and nothing is done, if
+    it cannot be so."""
     where = next((i for i, x in enumerate(inputs) if x is out), None)
-    if where is None or not op.is_pointwise or not out.is_contiguous:
+    work = _updated if "updates" in op.traits else _worked_into if op.is_pointwise else None
+    if where is None or work is None or not out.is_contiguous:
         return False
     if any(isinstance(x, DeviceArray) and x is not out and x.memory is out.memory for x in inputs):
         return False
     device = common_device(op, inputs)
-    return recipes.run(_in_place(op, where), inputs, params, device, _worked_into, pure=False) is not NotImplemented
+    return recipes.run(_in_place(op, where), inputs, params, device, work, pure=False) is not NotImplemented
 
 
 def write(dst, src):
@@ -178,6 +180,12 @@ def _worked_into(over: InPlace, inputs, params, device):
         return NotImplemented
     graph, taken, _ = plan
     return graph.at(kind.numbers).run(_given(inputs, taken))[0]
+
+
+def _updated(over: InPlace, inputs, params, device):
+    """The input that was updated, or NotImplemented."""
+    own, out = INTO.get(over.op), inputs[over.where]
+    return NotImplemented if own is None or over.where else own(inputs, params, device, (out,))
 
 
 def _planned(op, inputs, params, sizes, over=None):

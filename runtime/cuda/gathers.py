@@ -1,7 +1,8 @@
 """Reading and writing at positions given by integer tensors, on a device.
 
 Index tensors become row numbers, then rows are taken or put. Where positions may repeat, they are sorted (stably) and the
-values of each position join it in their order, so sums are the same in every run.
+values of each position join it in their order, so sums are the same in every run. What an update leaves as it is is copied,
+unless it is to be written where it lies (`into`).
 """
 
 from math import prod
@@ -17,9 +18,9 @@ from ...ir.symbolic import power_of_two
 from ...passes.codegen.triton import positions as text
 from ...passes.codegen.triton import sorting
 from ..device_array import DeviceArray
-from . import checks
+from . import checks, transfer
 from .arrays import as_reals
-from .eager import contiguous
+from .eager import contiguous, copied
 from .program import empty, fill
 from .sorts import flat_blocks, merges, sorted_keys, sorted_pairs
 from .templates import launch
@@ -27,8 +28,8 @@ from .templates import launch
 _MERGED = 1 << 16       # row numbers up to which merging runs takes no longer than sorting by digits
 
 
-def row_numbers(name, device, indices, coordinates=(), wrap=False) -> DeviceArray:
-    """Flat row numbers (int64), checked.
+def row_numbers(name, device, indices, coordinates=(), wrap=False, missing=0) -> DeviceArray:
+    """Flat row numbers (int64), checked; `missing` stands for those of wrong indices.
 
     indices       (contiguous integer array, size of its dim, rows between neighbours) for each index tensor
     coordinates   (extent, stride) of each dim of the index tensors' shape, where the place itself counts
@@ -36,7 +37,7 @@ def row_numbers(name, device, indices, coordinates=(), wrap=False) -> DeviceArra
     count = indices[0][0].size if indices else prod([extent for extent, _ in coordinates])
     out = empty(device, (count,), np.int64)
     source = text.numbers(tuple([dt.from_numpy(a.dtype) for a, _, _ in indices]), len(coordinates), wrap)
-    sizes = {"N": count}
+    sizes = {"N": count, "missing": missing}
     for k, (_, size, step) in enumerate(indices):
         sizes |= {f"size{k}": size, f"step{k}": step}
     for k, (extent, stride) in enumerate(coordinates):
@@ -73,10 +74,13 @@ def _move(x, rows, out, groups, height, columns, put):
 def merge_rows(x, rows, out, groups, height, columns, mode):
     """Joins x[o, p, c] to out[o, rows[p], c], for one p after the other; parts of complex numbers are joined by
     themselves where they are added or set."""
+    if mode == "set" and rows.size == 1:
+        put_rows(x, rows, out, groups, height, columns)
+        return
     if out.dtype.kind == "c" and mode in ("add", "set"):
         x, out, columns = as_reals(x), as_reals(out), 2 * columns
     keys = rows.look((1, rows.size), (rows.nbytes, 8), 0, np.dtype(np.uint64))
-    bits = max(1, power_of_two(height).bit_length() - 1)
+    bits = max(1, power_of_two(height + 1).bit_length() - 1)
     paired = bits <= 32 and rows.size <= _MERGED and merges(rows.size) <= 3 * -(-bits // sorting.DIGIT)
     order = (sorted_pairs(keys),) if paired else sorted_keys(keys, bits)[::-1]
     sizes = {"P": rows.size, "R": height, "C": columns}
@@ -110,7 +114,7 @@ def row_sums(inputs, params, device):
     out = empty(device, (params["rows"], values.shape[-1]), values.dtype)
     fill(out, 0)
     if values.size:
-        rows = row_numbers("embedding", device, [(contiguous(index), params["rows"], 1)])
+        rows = row_numbers("embedding", device, [(contiguous(index), params["rows"], 1)], missing=params["rows"])
         merge_rows(contiguous(values), rows, out, 1, params["rows"], values.shape[-1], "add")
     return out
 
@@ -118,7 +122,7 @@ def row_sums(inputs, params, device):
 class Indexed:
     """x[indices] as groups of rows: x with the indexed dims side by side, and the number of each row that is meant."""
 
-    def __init__(self, name, x: DeviceArray, indices, device):
+    def __init__(self, name, x: DeviceArray, indices, device, puts=False):
         given = [d for d, i in enumerate(indices) if i is not None]
         self.adjacent = given[-1] - given[0] + 1 == len(given)
         self.lead = given[0] if self.adjacent else 0
@@ -135,7 +139,8 @@ class Indexed:
         if prod(self.out_shape):
             steps = [prod(sizes[k + 1:]) for k in range(len(sizes))]
             arrays = [contiguous(_broadcast(indices[d], common)) for d in given]
-            self.rows = row_numbers(name, device, list(zip(arrays, sizes, steps)), wrap=True)
+            missing = self.height if puts else 0
+            self.rows = row_numbers(name, device, list(zip(arrays, sizes, steps)), wrap=True, missing=missing)
 
     def arranged(self, x):
         """x with the indexed dims side by side, contiguous."""
@@ -170,26 +175,33 @@ def index(inputs, params, device):
     return out
 
 
-def index_put(inputs, params, device):
+def updated(x: DeviceArray, into) -> DeviceArray:
+    """The elements of an array in the contiguous memory that an update writes: the given array's, if there is one that lies
+    so (which may be the array itself), else new."""
+    if into is None or not into.is_contiguous:
+        return copied(x)
+    transfer.write(into, x)
+    return into
+
+
+def index_put(inputs, params, device, into=(None,)):
     """x with values written or added at x[i, j, ...]."""
     x, value, *indices = inputs
     if not _all_there(inputs) or all(i is None for i in indices):
         return NotImplemented
-    how = Indexed("index_put", x, indices, device)
-    if how.rows is None:
-        return x.copy()
-    out = how.arranged(x)
-    out = out.copy() if out.memory is x.memory else out
-    mode = "add" if params["accumulate"] else "set"
-    merge_rows(contiguous(value), how.rows, out, how.groups, how.height, how.columns, mode)
-    return how.back(out)
+    how = Indexed("index_put", x, indices, device, puts=True)
+    out = updated(x, into[0]) if how.adjacent else copied(x.transpose(*how.order))
+    if how.rows is not None:
+        mode = "add" if params["accumulate"] else "set"
+        merge_rows(contiguous(value), how.rows, out, how.groups, how.height, how.columns, mode)
+    return out if how.adjacent else how.back(out)
 
 
-def _along(name, device, shape, at: DeviceArray, dim) -> DeviceArray:
+def _along(name, device, shape, at: DeviceArray, dim, missing=0) -> DeviceArray:
     """Positions in a contiguous array of a shape, of one index for each element along a dim."""
     strides = [prod(shape[d + 1:]) for d in range(len(shape))]
     coordinates = tuple([(n, 0 if d == dim else s) for d, (n, s) in enumerate(zip(at.shape, strides))])
-    return row_numbers(name, device, [(contiguous(at), shape[dim], strides[dim])], coordinates)
+    return row_numbers(name, device, [(contiguous(at), shape[dim], strides[dim])], coordinates, missing=missing)
 
 
 def gather(inputs, params, device):
@@ -204,14 +216,14 @@ def gather(inputs, params, device):
     return out
 
 
-def scatter(inputs, params, device):
+def scatter(inputs, params, device, into=(None,)):
     """x with values written, added or otherwise joined at one index for each along a dim."""
     x, at, src = inputs
     if not _all_there(inputs) or not x.ndim:
         return NotImplemented
-    out = contiguous(x).copy()
+    out = updated(x, into[0])
     if at.size:
-        rows = _along("scatter", device, x.shape, at, params["dim"])
+        rows = _along("scatter", device, x.shape, at, params["dim"], x.size)
         merge_rows(contiguous(src.look(at.shape, src.strides)), rows, out, 1, x.size, 1, params["mode"])
     return out
 
@@ -233,15 +245,16 @@ def plane_put(inputs, params, device):
     out = empty(device, (*x.shape[:2], *params["size"]), x.dtype)
     fill(out, 0)
     if x.size:
-        rows = _in_planes("plane_put", device, plane, at)
+        rows = _in_planes("plane_put", device, plane, at, out.size)
         merge_rows(contiguous(x), rows, out, 1, out.size, 1, "add" if params["accumulate"] else "set")
     return out
 
 
-def _in_planes(name, device, plane, at):
+def _in_planes(name, device, plane, at, missing=0):
     inside = prod(at.shape[2:])
-    return row_numbers(name, device, [(contiguous(at), plane, 1)], ((at.size // inside, plane), (inside, 0)))
+    return row_numbers(name, device, [(contiguous(at), plane, 1)], ((at.size // inside, plane), (inside, 0)), missing=missing)
 
 
+INTO = {ix.index_put: index_put, ix.scatter: scatter, ix.scatter_reduce: scatter}
 OPERATORS = {em.embedding: embedding, em.row_sums: row_sums, ix.index: index, ix.index_put: index_put, ix.gather: gather,
              ix.scatter: scatter, ix.scatter_reduce: scatter, pool.plane_take: plane_take, pool.plane_put: plane_put}

@@ -24,6 +24,7 @@ from ...ir.ops import attention as at
 from ...ir.ops import attention_dropout as dropout
 from ...ir.ops import conv as cv
 from ...ir.ops import conv_last as last
+from ...ir.ops import indexing as ix
 from ...ir.ops import recurrent as rc
 from ...ir.ops.linalg import matmul
 from ...ir.ops.scaled import matmul8
@@ -42,6 +43,7 @@ _FILTERS = frozenset((cv.conv_weight_grad, last.conv_last_weight_grad))
 _CONVOLUTIONS = _FORWARD | _BACK | _FILTERS
 _STEPS = frozenset((rc.rnn_sequence, rc.lstm_sequence, rc.lstm_states, rc.gru_sequence, rc.gru_states))
 _STEPS_BACK = frozenset((rc.rnn_sequence_grad, rc.lstm_sequence_grad, rc.gru_sequence_grad))
+_SOURCE = {ix.scatter: 2, ix.scatter_reduce: 2}         # number of the operand that an update writes, of others 1
 _NEAR = 24 << 20        # bytes that are still in the second-level cache when they are read again: half of it
 _RESIDENT = 132 * 8     # programs that run at once
 _PTX = {"fp32": "f32", "fp64": "f64"}
@@ -298,6 +300,9 @@ def _row(running) -> Row:
         others = step.source.epilogue.others
         read |= {v: _bytes(v) for v in step.source.beside}
         written = sum(_bytes(v) for v in (step.source.epilogue.result, *others))
+    if "updates" in node.op.traits:         # the base is copied beside the kernels, if it is
+        del read[values[0]]
+        written = _bytes(node.inputs[_SOURCE.get(node.op, 1)])
     flops = _flops(node)
     factors = values if node.op in _ATTENTION else reversed(values)       # (statistics of rows come last, states first)
     kind = next((v.dtype.name for v in factors if v.dtype.is_inexact), "") if flops else ""

@@ -11,6 +11,7 @@ from ..device_array import DeviceArray
 from . import transfer
 from .arrays import window
 from .eager import contiguous
+from .gathers import updated
 from .program import empty, fill
 from .sorts import flat_blocks
 from .templates import launch
@@ -116,12 +117,12 @@ def roll(inputs, params, device):
     return x if x is not inputs[0] else x.copy()
 
 
-def assign_view(inputs, params, device):
-    """A copy of the base in which a view of it is written."""
+def assign_view(inputs, params, device, into=(None,)):
+    """The base with a view of it written: a copy, or in the array that is given."""
     base, value = inputs
     if not isinstance(base, DeviceArray):
         return NotImplemented
-    out = base.copy()
+    out = updated(base, into[0])
     seen = out
     for name, given in params["chain"]:
         seen = seen.viewed(OPS[name], dict(given))
@@ -131,5 +132,5 @@ def assign_view(inputs, params, device):
     return out
 
 
-INTO = {sh.cat: cat}
+INTO = {sh.cat: cat, assign.assign_view: assign_view}
 OPERATORS = {sh.cat: cat, sh.pad: pad, sh.flip: flip, sh.roll: roll, assign.assign_view: assign_view}

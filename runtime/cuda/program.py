@@ -383,6 +383,7 @@ class Called:
 
     def __init__(self, step, graph: DeviceGraph):
         self.node, self.dead = step.node, step.dead
+        self.over = [(v, graph.plan.in_place[v]) for v in step.node.outputs if v in graph.plan.in_place]
         self.said = tuple(step.node.params.values()), tuple([None if type(x) is Value else x for x in step.node.inputs])
         self.seen: Any = _SEEN.get(step.node.op) if set(step.reads) <= set(step.dead) else None
 
@@ -397,6 +398,8 @@ class Called:
         """Computes; results go into `env`."""
         node, graph = self.node, self.graph
         inputs = [graph.value(x, env, device) if type(x) is Value else n for x, n in zip(node.inputs, self.numbers)]
+        for v, target in self.over:
+            env[v] = env[target]
         into = tuple([env[v] if v in env else graph.place(v, env, device) for v in node.outputs])
         more = {"into": into} if any(a is not None for a in into) else {}
         try:

@@ -13,6 +13,7 @@ from typing import Any
 
 from ....ir import dtype as dt
 from ....ir.graph import Graph, Node, Value
+from ....ir.op import Host
 from ....ir.ops.conv import conv, conv_input_grad
 from ....ir.ops.conv_last import conv_last as conv_of_last
 from ....ir.ops.conv_last import conv_last_input_grad
@@ -29,6 +30,7 @@ from ...lower import Lowered, lower
 from ...one_sweep import one_sweep
 from ...read_less import read_less
 from ...strided import row_major
+from ...updates import Ways, in_place
 from . import conv_last, conv_packed, placement
 from .matmul import is_cut
 from .together import names_at_end, together
@@ -142,22 +144,18 @@ def plan(graph: Graph, owned=frozenset(), targets=None) -> Steps:
     groups = fuse_epilogues(join_sums(groups), {source_of(v) for v in graph.outputs}, replacing, ROAD)
     steps = _early([_step(g) for g in fuse_prologues(groups, escaping, _has_prologue)], graph, targets)
     parts = _parts(graph, steps)
-    in_place = _in_place(graph, steps, targets, _last(steps))
-    steps = together(graph, steps, [s for s in steps if type(s) is KernelStep], in_place, parts)
-    forever, last = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs), _last(steps)
+    over = in_place(graph, steps, targets, WAYS)
+    steps = together(graph, steps, [s for s in steps if type(s) is KernelStep], over, parts)
+    forever, last = {source_of(v) for v in graph.outputs} | set(graph.outputs) | set(graph.inputs), {}
+    last.update((v, i) for i, s in enumerate(steps) for v in (*s.reads, *s.writes))
     for i, s in enumerate(steps):
         s.dead = tuple([v for v in dict.fromkeys([*s.reads, *s.writes]) if v not in forever and last[v] == i])
-    return Steps(graph, tuple(steps), in_place, parts)
-
-
-def _last(steps) -> dict:
-    """The number of the last step that has to do with each value."""
-    return {v: i for i, s in enumerate(steps) for v in (*s.reads, *s.writes)}
+    return Steps(graph, tuple(steps), over, parts)
 
 
 def _early(steps, graph, targets) -> list:
     """The steps with those that only update inputs as early as can be: when what they read was made, and all others have read
-    what they write over. What they read is in a cache then, and its memory is free soon."""
+    what they write over, and no call may fail any more. What they read is in a cache then, and its memory is free soon."""
     over = {graph.outputs[position]: graph.inputs[number] for position, number in targets.items()}
     read = {v for s in steps for v in s.reads}
     updates = [s for s in steps if type(s) is not CallStep and any(v in over for v in s.writes) and read.isdisjoint(s.writes)
@@ -172,8 +170,9 @@ def _early(steps, graph, targets) -> list:
             made.update(dict.fromkeys(s.writes, i))
             last.update(dict.fromkeys(s.reads, i))
     after: dict = {}
+    failing = max((i for i, s in enumerate(steps) if type(s) is CallStep and _may_fail(s.node)), default=-1)
     for s in updates:
-        needed = [made.get(v, -1) for v in s.reads] + [last.get(over[v], -1) for v in s.writes if v in over]
+        needed = [failing] + [made.get(v, -1) for v in s.reads] + [last.get(over[v], -1) for v in s.writes if v in over]
         after.setdefault(max(needed), []).append(s)
     found = list(after.get(-1, ()))
     for i, s in enumerate(steps):
@@ -256,21 +255,14 @@ MOST_DIMS = dict.fromkeys((conv, conv_input_grad, conv_of_last, conv_last_input_
 ROAD = Road(_has_epilogue, (matmul, matmul8, *MOST_DIMS), mixed=True, spreads=True)
 
 
-def _in_place(graph, steps, targets, last):
-    """Results that may be written into the memory of the input they replace: made element by element (or row by row) from
-    what the input holds there, when everything else has read it."""
-    makers = {v: i for i, s in enumerate(steps) if type(s) is not CallStep and s.group is not None
-              for v in s.writes if not s.group.reduced or v in s.group.body.rows}
-    left = {source_of(v) for v in graph.outputs}
-    found = {}
-    for position, number in targets.items():
-        value, target = graph.outputs[position], graph.inputs[number]
-        at = makers.get(value)
-        if at is None or value.aval != target.aval or target in left or graph.outputs.count(value) > 1:
-            continue
-        if last.get(target, -1) < at or (last[target] == at and _reads_where_it_writes(steps[at], target)):
-            found[value] = target
-    return found
+def _by_elements(step, value) -> bool:
+    """Whether a kernel makes a value element by element, or row by row."""
+    return step.group is not None and (not step.group.reduced or value in step.group.body.rows)
+
+
+def _may_fail(node) -> bool:
+    """Whether a call raises for some values (most that may note so in device memory), or does what Python may see."""
+    return node.has_effect or (type(node.op.lower) is Host and node.op.may_refuse(node.inputs))
 
 
 def _reads_where_it_writes(step, target):
@@ -290,3 +282,7 @@ def _size(shape):
     for n in shape:
         total *= n
     return total
+
+
+WAYS = Ways(lambda step: step.node if type(step) is CallStep else None, lambda step: step.reads,
+                    lambda step: step.writes, _by_elements, _reads_where_it_writes, _may_fail)

@@ -1,7 +1,8 @@
 """Reading and writing rows at positions: index tensors become row numbers, rows are taken, put, or merged in order.
 
 Everything here moves bits, or folds the values of one position one after the other, so no result depends on how programs
-are scheduled. A row number out of range is noted in a status word, and never reaches an address.
+are scheduled. A row number out of range is noted in a status word, and never reaches an address: what reads takes row 0
+instead, what writes takes number R, which is no row, and leaves out what comes with it.
 """
 
 import functools
@@ -40,9 +41,12 @@ def numbers(kinds: tuple, rank: int, wrap: bool) -> Source:
 
     kinds   dtypes of the index tensors
     wrap    whether negative indices count from the end
+
+    One that is out of range gives the number `missing`.
     """
     parameters = [Parameter(f"i{k}", POINTER, kind) for k, kind in enumerate(kinds)]
-    parameters += [Parameter("out", POINTER, dt.int64), Parameter("status", POINTER, dt.int32), Parameter("N", SIZE)]
+    parameters += [Parameter("out", POINTER, dt.int64), Parameter("status", POINTER, dt.int32)]
+    parameters += [Parameter(n, SIZE) for n in ("N", "missing")]
     parameters += [Parameter(f"{what}{k}", SIZE) for k in range(len(kinds)) for what in ("size", "step")]
     parameters += [Parameter(f"{what}{k}", SIZE) for k in range(rank) for what in ("extent", "stride")]
     lines = ["at = tl.program_id(0).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)", "inside = at < N", "wrong = at < 0",
@@ -56,7 +60,7 @@ def numbers(kinds: tuple, rank: int, wrap: bool) -> Source:
     lines.append("rest = at")
     for k in range(rank - 1, -1, -1):
         lines += [f"total = total + (rest % extent{k}) * stride{k}", f"rest = rest // extent{k}"]
-    lines += ["tl.store(out + at, tl.where(wrong, 0, total), inside)",
+    lines += ["tl.store(out + at, tl.where(wrong, at * 0 + missing, total), inside)",
               "if tl.max(wrong.to(tl.int32)) > 0:", "    tl.atomic_max(status + SLOT, 1)"]
     mark = "_".join([*(k.short for k in kinds), str(rank), *(["wrapped"] if wrap else [])])
     return made(f"row_numbers_{mark}", parameters, ("INDEX", "BLOCK", "SLOT"), lines)
@@ -70,13 +74,14 @@ _PLACE = ["across = tl.cdiv(C, BC)", "down = tl.cdiv(P, BP)", "program = tl.prog
 
 @functools.lru_cache(64)
 def moved(itemsize: int, put: bool) -> Source:
-    """out[o, p, c] = x[o, rows[p], c], or (`put`) out[o, rows[p], c] = x[o, p, c] for rows that differ."""
+    """out[o, p, c] = x[o, rows[p], c], or (`put`) out[o, rows[p], c] = x[o, p, c] for rows that differ (and are rows)."""
     kind = BITS[itemsize]
     parameters = [Parameter("x", POINTER, kind), Parameter("rows", POINTER, dt.int64), Parameter("out", POINTER, kind),
                   *[Parameter(n, SIZE) for n in ("P", "R", "C")]]
     far, near = "(o * R + row[:, None]) * C + c[None, :]", "(o * P + p[:, None]) * C + c[None, :]"
     source, target = (near, far) if put else (far, near)
-    lines = [*_PLACE, "row = tl.load(rows + p, in_p, 0).to(INDEX)", "inside = in_p[:, None] & in_c",
+    there = "(in_p & (row < R))" if put else "in_p"
+    lines = [*_PLACE, "row = tl.load(rows + p, in_p, 0).to(INDEX)", f"inside = {there}[:, None] & in_c",
              f"value = tl.load(x + ({source}), inside)", f"tl.store(out + ({target}), value, inside)"]
     return made(f"{'put' if put else 'take'}_rows_{8 * itemsize}", parameters, ("INDEX", "BP", "BC"), lines)
 
@@ -104,7 +109,7 @@ def merged(dtype: dt.DType, mode: str, paired: bool = False) -> Source:
             joined = {n: f"tl.where(take, value{n}, total{n})" for n in parts}
     from_x = "(o * P + at[:, None]) * C + c[None, :]"
     lines = [*_PLACE, f"key = tl.load(keys + p, in_p, 0){key}", f"before = tl.load(keys + (p - 1), in_p & (p > 0), 0){key}",
-             "on = in_p & ((p == 0) | (key != before))", "inside = on[:, None] & in_c",
+             "on = in_p & (key < R) & ((p == 0) | (key != before))", "inside = on[:, None] & in_c",
              "place = (o * R + key.to(INDEX)[:, None]) * C + c[None, :]",
              *[f"total{n} = tl.load(out + ({at.format('place')}), inside, 0).to({TYPE[wide]})" for n, at in parts.items()],
              "q = p", "while tl.max(on.to(tl.int32)) > 0:",

@@ -169,11 +169,14 @@ def _needs(steps, in_place) -> dict:
         found[s] = {makers[v] for v in s.reads if v in makers} - {s}
         if type(s) is EndStep:
             found[s].add(s.step)
+    held: dict = {}                 # what lay in the memory of an input, first to last
     for v, target in in_place.items():
         maker = makers[v]
+        before = held.setdefault(target, [target])
         own = (maker, maker.step) if type(maker) is EndStep else (maker,)
         for s in own:               # (sizes may leave nothing to the end: all is written before it then)
-            found[s].update([r for r in readers.get(target, ()) if r not in own])
+            found[s].update([r for x in before for r in readers.get(x, ()) if r not in own])
+        before.append(v)
     return found
 
 
