@@ -96,6 +96,10 @@ def calls() -> dict:
         q = zeros(4, 16, 1024, 64, dtype=dtype).requires_grad_()
         return lambda: ingot.autograd.grad(F.scaled_dot_product_attention(q, q, q, is_causal=True).sum(), q)
 
+    def decoding(heads, keys, dtype=ingot.bfloat16):
+        q, k = zeros(1, 12, 1, 64, dtype=dtype), zeros(1, heads, keys, 64, dtype=dtype)
+        return lambda: F.scaled_dot_product_attention(q, k, k, enable_gqa=heads != 12)
+
     def gradients(f, *shapes, dtype=ingot.float32):
         given = [zeros(*s, dtype=dtype).requires_grad_() for s in shapes]
         return lambda: ingot.autograd.grad(f(*given).sum(), given)
@@ -109,6 +113,9 @@ def calls() -> dict:
         "product with a vector, float32": lambda: x @ v,
         "products of pairs of vectors, float32": lambda: ingot.einsum("bi,bi->b", x, x),
         "attention, float32": attention(ingot.float32), "attention, bfloat16": attention(ingot.bfloat16),
+        "decoding over 4096 keys, bfloat16": decoding(12, 4096), "decoding over 32768 keys, bfloat16": decoding(12, 32768),
+        "decoding over 32768 keys that heads share, bfloat16": decoding(3, 32768),
+        "decoding over 4096 keys, float32": decoding(12, 4096, ingot.float32),
         "LSTM, float32": lambda: lstm(steps),
         "convolution 3x3, TF32": gradients(lambda x, w: F.conv2d(x, w, padding=1), *images),
         "convolution 7x7 of 3 channels, bfloat16": gradients(

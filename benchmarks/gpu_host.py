@@ -43,6 +43,8 @@ def calls() -> dict:
     x, y = (ingot.ones(64, 64, device="cuda") for _ in range(2))
     image, ids = ingot.ones(2, 8, 16, 16, device="cuda"), ingot.zeros(64, dtype=ingot.int64, device="cuda")
     heads, leaf = x.view(1, 4, 16, 64), ingot.ones(64, 64, device="cuda").requires_grad_()
+    cache, row, place = (ingot.ones(*s, device="cuda") for s in ((2, 4, 4096, 16), (2, 4, 1, 16), (1,)))
+    place = place.long()
     linear, conv, norm = nn.Linear(64, 64).to("cuda"), nn.Conv2d(8, 8, 3).to("cuda"), nn.BatchNorm2d(8).to("cuda")
     net = nn.Sequential(*[m for _ in range(10) for m in (nn.Linear(64, 64), nn.ReLU())]).to("cuda")
     adam = ingot.optim.Adam(net.parameters())
@@ -71,6 +73,9 @@ def calls() -> dict:
         "linear, taped": lambda: linear(x), "convolution, taped": lambda: conv(image), "batch norm, taped": lambda: norm(image),
         "layer norm": lambda: F.layer_norm(x, (64,)), "embedding": lambda: F.embedding(ids, x),
         "attention": lambda: F.scaled_dot_product_attention(heads, heads, heads),
+        "attention of a query over a cache": lambda: F.scaled_dot_product_attention(row, cache, cache),
+        "a row of a cache by its number": lambda: cache.index_copy_(2, place, row),
+        "a row of a cache, x[:, :, i] = y": lambda: cache.__setitem__((slice(None), slice(None), place), row),
         "cross entropy": lambda: F.cross_entropy(x, ids), "training step, 10 layers, Adam": step,
         "161 parameters, Adam": ingot.optim.Adam(small).step,
         "161 parameters, SGD with momentum": ingot.optim.SGD(small, lr=0.1, momentum=0.9).step,

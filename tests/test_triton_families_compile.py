@@ -9,11 +9,13 @@ from dataclasses import replace
 
 import pytest
 
+from covering import thinned
 from ingot.ir import dtype as dt
 from ingot.ir import philox
 from ingot.passes.codegen.triton import (
     attention,
     attention_drops,
+    attention_parts,
     cholesky,
     classes,
     configs,
@@ -264,6 +266,25 @@ def test_exact_attention_over_turned_keys(size, arch):
     for part, write, _ in ATTENTION:
         constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
         compiled(write(how), constants, warps, arch, stages)
+
+
+FEW = [(dt.bfloat16, "ieee", attention.NO_MASK), (dt.bfloat16, "ieee", attention.ADDED), (dt.float16, "ieee", attention.BOOLS),
+       (dt.float32, "ieee", attention.NO_MASK), (dt.float32, "tf32", attention.BOOLS)]
+
+
+@pytest.mark.parametrize("few, size, arch", thinned(FEW, (64, 128, 256), ARCHS))
+def test_attention_of_few(few, size, arch):
+    """Of one row, and of as many as a tile holds; keys and values where they lie in a cache. Vectors are loaded whole."""
+    kind, precision, mask = few
+    how = attention.Kind(kind, mask, False, precision, even=True, late=mask != attention.ADDED, strided=("k", "v"))
+    for rows in (1, 16, attention_parts.most_rows(how)):
+        constants, warps, stages = attention_parts.tiles(how, size, size, size ** -0.5, rows)
+        strides = tuple([(attention.strides_of(n)[2], 12 * size) for n in how.strided])
+        made, ptx = compiled(attention_parts.parts(how, rows == 1), (*constants, *strides), warps, arch, stages)
+        assert ("mma" in ptx) == (rows > 1 and (kind.itemsize == 2 or precision == "tf32"))
+        assert arch == 90 or made.shared <= SHARED[89]
+        assert "cp.async.cg" in ptx if rows > 1 else loads(ptx).count("ld.global.v4.b32") >= 4
+    compiled(attention_parts.join(attention.Kind(kind, attention.NO_MASK, False)), attention_parts.tile_of_join(size), 4, arch)
 
 
 @pytest.mark.parametrize("mask", [attention.BOOLS, attention.ADDED])

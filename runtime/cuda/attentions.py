@@ -12,8 +12,9 @@ from ...ir.ops import attention_dropout as dropout
 from ...ir.ops.reduce import sum_
 from ...passes.codegen.triton import attention as text
 from ...passes.codegen.triton import attention_drops
+from ...passes.codegen.triton import attention_parts as shared
 from ...passes.codegen.triton.configs import has_warp_groups
-from ..device_array import DeviceArray
+from ..device_array import DeviceArray, contiguous_strides
 from . import attention_steps as steps
 from . import context as contexts
 from . import precision, templates, transfer, tuning
@@ -92,19 +93,22 @@ class Shapes:
             self.arrays[name] = contiguous(a.transpose(*range(a.ndim - 2), a.ndim - 1, a.ndim - 2))
         return self.arrays[name]
 
-    def run(self, write, part, writes, blocks, groups):
-        """Launches the kernel of a part, which `write(kind)` gives; `blocks` is the number of programs for each group by the
-        tile's constants."""
-        reads = self.kind.reads(part)
+    def given(self, kind, reads, writes) -> tuple:
+        """(the kind as arrays lie, those that its kernel takes in order, sizes by name, strides that are compiled in)"""
         named = {n: self._turned(n) if n in ("kt", "vt") else self.arrays[n] for n in (*reads, *writes)}
         steps = {n: _steps(a) for n, a in named.items() if n in text.HEADS + text.KEY_HEADS and not a.is_contiguous}
-        kind = replace(self.kind, strided=tuple(steps))
-        masks = () if self.mask is None else (self.mask,)
+        masks = () if kind.mask == text.NO_MASK else (self.mask,)
         arrays = (*[named[n] for n in reads], *masks, *self.draws, *[named[n] for n in writes])
         rows = tuple([(text.strides_of(n)[2], int(each[2])) for n, each in steps.items()])
         sizes = {"L": self.length, "S": self.keys, "H": self.heads, "G": self.heads // self.key_heads}
-        sizes |= dict(zip(("m_b", "m_h", "m_q", "m_k"), self.strides))
+        sizes |= dict(zip(("m_b", "m_h", "m_q", "m_k"), self.strides)) if masks else {}
         sizes |= {name: n for each, steps_ in steps.items() for name, n in zip(text.strides_of(each)[:2], steps_)}
+        return replace(kind, strided=tuple(steps)), arrays, sizes, rows
+
+    def run(self, write, part, writes, blocks, groups):
+        """Launches the kernel of a part, which `write(kind)` gives; `blocks` is the number of programs for each group by the
+        tile's constants."""
+        kind, arrays, sizes, rows = self.given(self.kind, self.kind.reads(part), writes)
 
         def how(tile):
             rows_, columns, warps, stages, *road = tile
@@ -119,10 +123,34 @@ class Shapes:
 
         found: list = text.candidates(kind, self.e, self.width, part, self.arch)
         if config.current().cuda_tune and max(a.nbytes for a in arrays) < _NARROW:
-            apart = [n * kind.dtype.itemsize for each in steps.values() for n in each]
+            apart = [n * kind.dtype.itemsize for name in kind.strided for n in _steps(self.arrays[name])]
             found = found + text.roads(kind, self.e, self.width, part, self.arch, [*[a.pointer for a in arrays], *apart])
         key = write(kind).name, self.e, self.width, groups, *sizes.items(), *rows
         templates.launch(*how(tuning.best(key, found, prepare, self.device)))
+
+    def keys_of_part(self) -> int:
+        """How many keys a part has if these are shared out, else 0."""
+        members, processors = self.heads // self.key_heads, contexts.context(self.device).processors
+        most = shared.most_rows(self.kind)
+        return shared.cut(self.batch * self.key_heads, members, self.length, self.keys, most, processors)
+
+    def run_in_parts(self, keys_of_part):
+        """The forward pass with the keys shared out as well."""
+        kind, members = replace(self.kind, full=False, depths=()), self.heads // self.key_heads
+        rows, count = self.batch * self.heads * self.length, -(-self.keys // keys_of_part)
+        sums, stats = shared.scratch(rows, count, self.width)
+        room = empty(self.device, (prod(sums) + prod(stats),), kind.dtype_of("sums").np)
+        for name, shape, start in zip(shared.LEAVES, (sums, stats), (0, prod(sums) * room.itemsize)):
+            self.arrays[name] = room.look(shape, contiguous_strides(shape, room.itemsize), start)
+        height = shared.tile_of(members * self.length, shared.most_rows(kind))
+        constants, warps, stages = shared.tiles(kind, self.e, self.width, self.scale, height)
+        programs = count * -(-members * self.length // height) * self.batch * self.key_heads
+        kind, arrays, sizes, strides = self.given(kind, shared.READS, shared.LEAVES)
+        templates.launch(self.device, shared.parts(kind, height == 1), arrays, sizes | {"PART": keys_of_part},
+                         ((*constants, *strides), warps, (programs, 1, 1)), stages)
+        kind, arrays, sizes, strides = self.given(text.Kind(kind.dtype, text.NO_MASK, False), shared.LEAVES, ("out", "lse"))
+        templates.launch(self.device, shared.join(kind), arrays, sizes | {"COUNT": count},
+                         ((*shared.tile_of_join(self.width), *strides), 4, (rows, 1, 1)))
 
     def over_queries(self, tile):
         """Blocks of queries."""
@@ -183,7 +211,10 @@ def attention(inputs, params, device, into=(None, None)):
     if key:
         s.drop(key[0], params["p"])
     out, lse = s.result("out", (*q.shape[:-1], s.width), into[0]), s.result("lse", q.shape[:-1])
-    if lse.size:
+    keys_of_part = 0 if key or not lse.size else s.keys_of_part()
+    if keys_of_part:
+        s.run_in_parts(keys_of_part)
+    elif lse.size:
         s.run(text.forward, text.FORWARD, ("out", "lse"), s.over_queries, s.batch * s.heads)
     return out, lse
 
