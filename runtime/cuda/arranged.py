@@ -12,6 +12,7 @@ from ...passes.bind import Binder
 from ...passes.codegen.triton.plan import Steps, plan
 from ...passes.split_host import HostCut, split_host
 from ..cpu.program import arranged
+from .unchanged import Unchanged
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Arrangement:
     places   positions of their results in the whole graph's
     over     {number of one of their results: number of their input that it replaces}
     cut      what depends on the host's inputs alone, or None; `host` is its arrangement
+    unchanged  what all have in common that it is bound to, if it was bound
     """
 
     device: Steps
@@ -31,17 +33,23 @@ class Arrangement:
     over: dict
     cut: HostCut | None = None
     host: Any = None
+    unchanged: Unchanged | None = None
 
     def bind(self, values: dict) -> "Arrangement":
         """The same with `values` for the names of sizes."""
         made = [binder.bind(values) if binder.keys else None for binder in self._binders]
         device, *host = made
-        return replace(self, device=device or self.device, host=(host[0] if host else None) or self.host)
+        return replace(self, device=device or self.device, host=(host[0] if host else None) or self.host,
+                       unchanged=self._unchanged)
 
     @cached_property
     def _binders(self) -> list:
-        plans: tuple = (self.device, self.host)
-        return [Binder(p) for p in plans if p is not None]
+        device: Any = self.device
+        return [Binder(device, shares=True), *([] if self.host is None else [Binder(self.host)])]
+
+    @cached_property
+    def _unchanged(self) -> Unchanged:
+        return Unchanged(self._binders[0].steps)
 
 
 def arrange(graph, owned, targets, host: frozenset) -> Arrangement:

@@ -26,6 +26,7 @@ from .arrays import KIND, as_pairs, empty, fill, filled, used, window
 from .kernels import Prepared, as_number
 from .products import Beside, Computed, multiply
 from .together import Grouped, are_alike
+from .unchanged import Stretch, Unchanged
 from .windows import convolve, transpose
 
 __all__ = ["KIND", "DeviceGraph", "empty", "fill", "filled", "used"]
@@ -46,11 +47,13 @@ class DeviceGraph:
     numbers  inputs that are no device arrays, but one number each
     names    of the sizes that it is to be bound to (`at`); those that are operands become inputs behind its own, `more`
     targets  {position of a result: number of the input that it replaces}; `in_place` are those that the run writes there
+    unchanged  what it has in common with graphs for other sizes
     """
 
     is_native = False
 
-    def __init__(self, graph: Graph | Steps, call, owned=frozenset(), numbers=frozenset(), targets=None, names=()):
+    def __init__(self, graph: Graph | Steps, call, owned=frozenset(), numbers=frozenset(), targets=None, names=(),
+                 unchanged: Unchanged | None = None):
         lifted: tuple = ()
         if names and not isinstance(graph, Steps):
             made = lift_numbers(graph)
@@ -63,15 +66,17 @@ class DeviceGraph:
         self.kinds = [kind for _, kind in lifted]
         own = len(graph.inputs) - len(self.kinds)
         self.numbers = frozenset([*[graph.inputs[i] for i in numbers], *graph.inputs[own:]])
-        self.steps = [self._step(s) for step in self.plan.steps for s in self._apart(step)]
+        steps = [s for step in self.plan.steps for s in self._apart(step)]
         self.launched: dict = {}                        # by steps whose end is apart
         self.parts = {v: (p.join, p.join.shape, tuple(p.cuts), tuple(p.operators)) for v, p in self.plan.parts.items()}
         self.seen: dict = {}                            # of views and fills with symbols: (parameters, shape) in numbers
         self.names, self.last = names, (None, self)     # the numbers that it was bound to last, and what that gave
         if names:
+            self.steps = [self._step(s) for s in steps]
             self._bind_to(names, lifted)
         else:
-            self.steps = [s.at(s.said, self) for s in self.steps]
+            self.steps = [self._run_of(s, unchanged.runs if unchanged else {}) for s in steps]
+            self.steps = unchanged.joined(self, steps, self.steps) if unchanged else self.steps
 
     def _bind_to(self, names, numbers):
         """Notes where sizes stand."""
@@ -105,6 +110,19 @@ class DeviceGraph:
         """The steps of one; kernels that take numbers are launched by themselves."""
         return step.steps if type(step) is ManyStep and not self.numbers.isdisjoint(step.reads) else (step,)
 
+    def _run_of(self, step, runs):
+        """What runs a step of known sizes."""
+        found = runs.get(step)
+        if found is None:
+            made = self._step(step)
+            found = made.at(made.said, self)
+            if step in runs and not (type(made) is LaunchedTogether or (type(made) is Launched and step.ends_apart)):
+                runs[step] = found          # (the others refer to those of their own graph)
+            return found
+        made = _copy(found)
+        made.graph = self
+        return made
+
     def _step(self, step):
         if type(step) in (ManyStep, EndStep):
             return LaunchedTogether(step, self)
@@ -121,10 +139,11 @@ class DeviceGraph:
         for v, a in zip(self.graph.inputs, (*inputs, *self.more)):
             env[v] = a if a.__class__ is not DeviceArray or a.is_contiguous else a.backend.contiguous(a)
         for step in self.steps:
-            if OBSERVERS:
-                OBSERVERS[-1](step, lambda step=step: step.run(env, device, places))
-            else:
+            if not OBSERVERS:
                 step.run(env, device, places)
+                continue
+            for one in step.runs if type(step) is Stretch else (step,):
+                OBSERVERS[-1](one, lambda one=one: one.run(env, device, places))
         return [self.value(v, env, device) for v in self.graph.outputs]
 
     def place(self, v: Value, env: dict, device: int):

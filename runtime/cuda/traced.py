@@ -104,7 +104,7 @@ class Parts:
                             if p in targets and cut.given + i not in self.host.in_place]
             self.counted = [targets[p] for i, p in enumerate(cut.results)
                             if p in targets and cut.given + i in self.host.in_place]
-        self.device = Repeated(arrangement.device, arrangement.over)
+        self.device = Repeated(arrangement.device, arrangement.over, arrangement.unchanged)
         self.back = [(p, targets[p]) for i, p in enumerate(arrangement.places)
                      if p in targets and i not in self.device.targets]
 
@@ -140,9 +140,9 @@ class Parts:
 class Repeated:
     """A graph on the device, run again and again. What it takes from the host travels in one upload."""
 
-    def __init__(self, steps, targets):
+    def __init__(self, steps, targets, unchanged):
         self.targets = targets
-        self.graph = DeviceGraph(steps, eager.run_into)
+        self.graph = DeviceGraph(steps, eager.run_into, unchanged=unchanged)
         self.runs = 0
         self.places: tuple = ()            # where inputs were in the run before
         self.captured: Captured | None = None
@@ -180,7 +180,7 @@ class Repeated:
         """After a run: whether to capture."""
         if on_host:
             self.refused = "some operators run on the host"
-        elif len(self.graph.steps) < LEAST:
+        elif len(self.graph.plan.steps) < LEAST:
             self.refused = "one launch is as quick"
         places = tuple([a.pointer if a.__class__ is DeviceArray else None for a in arrays])
         self.runs = self.runs + 1 if not graphs.is_current_stream_capturing() else 0
