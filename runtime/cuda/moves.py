@@ -10,7 +10,7 @@ from ...passes.codegen.triton.configs import power_of_two
 from ..device_array import DeviceArray
 from . import transfer
 from .arrays import window
-from .eager import contiguous
+from .eager import contiguous, write
 from .gathers import updated
 from .program import empty, fill
 from .sorts import flat_blocks
@@ -128,7 +128,7 @@ def assign_view(inputs, params, device, into=(None,)):
         seen = seen.viewed(OPS[name], dict(given))
         if seen.memory is not out.memory:
             return NotImplemented
-    transfer.write(seen, value)
+    write(seen, value)
     return out
 
 
