@@ -469,3 +469,14 @@ def test_a_view_of_new_memory_is_told_from_a_whole(cuda):
             while held is not None:
                 assert all(type(k) is int for k in (*held.shape, *held.strides, held.offset))
                 held = held.base
+
+
+@pytest.mark.parametrize("interpolation", ["linear", "lower", "midpoint"])
+def test_numbers_that_a_body_makes_of_sizes(interpolation, cuda):
+    """What a plan decides that is made while a list is noted, the list is good for no longer than that."""
+    levels = ingot.tensor([0.0, 0.31, 1.0])
+    for n in (8, 5, 9, 5, 8, 12, 7, 40, 12, 6):
+        x = ingot.tensor(np.random.default_rng(n).standard_normal(n).astype("f"))
+        want = ingot.quantile(x, levels, interpolation=interpolation)
+        got = ingot.quantile(x.to("cuda"), levels.to("cuda"), interpolation=interpolation)
+        ingot.testing.assert_close(got.cpu(), want)

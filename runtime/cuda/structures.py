@@ -173,6 +173,7 @@ def _make(kind, make, fixed):
     made = make(sizes)
     holds = condition_check(sizes.scope.conditions, sizes.names)
     sizes.end()
+    holds(*kind.numbers)        # (of symbols: what is decided here is a condition of those who ask, too)
     with _lock:
         if _count >= _MOST:
             _made.clear()
