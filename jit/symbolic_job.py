@@ -9,16 +9,12 @@ from collections import OrderedDict
 from typing import Any
 
 from ..ir.lazy import lazy
-from ..ir.substitute import condition_check, evaluator, names_in
-from ..ir.symbolic import names_of
-from ..passes.bind import Binder
-from ..passes.lift_numbers import lift_numbers, number_array
+from ..passes.lift_numbers import lift_numbers
 from ..runtime.device_array import DeviceArray
-from .execute import PASSES, Job, Piece, compiled_kernel_of, without_collections
+from .execute import PASSES, Job, Piece, without_collections
+from .for_sizes import ForSizes, settled
 from .report import announce
 
-program = lazy(__package__, "..runtime.cpu.program")
-outline = lazy(__package__, "..runtime.cpu.outline")
 alloc = lazy(__package__, "..runtime.cpu.alloc")
 
 MOST_BOUND = 256        # sizes for which a job keeps what it runs, and
@@ -31,58 +27,20 @@ def job_of(piece: Piece, wanted) -> Job:
     return Job(piece, wanted) if piece.scope is None else SymbolicJob(piece, wanted)
 
 
-class Variant:
-    """A symbolic graph, compiled as far as can be without knowing its sizes, for all sizes that meet some conditions.
-
-    binder    what puts sizes into its arrangement, and numbers that are parameters of what stays whole
-    names     of the sizes and numbers that are put in: what it is bound for
-    early     (symbolic number, dtype) of the inputs that follow the job's own: numbers that arguments give
-    late      the same of the last inputs: sizes that are operands
-    derived   what is made of weights alone: the inputs between these
-    """
+class Variant(ForSizes):
+    """A job's graph, compiled for all sizes that meet some conditions. `derived` is what is made of weights alone: the inputs
+    between early numbers and late ones."""
 
     def __init__(self, job: "SymbolicJob", symbols, backend=None):
-        scope = self.scope = job.scope.at(symbols)
+        scope = job.scope.at(symbols)
         graph, job.slots = job.piece.graph(job.wanted, scope)
         lifted = lift_numbers(graph)
-        self.early = lifted.numbers
         owned, targets = job.wishes()
         graph = job.passed(graph, PASSES if backend is None else backend.PASSES, lifted.graph)
         self.derived: Any = None
         if backend is None:
             graph, self.derived = job.without_derived(graph, targets)
-        lifted = lift_numbers(graph)
-        self.late = lifted.numbers
-        self.names = frozenset().union(*map(names_of, lifted.graph.symbols.values()))
-        self.is_elsewhere = backend is not None
-        self.binder: Any = (Binder(program.arranged(lifted.graph, owned, targets), shares=True) if backend is None
-                            else backend.sized(lifted.graph, owned, targets))
-        self.calls: Any = None if self.is_elsewhere else program.SharedCalls(self.binder.steps)
-        self.outline: Any = None        # made for the second sizes
-        self.copies = 0
-        self.conditions = dict(scope.conditions)
-        self.holds = condition_check(self.conditions, scope.hints)
-        self.evaluate = evaluator([x for x, _ in (*self.early, *self.late)], scope.hints)
-        self.is_fixed = all(names_of(x) <= self.names for x, _ in (*self.early, *self.late))
-        self.is_sure = names_in(self.conditions, scope.hints) <= self.names     # once bound, for all calls with these numbers
-        scope.close()
-
-    def copy(self, values: dict):
-        """The compiled graph for `values` of the names: the first as a whole, later ones by what they have in common."""
-        if self.is_elsewhere:
-            return self.binder.bind(values)
-        self.copies += 1
-        if self.copies == 1:
-            return program.CompiledGraph(self.binder.bind(values), compiled_kernel_of, prepare=self.calls.prepare)
-        if self.outline is None:
-            self.outline = outline.Outline(self.binder, self.calls, compiled_kernel_of)
-        return self.outline.copy(values)
-
-    def numbers(self, symbols) -> tuple:
-        """The arrays of the numbers: early ones, late ones."""
-        kinds = (*self.early, *self.late)
-        made = [number_array(n, kind) for n, (_, kind) in zip(self.evaluate(*symbols), kinds)]
-        return made[: len(self.early)], made[len(self.early):]
+        super().__init__(scope, graph, lifted.numbers, owned, targets, backend)
 
 
 class Bound:
@@ -98,7 +56,7 @@ class Bound:
 
     def settle(self):
         """Makes all of the compiled graph, for sizes that are met again; gives it."""
-        self.compiled = getattr(self.compiled, "whole", self.compiled)
+        self.compiled = settled(self.compiled)
         return self.compiled
 
     def run(self, job, env, symbols):

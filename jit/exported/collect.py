@@ -73,6 +73,7 @@ def warm(model, sizes: dict):
             with contextlib.suppress(ShapeError):
                 if sizes[name] != 1:
                     model.planned({**sizes, name: n})
+                    model.planned_for_more({**sizes, name: n})
 
 
 if __name__ == "__main__":

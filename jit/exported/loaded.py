@@ -3,6 +3,7 @@
 import threading
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -30,6 +31,7 @@ blocked_grad = lazy(__package__, "...ir.ops.blocked_grad")
 bind = lazy(__package__, "...passes.bind")
 execute = lazy(__package__, "..execute")
 inlined = lazy(__package__, ".inlined")
+of_sizes = lazy(__package__, ".of_sizes")
 on_device = lazy(__package__, ".on_device")
 prepare = lazy(__package__, ".prepare")
 program = lazy(__package__, "...runtime.cpu.program")
@@ -37,6 +39,7 @@ work = lazy(__package__, "..work")
 text = lazy(__package__, "...ir.text")
 
 _MOST_BOUND = 256        # kinds of sizes whose compiled graphs are kept
+_MET_AGAIN = 3           # the run by which sizes are no longer new
 
 
 def load(path, objects: bool = True, device=None) -> "Model":
@@ -260,11 +263,38 @@ class Model:
     def _planned(self, sizes):
         """The graph compiled for sizes that the file has nothing ready for."""
         try:
+            found = self._planned_again(sizes)
+            if found is not None:
+                return found
             compiled, parts = self.planned(sizes)
             rest = self.weights_of(parts)
         except DeviceError as e:
             raise DeviceError(f"{self._reader.name}: {e}{self._hint()}") from e
         return Bound(compiled, rest)
+
+    def _planned_again(self, sizes):
+        """The graph compiled for sizes that are not the first that it is planned for; None where that cannot be: its passes
+        have to know the sizes, or the kernels for any size are not ready, and cannot be made here."""
+        variant = self.variant_for(sizes)
+        variant.planned += 1
+        if variant.planned == 1 or not variant.is_sized:
+            return None
+        try:
+            found = self.planned_for_more(sizes)
+            return None if found is None else Bound(found.compiled, found.arrays(self.weights_of))
+        except DeviceError:
+            variant.is_sized = False
+            return None
+
+    def planned_for_more(self, sizes: dict) -> Any:
+        """The graph for this machine, compiled for these sizes by a plan that serves others, too, if there is one."""
+        variant = self.variant_for(sizes)
+        graph = self.graph_of(variant)
+        if not graph.symbols:
+            return None
+        if variant.of_sizes is None:
+            variant.of_sizes = of_sizes.OfSizes(graph, len(self.inputs), variant.weights)
+        return variant.of_sizes.planned(sizes)
 
     def weights_of(self, parts) -> list:
         """The arrays that the main part of a graph takes after the arguments."""
@@ -322,6 +352,9 @@ class Variant:
     conditions: dict
     weights: tuple                   # numbers of the model's weights that it takes
     graph: Graph | None = None
+    planned: int = 0                 # how often
+    of_sizes: Any = None             # what makes plans for further sizes
+    is_sized: bool = True            # whether that can be asked
 
     @classmethod
     def of(cls, row: dict, weights: list, dims: set) -> "Variant":
@@ -337,10 +370,10 @@ class Variant:
 class Bound:
     """A compiled graph for some shapes, and the arrays that it takes after the arguments. Counts of threads may change."""
 
-    __slots__ = ("compiled", "rest")
+    __slots__ = ("compiled", "rest", "runs")
 
     def __init__(self, compiled, rest: list):
-        self.compiled, self.rest = compiled, rest
+        self.compiled, self.rest, self.runs = compiled, rest, 0
 
     @property
     def is_native(self) -> bool:
@@ -350,4 +383,7 @@ class Bound:
     @property
     def run(self):
         """The function of all arrays."""
+        self.runs += 1
+        if self.runs == _MET_AGAIN:
+            self.compiled = getattr(self.compiled, "whole", self.compiled)
         return self.compiled.run

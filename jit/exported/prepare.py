@@ -34,14 +34,15 @@ class Prepared:
     names: tuple = ()
 
 
-def prepared(graph: Graph, arguments: int, taken) -> Prepared:
-    """The graph for this machine; its inputs are `arguments` arguments, then the weights of the numbers `taken`."""
+def prepared(graph: Graph, arguments: int, taken, numbers: int = 0) -> Prepared:
+    """The graph for this machine; its inputs are `arguments` arguments, then the weights of the numbers `taken`, then so many
+    `numbers` of each call's own."""
     graph = pipeline.run(graph, execute.PASSES)
-    weights = range(arguments, len(graph.inputs))
+    weights = range(arguments, len(graph.inputs) - numbers)
     cut = split_derived(graph, frozenset(weights))
     if cut is None:
         return Prepared(graph, tuple(taken))
-    number = {v.name: taken[i - arguments] if i >= arguments else -1 for i, v in enumerate(graph.inputs)}
+    number = {v.name: taken[i - arguments] if i in weights else -1 for i, v in enumerate(graph.inputs)}
     sources = tuple([taken[i - arguments] for i in cut.sources])
     names = names_of(cut.derived, sources)
     main, kept = _without_unread(cut.main, number, len(names))

@@ -284,5 +284,5 @@ def _size(shape):
     return total
 
 
-WAYS = Ways(lambda step: step.node if type(step) is CallStep else None, lambda step: step.reads,
-                    lambda step: step.writes, _by_elements, _reads_where_it_writes, _may_fail)
+WAYS = Ways(lambda step: step.node if type(step) is CallStep else None, lambda step: step.reads, lambda step: step.writes,
+            _by_elements, _reads_where_it_writes, _may_fail)
