@@ -31,8 +31,7 @@ class ForSizes:
         self.binder: Any = (Binder(program.arranged(lifted.graph, owned, targets), shares=True) if backend is None
                             else backend.sized(lifted.graph, owned, targets))
         self.calls: Any = None if self.is_elsewhere else program.SharedCalls(self.binder.steps)
-        self.outline: Any = None        # made for the second sizes
-        self.copies = 0
+        self.outline: Any = None        # made with the first copy
         self.conditions = dict(scope.conditions)
         self.holds = condition_check(self.conditions, scope.hints)
         self.evaluate = evaluator([x for x, _ in (*self.early, *self.late)], scope.hints)
@@ -44,11 +43,9 @@ class ForSizes:
         """The compiled graph for `values` of the names: the first as a whole, later ones by what they have in common."""
         if self.is_elsewhere:
             return self.binder.bind(values)
-        self.copies += 1
-        if self.copies == 1:
-            return program.CompiledGraph(self.binder.bind(values), compiled_kernel_of, prepare=self.calls.prepare)
         if self.outline is None:
             self.outline = outline.Outline(self.binder, self.calls, compiled_kernel_of)
+            return self.outline.whole(values)
         return self.outline.copy(values)
 
     def numbers(self, symbols) -> tuple:
@@ -56,8 +53,3 @@ class ForSizes:
         kinds = (*self.early, *self.late)
         made = [number_array(n, kind) for n, (_, kind) in zip(self.evaluate(*symbols), kinds)]
         return made[: len(self.early)], made[len(self.early):]
-
-
-def settled(compiled):
-    """All of a compiled graph, for sizes that are met again."""
-    return getattr(compiled, "whole", compiled)

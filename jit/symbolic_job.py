@@ -12,14 +12,13 @@ from ..ir.lazy import lazy
 from ..passes.lift_numbers import lift_numbers
 from ..runtime.device_array import DeviceArray
 from .execute import PASSES, Job, Piece, without_collections
-from .for_sizes import ForSizes, settled
+from .for_sizes import ForSizes
 from .report import announce
 
 alloc = lazy(__package__, "..runtime.cpu.alloc")
 
 MOST_BOUND = 256        # sizes for which a job keeps what it runs, and
 MOST_VARIANTS = 64      # ways of compiling it; those not used for longest go
-_MET_AGAIN = 3          # the run by which sizes are no longer new
 
 
 def job_of(piece: Piece, wanted) -> Job:
@@ -49,22 +48,13 @@ class Bound:
     def __init__(self, variant: Variant, symbols):
         self.variant = variant
         self.compiled = variant.copy(dict(zip(variant.scope.hints, symbols)))
-        self.runs = 0
         self.numbers = variant.numbers(symbols)
         self.takes_numbers = bool(variant.early or variant.late)
         self.is_plain = not self.takes_numbers and variant.derived is None
 
-    def settle(self):
-        """Makes all of the compiled graph, for sizes that are met again; gives it."""
-        self.compiled = settled(self.compiled)
-        return self.compiled
-
     def run(self, job, env, symbols):
         """The results of the job."""
         variant, arrays = self.variant, job.arrays(env)
-        self.runs += 1
-        if self.runs == _MET_AGAIN:
-            self.settle()
         if not self.is_plain:
             early, late = self.numbers if variant.is_fixed else variant.numbers(symbols)
             derived = variant.derived.arrays() if variant.derived is not None else []
@@ -150,7 +140,9 @@ class SymbolicJob(Job):
         """(what runs arrays in the order of `slots`, what is made of weights alone and comes behind these, or None) if it is
         compiled and takes nothing else; else None."""
         bound = self._known(symbols)
-        return None if bound is None or bound.takes_numbers else (bound.settle(), bound.variant.derived)
+        if bound is None or bound.takes_numbers:
+            return None
+        return bound.compiled if bound.variant.is_elsewhere else bound.compiled.whole, bound.variant.derived
 
     def compile(self):
         """What was compiled last, or for the sizes that were recorded, where that was."""

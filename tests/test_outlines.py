@@ -145,8 +145,9 @@ def test_sizes_that_are_met_again_are_made_as_a_whole():
     traced = ingot.jit.trace(picked)
     for n in (*SIZES, *[77] * 3):
         traced(draw(n, 3), ingot.arange(n))
-    kinds = {n: type(b.compiled) for job in traced._jobs() for key, b in job.bound.items() for n in key}
-    assert kinds[12] is SizedGraph and kinds[77] is not SizedGraph
+    made = {n: b.compiled for job in traced._jobs() for key, b in job.bound.items() for n in key}
+    assert type(made[12]) is type(made[77]) is SizedGraph
+    assert "whole" not in vars(made[12]) and "whole" in vars(made[77])
 
 
 def test_another_number_of_threads(threads):

@@ -39,7 +39,6 @@ work = lazy(__package__, "..work")
 text = lazy(__package__, "...ir.text")
 
 _MOST_BOUND = 256        # kinds of sizes whose compiled graphs are kept
-_MET_AGAIN = 3           # the run by which sizes are no longer new
 
 
 def load(path, objects: bool = True, device=None) -> "Model":
@@ -370,10 +369,10 @@ class Variant:
 class Bound:
     """A compiled graph for some shapes, and the arrays that it takes after the arguments. Counts of threads may change."""
 
-    __slots__ = ("compiled", "rest", "runs")
+    __slots__ = ("compiled", "rest")
 
     def __init__(self, compiled, rest: list):
-        self.compiled, self.rest, self.runs = compiled, rest, 0
+        self.compiled, self.rest = compiled, rest
 
     @property
     def is_native(self) -> bool:
@@ -383,7 +382,4 @@ class Bound:
     @property
     def run(self):
         """The function of all arrays."""
-        self.runs += 1
-        if self.runs == _MET_AGAIN:
-            self.compiled = getattr(self.compiled, "whole", self.compiled)
         return self.compiled.run

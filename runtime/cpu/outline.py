@@ -25,6 +25,7 @@ from .program import CalledNode, CompiledGraph, Numbers, SharedCalls
 from .step_list import OPERANDS, Template
 
 _MOST_PLANS = 8
+_MET_AGAIN = 3          # the run by which sizes are no longer new
 
 
 class Outline:
@@ -32,13 +33,22 @@ class Outline:
 
     def __init__(self, binder: Binder, calls: SharedCalls, kernel_of):
         self.binder, self._calls, self._kernel_of = binder, calls, kernel_of
-        plan, kinds = binder.plan, _Kinds()
+        plan = binder.plan
         self.in_place = frozenset(i for i, v in enumerate(plan.graph.outputs) if v in plan.in_place)
         self._fixed = [s for s in plan.steps if s in binder.steps and type(s) is not Fused]
-        self.kinds = {s: kinds[_likeness(s)] for s in plan.steps if s not in binder.steps}
-        self._called = [(s, kind, _places(s)) for s, kind in self.kinds.items() if type(s) is not Fused]
         self._plans: dict = {}          # what is native, and how -> its plan
         self._prepared: dict = {}       # number of threads -> what is prepared of the steps that no size changes
+
+    @cached_property
+    def kinds(self) -> dict:
+        """{step that sizes change: the number of its kind}"""
+        numbers = _Kinds()
+        return {s: numbers[_likeness(s)] for s in self.binder.plan.steps if s not in self.binder.steps}
+
+    @cached_property
+    def _called(self) -> list:
+        """(step, its kind, where its operands lie) of those that are no fused kernels."""
+        return [(s, kind, _places(s)) for s, kind in self.kinds.items() if type(s) is not Fused]
 
     def copy(self, values: dict) -> "SizedGraph":
         """The arrangement for `values` of the names, ready to run."""
@@ -198,11 +208,13 @@ class _Kinds(dict):
 
 
 class SizedGraph:
-    """A copy of an outline, ready to run. What else is asked of it is asked of the compiled graph for these sizes, `whole`."""
+    """A copy of an outline, ready to run. What else is asked of it is asked of the compiled graph for these sizes, the `whole`,
+    which also takes over where they are met again."""
 
     def __init__(self, outline: Outline, values: dict, shared: _SharedPlan, steps: tuple, threads: int):
         self._outline, self._values, self._shared, self._steps, self._threads = outline, values, shared, steps, threads
         self.in_place, self.is_native = outline.in_place, shared.is_native
+        self._runs = 0
 
     @cached_property
     def whole(self) -> CompiledGraph:
@@ -211,7 +223,8 @@ class SizedGraph:
 
     def run(self, arrays) -> list:
         """The results, as arrays, in order."""
-        if pool.get_num_threads() != self._threads:
+        self._runs += 1
+        if self._runs >= _MET_AGAIN or pool.get_num_threads() != self._threads:
             return self.whole.run(arrays)
         env = [*arrays, *self._shared.room]
         for step in self._steps:

@@ -68,6 +68,11 @@ class CompiledGraph:
         self.in_place = frozenset(i for i, v in enumerate(graph.outputs) if v in self._arranged.in_place)
         self._prepare()
 
+    @property
+    def whole(self) -> "CompiledGraph":
+        """Itself: it is made as a whole, unlike what an outline gives (`outline.py`)."""
+        return self
+
     def _prepare(self):
         """Makes plan and steps for the threads that there are now. Where their number changes meanwhile, some operators may be
         planned for fewer, so one thread does everything."""
