@@ -9,6 +9,7 @@ from . import (
     memory,
     operators,
     precision,
+    research,
     small,
     small_ops,
     traced,
@@ -16,7 +17,8 @@ from . import (
 )
 
 GROUPS = {"small": small, "small_ops": small_ops, "traced": traced, "kernels": kernels, "layers": layers,
-          "operators": operators, "inference": inference, "training": training, "precision": precision, "memory": memory,
+          "operators": operators, "inference": inference, "training": training, "research": research,
+          "precision": precision, "memory": memory,
           "loading": loading, "gpu": gpu}
 MEAN_BARS = {name: group.MEAN_BAR for name, group in GROUPS.items() if group.MEAN_BAR}
 

@@ -13,9 +13,10 @@ MEAN_BAR = 1.4
 BARS = {"best": 1.1, "eager": 1.0}
 
 
-def classified(lib, network, x, y):
-    """Cross entropy of logits."""
-    return lib.nn.functional.cross_entropy(network(x), y)
+def classified(lib, network, *arrays):
+    """Cross entropy of logits; the last array has the classes."""
+    *given, y = arrays
+    return lib.nn.functional.cross_entropy(network(*given), y)
 
 
 def next_token(lib, network, tokens, targets):
@@ -39,6 +40,11 @@ def clicked(lib, network, users, items, y):
 def adam(optim, params):
     """The optimizer of most."""
     return optim.Adam(params, lr=1e-3)
+
+
+def weights_decayed(optim, params):
+    """That of transformers."""
+    return optim.AdamW(params, lr=1e-3)
 
 
 @dataclass
@@ -70,11 +76,15 @@ class Task:
             return loss.detach()
         return network, step
 
-    def case(self, plan):
-        """The case of its steps. Gradients of data and of weights cost as much as going forward, each."""
+    def flops(self) -> float:
+        """Of linear, convolution and LSTM layers; gradients of data and of weights cost as much as going forward, each."""
         given = self.arrays[:len(self.arrays) - self.targets]
-        flops = 3 * direct_flops(self.build(ingot), [ingot.tensor(a) for a in given])
-        return training_case(self.name, self.fitting, self.arrays, plan, flops=flops, tolerance=self.tolerance, bars=self.bars)
+        return 3 * direct_flops(self.build(ingot), [ingot.tensor(a) for a in given])
+
+    def case(self, plan):
+        """The case of its steps."""
+        return training_case(self.name, self.fitting, self.arrays, plan, flops=self.flops(), tolerance=self.tolerance,
+                             bars=self.bars)
 
 
 def mlp_adam(plan):
@@ -110,7 +120,7 @@ def gpt_adamw(plan):
     """Four layers of width 128 on sequences of 64."""
     batch, length, layers, width, words = plan.pick((32, 64, 4, 128, 512), (16, 64, 4, 128, 512), (2, 6, 1, 16, 20))
     return Task(f"GPT {layers} layers batch {batch}x{length}, AdamW", lambda lib: gpt(lib, words, layers, width, 4, length),
-                sequences(words, batch, length), next_token, lambda optim, params: optim.AdamW(params, lr=1e-3))
+                sequences(words, batch, length), next_token, weights_decayed)
 
 
 def lstm_sgd(plan):
