@@ -130,7 +130,7 @@ def quiet(module, run, inputs):
 
 def training_case(name, build: Callable, arrays, plan, *, compiled=True, flops=0.0, **facts) -> Case:
     """A case of whole training steps. `build(lib)` gives a network and its step, a function of tensors that returns the
-    loss. Every way has a network of its own; the losses of three steps are compared."""
+    loss. Every way has a network of its own; the losses of the first steps (`checks`) are compared."""
     calls, weights = {}, None
     for lib in libraries(plan, compiled):
         for label, way in lib.ways.items():
@@ -139,7 +139,7 @@ def training_case(name, build: Callable, arrays, plan, *, compiled=True, flops=0
                 weights = weights_of(network)
             lib.load(network, weights)
             calls[label] = bound(way(step), [lib.tensor(a) for a in arrays])
-    return Case(name, calls, checks=3, flops=flops, **({"tolerance": 1e-3} | facts))
+    return Case(name, calls, flops=flops, **({"tolerance": 1e-3, "checks": 3} | facts))
 
 
 def direct_flops(network, inputs) -> float:

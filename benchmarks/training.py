@@ -60,6 +60,7 @@ class Task:
     targets: int = 1
     tolerance: float = 1e-3
     bars: dict = field(default_factory=lambda: BARS)
+    checks: int = 3
 
     def fitting(self, lib):
         """A network, and the step that fits it."""
@@ -84,7 +85,7 @@ class Task:
     def case(self, plan):
         """The case of its steps."""
         return training_case(self.name, self.fitting, self.arrays, plan, flops=self.flops(), tolerance=self.tolerance,
-                             bars=self.bars)
+                             bars=self.bars, checks=self.checks)
 
 
 def mlp_adam(plan):

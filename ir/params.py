@@ -54,26 +54,28 @@ def canonical_params(params: dict, numbers=frozenset()) -> dict:
             for name in sorted(params)}
 
 
-def param_key(value):
-    """A hashable key that is equal exactly for the same type and the same bits."""
+def param_key(value, sizes: list | None = None):
+    """A hashable key that is equal exactly for the same type and the same bits. A list of `sizes` takes the symbolic numbers,
+    which look all alike then."""
     kind = type(value)
     if kind is tuple:
-        return tuple([param_key(v) for v in value])
+        return tuple([param_key(v, sizes) for v in value])
     if kind is float:
         return (float, value.hex())
     if kind is complex:
         return (complex, value.real.hex(), value.imag.hex())
     if kind is slice:
-        return (slice, param_key(value.start), param_key(value.stop), param_key(value.step))
-    if kind is SymInt:
-        return (SymInt, value.poly)
-    if kind is SymFloat:
-        return (SymFloat, value.text)
+        return (slice, param_key(value.start, sizes), param_key(value.stop, sizes), param_key(value.step, sizes))
+    if kind is SymInt or kind is SymFloat:
+        if sizes is None:
+            return (kind, value.poly if kind is SymInt else value.text)
+        sizes.append(value)
+        return (kind,)
     if kind is LivingName:
         return (str, str(value))
     return (kind, value)
 
 
-def params_key(params: dict) -> tuple:
+def params_key(params: dict, sizes: list | None = None) -> tuple:
     """The key of all parameters of one node."""
-    return tuple([(name, param_key(params[name])) for name in sorted(params)])
+    return tuple([(name, param_key(params[name], sizes)) for name in sorted(params)])

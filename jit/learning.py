@@ -47,12 +47,17 @@ class Learning:
 
     def _reads_sizes(self: Any) -> bool:
         """Whether some lines read sizes out of data, for which symbols may stand now."""
-        return bool(self._data_sizes.lines) and self._dynamic is not False and not self._is_plain and is_alone()
+        return (bool(self._data_sizes.lines) and self._dynamic is not False and not self._is_plain
+                and (is_alone() or not self._writes_openly()))
+
+    def _writes_openly(self: Any) -> bool:
+        """Whether the function writes to what all threads see alike, and so could meet symbolic numbers in."""
+        return any(t.kind != "attr" or not is_viewable(t.owner, t.key) for t in self._targets)
 
     def _private(self: Any, names, call):
         """What may be symbolic where other threads could meet symbolic numbers: not what lies in places that all threads see
         alike, and nothing if the function writes to such."""
-        if any(t.kind != "attr" or not is_viewable(t.owner, t.key) for t in self._targets):
+        if self._writes_openly():
             return {}
         numbers = [p for p, kind in zip(call.places, call.key[0][2] or ()) if kind in NUMBERS]
         shared = {(NUMBER, call.given[1] + i) for i, p in enumerate(numbers) if not p.is_private}

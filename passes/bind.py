@@ -67,10 +67,12 @@ class Binder:
 
     def copies(self, values: dict) -> "Copies":
         """What gives copies of parts of the arrangement for `values` of the names."""
-        known = dict(zip(self.keys, self.evaluate(*[values[n] for n in self.names])))
+        known: dict = {}
         other = valuer(values, values.values())
 
         def give(x):
+            if not known:           # a copy of which nothing is asked evaluates nothing
+                known.update(zip(self.keys, self.evaluate(*[values[n] for n in self.names])))
             found = known.get(x.poly if type(x) is SymInt else x.text)
             return other(x) if found is None else found
 

@@ -72,6 +72,42 @@ def written_size():
     return fn, lambda: o.last, lambda: None
 
 
+def chosen(x):
+    """As many elements as their values say."""
+    every = x.repeat(10).cumsum(0)
+    return every[every > 30]
+
+
+def size_of_data():
+    def fn(x):
+        kept = chosen(x)
+        time.sleep(0.001)
+        return kept.sum() * kept.shape[0]
+    return fn, lambda: COUNTER, lambda: None
+
+
+def written_size_of_data():
+    o = Holder(last=0)
+
+    def fn(x):
+        kept = chosen(x)
+        o.last = kept.shape[0] * 2
+        time.sleep(0.001)
+        return kept.sum() + o.last
+    return fn, lambda: o.last, lambda: None
+
+
+def size_of_data_in_a_dictionary():
+    d = {"last": 0}
+
+    def fn(x):
+        kept = chosen(x)
+        d["last"] = kept.shape[0] * 2
+        time.sleep(0.001)
+        return kept.sum() + d["last"]
+    return fn, lambda: d["last"], lambda: None
+
+
 def item():
     cfg = {"lr": 0.5}
 
@@ -142,8 +178,8 @@ def run(make, wrap, calls=10):
 
 
 @pytest.mark.parametrize("make, most", [
-    (attribute, 5), (attribute_below_a_default, 2), (written_attribute, 2), (written_size, 3),
-    (item, 10), (closure, 10), (global_that_is_written, 10)], ids=lambda v: getattr(v, "__name__", ""))
+    (attribute, 5), (attribute_below_a_default, 2), (written_attribute, 2), (written_size, 3), (size_of_data, 4),
+    (written_size_of_data, 4), (size_of_data_in_a_dictionary, 10), (item, 10), (closure, 10), (global_that_is_written, 10)], ids=lambda v: getattr(v, "__name__", ""))
 def test_a_reader_meets_plain_numbers(make, most):
     want, *_ = run(make, lambda f: f)
     got, seen, traced = run(make, jit.trace)

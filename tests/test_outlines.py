@@ -6,6 +6,7 @@ import pytest
 import ingot
 from ingot.ir.errors import DimError
 from ingot.jit.symbolic_job import SymbolicJob
+from ingot.runtime.cpu import native
 from ingot.runtime.cpu.native_run import NativeRun
 from ingot.runtime.cpu.outline import SizedGraph
 
@@ -68,6 +69,16 @@ PROGRAMS = {
     "trained": lambda n: (lambda x: ingot.autograd.grad((F.linear(x, w := WEIGHT.clone().requires_grad_()) ** 2).sum(), w)[0],
                           (draw(n, WIDTH),)),
     "computed with": lambda n: (lambda x: x / x.shape[0] + ingot.arange(x.shape[0])[:, None], (draw(n, WIDTH),)),
+    "called with a size": lambda n: (lambda x: ingot.topk(x * 2, x.shape[0] // 2, 0), (draw(n, WIDTH),)),
+    "called on a size": lambda n: (lambda x: (ingot.arange(x.shape[0] * 4) % x.shape[0]).reshape(-1, 4) * x[:, :4],
+                                   (draw(n, WIDTH),)),
+    "called for an image": lambda n: (lambda x: F.interpolate(x[None, None], (x.shape[0] + 3, 20), mode="bicubic"),
+                                      (draw(n, 8),)),
+    "written over what was read": lambda n: (lambda x, i: (x * 2).index_add(0, i, x[:3]).index_fill(0, i, 1.0) + 1,
+                                             (draw(n, WIDTH), ingot.tensor([1, 3, 0]))),
+    "written beside what was read": lambda n: (lambda x, i: ((y := x * 2).index_add(0, i, x[:3]), y + 1),
+                                               (draw(n, WIDTH), ingot.tensor([1, 3, 0]))),
+    "too much for a cache": lambda n: (lambda x: ((y := x.exp()) * 2 + y.sum(1, keepdim=True)).relu(), (draw(n, 1 << 15),)),
     "of a place in memory": lambda n: (lambda x: (x[x.shape[0] // 2:] * 3).sum(0), (draw(n, WIDTH),)),
 }
 
@@ -158,3 +169,52 @@ def test_another_number_of_threads(threads):
         for count in (1, 2, 3):
             threads(count)
             same(traced(*arguments), function(*arguments), f"{n}, {count} threads")
+
+
+def layered(x):
+    return F.linear(F.softmax(x * 3, -1), WEIGHT, BIAS).sort(0)[0]
+
+
+def routed(x, w):
+    """Rows go to one of two layers, of which each is done for as many as there are."""
+    one, two = x[:, 0] > 0, x[:, 0] <= 0
+    loss = F.gelu(x[one] @ w[0]).square().sum() + F.gelu(x[two] @ w[1]).square().sum()
+    return loss, *ingot.autograd.grad(loss, (x, w))
+
+
+def test_what_was_prepared_serves_other_graphs(monkeypatch):
+    """Kinds of steps are kept for each size, whatever graph they are in."""
+    def meet(function, sizes):
+        traced = ingot.jit.trace(lambda x: function(x))
+        for n in sizes:
+            same(traced(draw(n, WIDTH)), function(draw(n, WIDTH)), f"{function.__name__} of {n}")
+
+    asked = []
+    prepare = native.prepare
+    sizes = (900, 910, 920, 930)
+    meet(layered, sizes)
+    monkeypatch.setattr(native, "prepare", lambda step: asked.append(step) or prepare(step))
+    meet(lambda x: layered(x) * 2, sizes)
+    assert len(asked) <= 3, "the first size of a graph is made as a whole, another one for the plan, the rest is kept"
+    asked.clear()
+    meet(layered, (*sizes[:3], 940))
+    assert asked, "940 is new"
+
+
+def test_rows_that_go_where_their_data_says():
+    """Gradients of several sizes at once, which never come together again."""
+    traced, w = ingot.jit.trace(routed), draw(2, WIDTH, WIDTH).requires_grad_()
+    for i in range(14):
+        x = ingot.randn(40, WIDTH, generator=ingot.Generator().manual_seed(i)).requires_grad_()
+        same(traced(x, w), routed(x, w), f"batch {i}")
+
+
+def test_numbers_that_are_like_each_other_are_told_apart():
+    """0.0 and -0.0 are one key of a dictionary."""
+    def padded(x, value):
+        return 1.0 / F.pad(x[1:], (0, 0, 1, 0), value=value)
+
+    traced = ingot.jit.trace(padded)
+    for n in (5, 6, 7, 8):
+        for value in (0.0, -0.0, 1.0, 0.5):
+            same(traced(ingot.full((n, 4), 2.0), value), padded(ingot.full((n, 4), 2.0), value), f"{n}, {value}")

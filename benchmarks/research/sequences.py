@@ -132,10 +132,10 @@ def experts(lib, width, count, hidden):
 
 
 def mixture(plan):
-    """8 experts, 2 for each of 512 tokens."""
+    """8 experts, 2 for each of 512 tokens. Sizes differ in each step, so compiling takes more than the first three."""
     tokens, width, hidden = plan.pick((512, 128, 256), (256, 128, 256), (12, 8, 8))
     yield Step(f"mixture of 8 experts, {tokens} tokens, AdamW", lambda lib: experts(lib, width, 8, hidden),
-               [randoms(tokens, width), indices(10, tokens)], optimizer=weights_decayed).case(plan)
+               [randoms(tokens, width), indices(10, tokens)], optimizer=weights_decayed, checks=20).case(plan)
 
 
 def dilated(lib, width, depth):

@@ -2,8 +2,8 @@
 
 import ctypes
 import functools
+import math
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...ir.errors import IngotError
 from ...ir.printer import format_line
 from ...ir.target import host
 from ...passes.codegen.llvm import programs, streaming
-from ...passes.plan_steps import Fused, Run
+from ...passes.plan_steps import Fused, Run, shallow
 from . import alloc, call, compile, copies, kernel_entry
 from .arenas import Arenas
 from .step_list import ARENA, ARGUMENTS, NOWHERE, WORD, At, Base, NativeCall, NativeStep, StepList, Written, in_arena
@@ -43,28 +43,28 @@ class NativeRun:
     def __init__(self, run: Run, prepared: dict, number: dict, kernel_of, threads: int, copies=AS_THEY_ARE):
         self.threads, self.source, self.prepared, self.kernel_of, self.copies = threads, run, prepared, kernel_of, copies
         self.reads = tuple([number[v] for v in run.reads])
-        self._note_writes([number[v] for v in run.writes])
+        writes = [copies.value(v) for v in run.writes]
+        self._note_writes([number[v] for v in run.writes], [v.shape for v in writes], [v.dtype.np for v in writes])
         self.updates = tuple([number[v] for v in run.updates])
         self.over_inputs = tuple([(number[v], number[home]) for v, home in run.over_inputs.items()])
         self.dead = tuple([number[v] for v in run.dead])
-        self.work = sum([self.work_of(s) for s in run.steps])
+        self.work = sum([work_of(s, prepared, copies) for s in run.steps])
         self.entry = _entry(run, self.work >= RELEASE_AT)
         self.can_fail = any([prepared[s].call.can_fail for s in run.steps if type(s) is not Fused])  # noqa: C419
         self.arenas = Arenas(run.arena_bytes)
         self.list = self._step_list()
         self.take(self.list.finish(), self.work)
 
-    def _note_writes(self, numbers):
-        """Notes the sizes of results."""
-        values = [self.copies.value(v) for v in self.source.writes]
-        self.writes = tuple([(number, v.shape, v.dtype.np) for number, v in zip(numbers, values)])
-        self.small = all([v.aval.size * v.dtype.itemsize < alloc.SMALL_BYTES for v in values])  # noqa: C419
+    def _note_writes(self, numbers, shapes, dtypes):
+        """Notes where results go, and how large they are."""
+        self.writes = tuple(zip(numbers, shapes, dtypes))
+        self.small = all([math.prod(shape) * dtype.itemsize < alloc.SMALL_BYTES for shape, dtype in zip(shapes, dtypes)])  # noqa: C419
 
-    def resized(self, run: Run, prepared: dict, copies) -> "NativeRun":
-        """The same run for other sizes, which has yet to `take` its words."""
-        made = copy(self)
+    def resized(self, run: Run, shapes, prepared: dict, copies) -> "NativeRun":
+        """The same run with results of other shapes, which has yet to `take` its words."""
+        made = shallow(self)
         made.source, made.prepared, made.copies = run, prepared, copies
-        made._note_writes([number for number, *_ in self.writes])
+        made._note_writes([number for number, *_ in self.writes], shapes, [dtype for *_, dtype in self.writes])
         return made
 
     def forget(self):
@@ -114,17 +114,6 @@ class NativeRun:
         over = any([base_of(result) == base_of(operand) for result, operand in made.over])  # noqa: C419
         return made.written(self.threads, over)
 
-    def work_of(self, step) -> int:
-        """About how many elements of a fused kernel take as long as a step."""
-        size_of = self._size_of
-        if type(step) is Fused:
-            return max([size_of(v) for v, _, _ in step.lowered.operands], default=0)
-        made = self.prepared[step]
-        return made.call.work or _CALL_WORK * max([size_of(v) for v, _ in made.operands if v is not None])
-
-    def _size_of(self, value):
-        return self.copies.value(value).aval.size
-
     def run(self, env):
         """Computes; results go into `env`."""
         arena = self.arenas.take()          # before the results, so that it finds the memory that it had the last time
@@ -168,7 +157,7 @@ class NativeRun:
             slot, at = _after(start[value], offset)
             memory = arena if slot == ARENA else np.ascontiguousarray(args[slot - ARGUMENTS]).reshape(-1).view(np.uint8)
             arrays.append(np.ndarray(given.shape, given.dtype, memory, at, given.strides))
-        call_kernel(node, self.kernel_of(node.op), arrays)
+        call_kernel(node, self.kernel_of(node.op), arrays, node.params)
         raise IngotError(f"{node.op.name} found data that it cannot compute with{where(node)}")
 
     def _run_on_copies(self, arena, args):
@@ -226,6 +215,14 @@ class NativeRun:
         return run
 
 
+def work_of(step, prepared: dict, copies) -> int:
+    """About how many elements of a fused kernel take as long as a step."""
+    if type(step) is Fused:
+        return max([copies.value(v).aval.size for v, _, _ in step.lowered.operands], default=0)
+    made = prepared[step]
+    return made.call.work or _CALL_WORK * max([copies.value(v).aval.size for v, _ in made.operands if v is not None])
+
+
 def _after(base, offset) -> Base:
     return Base(base.slot, base.offset + offset)
 
@@ -235,10 +232,10 @@ def where(node) -> str:
     return f" at {format_line(node.line, full_paths=True)}" if node.line else ""
 
 
-def call_kernel(node, kernel, arguments):
+def call_kernel(node, kernel, arguments, params):
     """The results of one operator, by the kernel that eager mode uses."""
     try:
-        return kernel(*arguments, **node.params)
+        return kernel(*arguments, **params)
     except IngotError:
         raise
     except Exception as e:

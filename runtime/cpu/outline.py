@@ -6,22 +6,21 @@ whose sizes are symbolic. For given sizes there are left the native calls of the
 once, however many layers have it, and the places in the arena.
 """
 
-from dataclasses import replace
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from ...ir.graph import Value
-from ...ir.params import param_key, params_key
-from ...ir.substitute import evaluator
+from ...ir.substitute import data_evaluator, evaluator, has_symbols
 from ...passes.bind import Binder, Copies
-from ...passes.kernel_body import is_free, source_of
 from ...passes.plan_memory import lay_out, place, room_for, room_of
-from ...passes.plan_steps import Call, Fused, Product, Run
-from . import native, pool
-from .native_run import NativeRun
+from ...passes.plan_steps import Fused, Run, shallow, values_of
+from . import pool
+from .native_run import NativeRun, work_of
 from .program import CalledNode, CompiledGraph, Numbers, SharedCalls
+from .step_kinds import Kinds, form_of, places_of
 from .step_list import OPERANDS, Template
 
 _MOST_PLANS = 8
@@ -40,34 +39,30 @@ class Outline:
         self._prepared: dict = {}       # number of threads -> what is prepared of the steps that no size changes
 
     @cached_property
-    def kinds(self) -> dict:
-        """{step that sizes change: the number of its kind}"""
-        numbers = _Kinds()
-        return {s: numbers[_likeness(s)] for s in self.binder.plan.steps if s not in self.binder.steps}
+    def kinds(self) -> Kinds:
+        """The kinds of the steps that sizes change."""
+        return Kinds([s for s in self.binder.plan.steps if s not in self.binder.steps], self.binder.names)
 
     @cached_property
     def _called(self) -> list:
-        """(step, its kind, where its operands lie) of those that are no fused kernels."""
-        return [(s, kind, _places(s)) for s, kind in self.kinds.items() if type(s) is not Fused]
+        """The kinds of the steps that are no fused kernels."""
+        return list(dict.fromkeys([kind for s, kind in self.kinds.of.items() if type(s) is not Fused]))
 
     def copy(self, values: dict) -> "SizedGraph":
         """The arrangement for `values` of the names, ready to run."""
         copies, changes, threads = self.binder.copies(values), pool.changes(), pool.get_num_threads()
         fixed, fixed_form = self._for_threads(threads)
-        prepared = dict(fixed)
-        made: dict = {}                 # kind -> what is prepared for it
-        for step, kind, places in self._called:
-            if kind not in made:
-                made[kind] = native.prepare(copies.mapped(step))
-            prepared[step] = None if made[kind] is None else made[kind].at(places)
+        numbers = tuple([values[name] for name in self.binder.names])
+        sized = self.kinds.sized(numbers, copies)
+        prepared = _Prepared(fixed, self.kinds.of, sized)
         most = threads if pool.changes() == changes else 1
-        key = most, fixed_form, tuple(map(_form, made.values()))
+        key = most, fixed_form, tuple([sized[kind].form for kind in self._called])
         plan = self._plans.get(key)
         if plan is None:
             if len(self._plans) > _MOST_PLANS:
                 self._plans.clear()
-            plan = self._plans[key] = _SharedPlan(self, prepared, copies, tuple(values), most)
-        steps = plan.steps(prepared, copies, tuple(values.values()), self._kernel_of)
+            plan = self._plans[key] = _SharedPlan(self, prepared, copies, most)
+        steps = plan.steps(prepared, copies, numbers, self._kernel_of)
         return SizedGraph(self, values, plan, steps, threads)
 
     def _for_threads(self, threads: int) -> tuple:
@@ -76,7 +71,7 @@ class Outline:
         if found is None:
             changes = pool.changes()
             made = {s: self._calls.prepare(s) for s in self._fixed}
-            found = made, tuple(map(_form, made.values()))
+            found = made, tuple(map(form_of, made.values()))
             if pool.changes() == changes:
                 self._prepared[threads] = found
         return found
@@ -86,16 +81,25 @@ class Outline:
         return CompiledGraph(self.binder.bind(values), self._kernel_of, prepare=self._calls.prepare)
 
 
-def _form(prepared):
-    """What a plan depends on of a step: whether it is native, has scratch memory, and what its results may be written over."""
-    return None if prepared is None else (prepared.call.scratch_bytes > 0, prepared.over)
+class _Prepared(dict):
+    """{step: what is prepared of it}: of those that no size changes, and, where somebody asks, of the others."""
+
+    def __init__(self, fixed: dict, kind_of: dict, sized: list):
+        super().__init__(fixed)
+        self.kind_of, self.sized = kind_of, sized
+
+    def __missing__(self, step):
+        made = self.sized[self.kind_of[step]].prepared
+        made = self[step] = None if made is None else made.at(places_of(step))
+        return made
 
 
 class _SharedPlan:
     """The plan of an arrangement whose sizes are symbolic, given which steps are native and what they may be written over."""
 
-    def __init__(self, outline: Outline, prepared: dict, copies: Copies, names: tuple, threads: int):
+    def __init__(self, outline: Outline, prepared: dict, copies: Copies, threads: int):
         self.outline, self.threads = outline, threads
+        self._names = names = outline.binder.names
         plan = self.plan = place(outline.binder.plan,
                                  lambda s: None if prepared[s] is None else prepared[s].call.scratch_bytes,
                                  lambda s: {} if prepared[s] is None else prepared[s].over_values,
@@ -103,28 +107,35 @@ class _SharedPlan:
         graph = plan.graph
         self.number = number = Numbers(zip(graph.inputs, range(len(graph.inputs))))
         for s in plan.steps:
-            for v in (*s.reads, *s.writes, *s.over_inputs) if type(s) is Run else (*_arrays(s.node), *s.node.outputs):
+            for v in (*s.reads, *s.writes, *s.over_inputs) if type(s) is Run else (*values_of(s.node), *s.node.outputs):
                 number[v]           # (asked for, it gets a number)
         self.outputs = tuple([number[v] for v in graph.outputs])
         self.room = [None] * (len(number) - len(graph.inputs))
         self.is_native = all([type(s) is Run for s in plan.steps])  # noqa: C419
         self._runs: dict = {}           # run -> its outline
+        self._called: dict = {}         # called node -> what gives it for some sizes
         self._laid_out: dict = {}       # run -> the sizes in its arena, and one that was laid out for these
-        self._rooms = {s: _rooms(s, names) for s in plan.steps if type(s) is Run}
+        runs = [s for s in plan.steps if type(s) is Run]
+        self._rooms = {s: _rooms(s, names) for s in runs}
+        self._results = {s: data_evaluator(tuple([v.shape for v in s.writes]), names) for s in runs}
 
-    def steps(self, prepared: dict, copies: Copies, numbers: tuple, kernel_of) -> tuple:
-        """The steps for some sizes; `numbers` are the values of the names."""
+    def steps(self, prepared: "_Prepared", copies: Copies, numbers: tuple, kernel_of) -> tuple:
+        """The steps for some sizes, the values of the names."""
         found: list[Any] = []
         for s in self.plan.steps:
             if type(s) is not Run:
-                found.append(CalledNode(s, self.number, kernel_of, self.plan.in_place, copies))
+                if s not in self._called:
+                    self._called[s] = _called(CalledNode(s, self.number, kernel_of, self.plan.in_place), self._names)
+                found.append(self._called[s](numbers))
                 continue
-            run = replace(s)
+            run = shallow(s)
             self._lay_out(s, run, {x: prepared[x].call.scratch_bytes for x in s.scratch}, numbers)
-            made = self._runs[s].resized(run, prepared, copies) if s in self._runs else None
+            made = None
+            if s in self._runs:
+                made = self._runs[s].resized(run, self._results[s](*numbers), prepared, copies)
             if made is None:
                 made = NativeRun(run, prepared, self.number, kernel_of, self.threads, copies)
-                self._runs[s] = _RunOutline(made, self.outline.kinds)
+                self._runs[s] = _RunOutline(made, self.outline.kinds.of)
             made.forget()
             found.append(made)
         return tuple(found)
@@ -141,70 +152,74 @@ class _SharedPlan:
             run.scratch, run.arena, run.arena_bytes = last[1].scratch, last[1].arena, last[1].arena_bytes
 
 
-def _rooms(run: Run, names: tuple) -> tuple:
+def _rooms(run: Run, names) -> tuple:
     """(the values that live in a run's arena, a function of the names' values that gives their bytes)."""
     values = [x for x, *_ in run.lives if type(x) is Value]
     return values, evaluator([v.aval.size * v.dtype.itemsize for v in values], names)
 
 
+def _called(made: CalledNode, names) -> Callable:
+    """A function of the names' values that gives a called node."""
+    params, constants = made.params, tuple([x for i, x in made.sources if i < 0])
+    data = tuple(params.values()), constants
+    if not has_symbols(data):
+        return lambda numbers: made
+    evaluate = data_evaluator(data, names)
+
+    def of(numbers):
+        given, others = evaluate(*numbers)
+        return made.with_numbers(dict(zip(params, given)), others)
+
+    return of
+
+
 class _RunOutline:
     """What is the same in a run for all sizes, taken from one that was made for some."""
 
-    def __init__(self, sample: NativeRun, kinds: dict):
+    def __init__(self, sample: NativeRun, kind_of: dict):
         run, made = sample.source, sample.list
         self._sample, self._template, self._slots = sample, Template(made), made.slots
         self._alive = [x for x, *_ in run.lives]            # what has a place of its own in the arena
         place = {x: i for i, x in enumerate(self._alive, 1)}
         for v, read in run.shared.items():
             place[v] = place[read]
-        self._varying: list = []        # (step, its number, its kind, the numbers of its operands' bases)
+        self._varying: list = []        # (step, its number, its kind, the number of its first operand's base)
+        bases: list = []                # the numbers of the bases of their operands
         places, within = [], []         # of each base: what it is a place of, 0 for an argument; the bytes from there
         for number, step in enumerate(run.steps):
             operands, first = sample.operands_of(step), len(places) + OPERANDS
-            if step in kinds:
-                self._varying.append((step, number, kinds[step], slice(first, first + len(operands))))
+            if step in kind_of:
+                self._varying.append((step, number, kind_of[step], first))
+                bases += range(first, first + len(operands))
             places += [place.get(step, 0), 0, 0, *[place.get(v, 0) for v, _ in operands]]
             within += [*[0] * OPERANDS, *[offset for _, offset in operands]]
-        self._places, self._within = np.array(places, np.intp), np.array(within, np.int64)
-        self._work = sum([sample.work_of(s) for s in run.steps if s not in kinds])
+        self._places, self._bases = np.array(places, np.intp), np.array(bases, np.intp)
+        self._within = np.array(within, np.int64)
+        self._work = sum([work_of(s, sample.prepared, sample.copies) for s in run.steps if s not in kind_of])
 
-    def resized(self, run: Run, prepared: dict, copies: Copies) -> NativeRun | None:
-        """The run for other sizes; None where a step has words of another form for them."""
-        made = self._sample.resized(run, prepared, copies)
-        offsets, calls, instead = self._offsets(made), self._sample.list.calls, []
-        known: dict = {}                # kind -> what is written of it, wherever its operands are
-        works: dict = {}                # by what is written
-        for step, number, kind, bases in self._varying:
-            written = known.get(kind)
-            if written is None:
-                written = made.written(step, lambda i, first=bases.start: (self._slots[first + i], offsets[first + i]))
-                if not made.asks_bases(step):
-                    known[kind] = written
-            if id(written) not in works:
-                if not written.is_like(calls[number]):
-                    return None
-                works[id(written)] = made.work_of(step)
+    def resized(self, run: Run, shapes: tuple, prepared: "_Prepared", copies: Copies) -> NativeRun | None:
+        """The run for other sizes, with results of these shapes; None where a step has words of another form for them."""
+        made, sized = self._sample.resized(run, shapes, prepared, copies), prepared.sized
+        offsets, calls, instead, work = self._offsets(run, sized), self._sample.list.calls, [], self._work
+        for step, number, kind, first in self._varying:
+            found = sized[kind]
+            if found.asks:
+                written = made.written(step, lambda i, first=first: (self._slots[first + i], offsets[first + i]))
+            else:
+                written = found.call.written(0 if found.prepared is None else made.threads, False)
+            if written.form != calls[number].form:
+                return None
+            work += found.work
             instead.append((number, written))
-        made.take(self._template.filled(offsets, instead), self._work + sum([works[id(written)] for _, written in instead]))
+        made.take(self._template.filled(offsets, instead), work)
         return made
 
-    def _offsets(self, made: NativeRun):
+    def _offsets(self, run: Run, sized: list):
         """The bytes from each base's slot to where it lies."""
-        run, within, kinds = made.source, self._within.copy(), {}
-        for step, _, kind, bases in self._varying:
-            if kind not in kinds:
-                kinds[kind] = [offset for _, offset in made.operands_of(step)]
-            within[bases] = kinds[kind]
+        within = self._within.copy()
+        within[self._bases] = [offset for _, _, kind, _ in self._varying for offset in sized[kind].offsets]
         starts = np.array([0, *[run.scratch[x] if x in run.scratch else run.arena[x] for x in self._alive]], np.int64)
         return within + starts[self._places]
-
-
-class _Kinds(dict):
-    """{what is like each other: its number}"""
-
-    def __missing__(self, likeness):
-        number = self[likeness] = len(self)
-        return number
 
 
 class SizedGraph:
@@ -236,46 +251,3 @@ class SizedGraph:
             raise AttributeError(name)
         return getattr(self.whole, name)
 
-
-def _arrays(node) -> list:
-    return [x for x in node.inputs if type(x) is Value]
-
-
-def _places(step: Call | Product) -> tuple:
-    """The values behind what a step reads and makes, in the order of `Prepared.operands`; None for what is no array."""
-    read = [source_of(x) if type(x) is Value else None for x in step.node.inputs]
-    if type(step) is Product:
-        return (*read, step.epilogue.result, *[v for v, *_ in step.epilogue.operands])
-    return (*read, *step.node.outputs)
-
-
-def _likeness(step: Any):
-    """What is equal for steps that have the same native call on operands that lie alike, whatever the sizes."""
-    if type(step) is Fused:
-        kernel = step.lowered
-        return (kernel.kernel.name, kernel.strategy, params_key(kernel.symbols),
-                tuple([(param_key(offset), v.dtype, written) for v, offset, written in kernel.operands]))
-    node = step.node
-    outputs = tuple([(param_key(v.shape), v.dtype) for v in node.outputs])
-    alike = node.op, params_key(node.params), tuple(map(_look, node.inputs)), outputs
-    if type(step) is not Product:
-        return alike
-    epilogue = step.epilogue
-    if epilogue.before != (None, None):
-        return step
-    operands = tuple([(v.dtype, param_key(tuple(at))) for v, *at in epilogue.operands])
-    return *alike, epilogue.fused and epilogue.fused.name, operands
-
-
-def _look(x):
-    """How an operand is seen: views of memory of some shape and dtype."""
-    if type(x) is not Value:
-        return param_key(x)
-    views = []
-    while is_free(x):
-        node = x.node
-        views.append((node.op, params_key(node.params), tuple([param_key(n) for n in node.inputs if type(n) is not Value])))
-        if not _arrays(node):
-            break
-        x = _arrays(node)[0]
-    return tuple(views), param_key(x.shape), x.dtype

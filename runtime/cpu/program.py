@@ -17,7 +17,7 @@ from ...ir.graph import Graph, Value
 from ...passes.checked_indices import checked_indices
 from ...passes.plain_operands import plain_operands
 from ...passes.plan_memory import arrange, place
-from ...passes.plan_steps import Plan, Run
+from ...passes.plan_steps import Plan, Run, shallow
 from ...passes.remake import remake
 from ...passes.turned_operands import turned_operands
 from . import (  # noqa: F401 (the families register their makers)
@@ -38,7 +38,7 @@ from . import (  # noqa: F401 (the families register their makers)
     pool,
 )
 from .eager_in_place import writer_for
-from .native_run import AS_THEY_ARE, NativeRun, call_kernel, kernel_text
+from .native_run import NativeRun, call_kernel, kernel_text
 
 __all__ = ["CalledNode", "CompiledGraph", "NativeRun", "arranged", "kernel_text"]
 
@@ -147,18 +147,17 @@ class SharedCalls:
 
 
 class CalledNode:
-    """One operator, called on arrays by the kernel that eager mode uses; `in_place` says what is written over an input.
-    `copies` gives the node with numbers for its sizes."""
+    """One operator, called on arrays by the kernel that eager mode uses; `in_place` says what is written over an input."""
 
-    def __init__(self, step, number: dict, kernel_of, in_place, copies=AS_THEY_ARE):
-        given, node = step.node, copies.node(step.node)
+    def __init__(self, step, number: dict, kernel_of, in_place):
+        node = step.node
         self.node, self.source = node, step
         self.kernel = kernel_of(node.op)
         self.params = node.params
-        self.sources = tuple([(number[x], None) if type(x) is Value else (-1, n) for x, n in zip(given.inputs, node.inputs)])
-        self.outs = tuple([number[v] for v in given.outputs])
+        self.sources = tuple([(number[x], None) if type(x) is Value else (-1, x) for x in node.inputs])
+        self.outs = tuple([number[v] for v in node.outputs])
         self.dead = tuple([number[v] for v in step.dead])
-        home = in_place.get(given.outputs[0])
+        home = in_place.get(node.outputs[0])
         self.home = None if home is None else number[home]
         self.write: Any = None if home is None else writer_for(node.op)
 
@@ -168,7 +167,7 @@ class CalledNode:
         if self.home is not None:
             env[self.outs[0]] = self._update(env[self.home], arguments)
         else:
-            result = call_kernel(self.node, self.kernel, arguments)
+            result = self._call(self.kernel, arguments)
             for i, r in zip(self.outs, result if self.node.multi else (result,)):
                 env[i] = r if type(r) is np.ndarray else np.asarray(r)
         for i in self.dead:
@@ -176,6 +175,16 @@ class CalledNode:
 
     def _update(self, home, arguments):
         """Writes the result over an input."""
-        if not call_kernel(self.node, partial(self.write, home), arguments):
-            np.copyto(home, call_kernel(self.node, self.kernel, arguments))
+        if not self._call(partial(self.write, home), arguments):
+            np.copyto(home, self._call(self.kernel, arguments))
         return home
+
+    def _call(self, kernel, arguments):
+        return call_kernel(self.node, kernel, arguments, self.params)
+
+    def with_numbers(self, params: dict, constants) -> "CalledNode":
+        """The same with other parameters, and operands that are no arrays, in order."""
+        made, others = shallow(self), iter(constants)
+        made.params = params
+        made.sources = tuple([(i, None) if i >= 0 else (i, next(others)) for i, _ in self.sources])
+        return made

@@ -119,7 +119,8 @@ NOWHERE = Base(0)                                       # of what is no array
 SCRATCH, ITSELF, STATUS, OPERANDS = range(4)            # bases of a call: its scratch memory, the job, the arena, operands
 
 
-class Written(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Written:
     """The words of some steps, as they stand in a list, but for the addresses that a call brings.
 
     patches     numbers of the words that name a base; the next one is the offset from there
@@ -135,43 +136,44 @@ class Written(NamedTuple):
     code: list
     tables: list
 
-    def is_like(self, other: "Written") -> bool:
-        """Whether one may stand where the other does."""
-        def sizes(tables):
-            return [(at, table.array.size) for at, table in tables]
-
-        return (self.steps == other.steps and len(self.words) == len(other.words) and sizes(self.tables) == sizes(other.tables)
-                and np.array_equal(self.patches, other.patches) and np.array_equal(self.bases, other.bases))
+    @cached_property
+    def form(self):
+        """What is equal for those that may stand where the other does."""
+        return (self.steps, len(self.words), [(at, table.array.size) for at, table in self.tables], self.patches.tobytes(),
+                self.bases.tobytes())
 
 
 def _write(steps, threads) -> Written:
-    made = Written(len(steps), [], [], [], [], [])
+    words: list = []
+    patched: list = []
+    bases: list = []
+    code: list = []
+    tables: list = []
     for step in steps:
         count = max(1, -(-len(step.words) // programs.WIDTH)) * programs.WIDTH
         if count > programs.MOST_WORDS:
             raise GraphError(f"a native step of {len(step.words)} words; at most {programs.MOST_WORDS} fit")
-        made.code.append((len(made.words), step.function))
-        first, patches = len(made.words) + len(programs.HEAD), []
+        code.append((len(words), step.function))
+        first, patches = len(words) + len(programs.HEAD), []
         job = [0] * count
         for i, word in enumerate(step.words):
             kind = type(word)
             if kind is int:
                 job[i] = word
             elif kind is Table:
-                made.tables.append((first + i, word))
+                tables.append((first + i, word))
             elif kind is Code:
-                made.code.append((first + i, word.address))
+                code.append((first + i, word.address))
                 job[i] = word.address
             else:
                 base, offset = _base_of(word)
-                made.patches.append(first + count + len(patches) + 1)
-                made.bases.append(base)
+                patched.append(first + count + len(patches) + 1)
+                bases.append(base)
                 patches += (WORD * i, 0, offset)
-        made.words.extend((step.function, at_most(step.chunks, threads) if step.chunks else 0, step.turns,
-                           WORD * step.turn if step.turn >= 0 else -1, count, len(patches) // programs.PATCH_WORDS,
-                           *job, *patches))
-    return made._replace(words=np.array(made.words, np.int64), patches=np.array(made.patches, np.intp),
-                         bases=np.array(made.bases, np.intp))
+        words.extend((step.function, at_most(step.chunks, threads) if step.chunks else 0, step.turns,
+                      WORD * step.turn if step.turn >= 0 else -1, count, len(patches) // programs.PATCH_WORDS,
+                      *job, *patches))
+    return Written(len(steps), np.array(words, np.int64), np.array(patched, np.intp), np.array(bases, np.intp), code, tables)
 
 
 def _base_of(word):
@@ -263,8 +265,9 @@ class Template:
                 words[first:first + table.array.size] = table.array.ravel()
         words[self._patches] = self._slots
         words[self._patches + 1] += offsets[self._bases]
+        address = words.ctypes.data
         for place, first in self._tables:
-            words[place] = words.ctypes.data + WORD * first
+            words[place] = address + WORD * first
         return words
 
 

@@ -1,0 +1,169 @@
+"""Kinds of steps: what is prepared of one serves all that are alike, in whatever graph, where their sizes are the same.
+
+A mixture of experts has the same layers over other numbers of rows in every step of training, and so have its gradients. That
+a kernel is prepared, and its words are written, once for each number of rows makes most of its steps a matter of looking up.
+"""
+
+import functools
+import itertools
+from typing import Any, NamedTuple
+
+from ...ir.graph import Value
+from ...ir.params import param_key, params_key
+from ...ir.substitute import evaluator
+from ...passes.codegen.llvm import streaming
+from ...passes.kernel_body import is_free, source_of
+from ...passes.plan_steps import Fused, Product
+from . import native, pool
+from .native import Prepared
+from .native_run import kernel_call, work_of
+from .step_list import NativeCall
+
+_MOST_KINDS = 4096
+_MOST_KEPT = 16384      # of all kinds together
+
+
+class Sized(NamedTuple):
+    """What is prepared of a kind of steps for some sizes.
+
+    call      the native call; None where Python must call
+    prepared  what `native.prepare` says of it, if that was asked, its operands in no memory yet
+    offsets   the bytes to each operand from the start of the memory that it lies in
+    work      about how many elements of a fused kernel take as long
+    asks      whether its words, but for its operands' addresses, depend on where these are
+    """
+
+    call: NativeCall | None
+    prepared: Prepared | None
+    offsets: tuple
+    work: int
+    asks: bool
+
+    @property
+    def form(self):
+        """What a plan depends on: whether it is native, has scratch memory, and what its results may be written over."""
+        return None if self.prepared is None else form_of(self.prepared)
+
+
+def form_of(prepared: Prepared | None):
+    """The same of what is prepared of a step."""
+    return None if prepared is None else (prepared.call.scratch_bytes > 0, prepared.over)
+
+
+class _Kind(NamedTuple):
+    """One of the steps of a kind, the number of its likeness if it has one, and which of all sizes are its own."""
+
+    step: Any
+    likeness: int | None
+    sizes: slice
+
+
+class Kinds:
+    """The kinds of some steps, whose sizes follow from the values of `names`.
+
+    of      {step: the number of its kind}
+    """
+
+    def __init__(self, steps, names):
+        self.of: dict = {}
+        self._kinds: list = []
+        numbers: dict = {}
+        every: list = []
+        for s in steps:
+            sizes: list = []
+            likeness = _likeness(s, sizes)
+            key = s if likeness is None else (likeness, tuple(map(param_key, sizes)))
+            if key not in numbers:
+                numbers[key] = len(numbers)
+                number = None if likeness is None else _number_of(likeness)
+                self._kinds.append(_Kind(s, number, slice(len(every), len(every) + len(sizes))))
+                every += sizes
+            self.of[s] = numbers[key]
+        self._sizes = evaluator(every, names)
+
+    def sized(self, numbers, copies) -> list:
+        """What is prepared of each kind, for these values of the names, by which `copies` gives steps."""
+        sizes, threads = [n.hex() if type(n) is float else n for n in self._sizes(*numbers)], pool.get_num_threads()
+        found = []
+        for kind in self._kinds:
+            kept = [] if kind.likeness is None else _kept(kind.likeness, tuple(sizes[kind.sizes]), threads)
+            found.append(kept[0] if kept else _prepared(kind.step, copies, kept))
+        return found
+
+
+def _prepared(step, copies, kept: list) -> Sized:
+    """What is prepared of a step, which is kept unless it may be for another number of threads."""
+    changes = pool.changes()
+    made = _sized(step, copies)
+    if pool.changes() == changes:
+        kept.append(made)
+    return made
+
+
+def _sized(step, copies) -> Sized:
+    if type(step) is Fused:
+        lowered = copies.lowered(step.lowered)
+        offsets = tuple([offset * v.dtype.itemsize for v, offset, _ in lowered.operands])
+        return Sized(kernel_call(lowered), None, offsets, work_of(step, {}, copies), lowered.strategy is streaming)
+    made = native.prepare(copies.mapped(step))
+    if made is None:
+        return Sized(None, None, (), 0, False)
+    offsets = tuple([offset for _, offset in made.operands])
+    return Sized(made.call, made.at([None] * len(offsets)), offsets, work_of(step, {step: made}, copies), bool(made.call.over))
+
+
+@functools.lru_cache(_MOST_KEPT)
+def _kept(likeness: int, sizes: tuple, threads: int) -> list:
+    """Room for what is prepared of a kind of steps."""
+    return []
+
+
+_counter = itertools.count()
+
+
+@functools.lru_cache(_MOST_KINDS)
+def _number_of(likeness) -> int:
+    return next(_counter)
+
+
+def _likeness(step: Any, sizes: list):
+    """What is equal for steps that have the same native call on operands that lie alike, where their `sizes` are equal; None
+    for a step that is like no other."""
+    if type(step) is Fused:
+        kernel = step.lowered
+        return (kernel.kernel.name, kernel.strategy, params_key(kernel.symbols, sizes),
+                tuple([(param_key((offset, *v.shape), sizes), v.dtype, written) for v, offset, written in kernel.operands]))
+    node = step.node
+    outputs = tuple([(param_key(v.shape, sizes), v.dtype) for v in node.outputs])
+    alike = node.op, params_key(node.params, sizes), tuple([_look(x, sizes) for x in node.inputs]), outputs
+    if type(step) is not Product:
+        return alike
+    epilogue = step.epilogue
+    if epilogue.before != (None, None):
+        return None
+    operands = tuple([(v.dtype, param_key(tuple(at), sizes)) for v, *at in epilogue.operands])
+    return *alike, epilogue.fused and epilogue.fused.name, operands
+
+
+def _look(x, sizes):
+    """How an operand is seen: views of memory of some shape and dtype."""
+    if type(x) is not Value:
+        return param_key(x, sizes)
+    views = []
+    while is_free(x):
+        node = x.node
+        numbers = [param_key(n, sizes) for n in node.inputs if type(n) is not Value]
+        views.append((node.op, params_key(node.params, sizes), tuple(numbers)))
+        values = [v for v in node.inputs if type(v) is Value]
+        if not values:
+            break
+        x = values[0]
+    return tuple(views), param_key(x.shape, sizes), x.dtype
+
+
+def places_of(step) -> tuple:
+    """The values behind what a called step reads and makes, in the order of `Prepared.operands`; None for what is no array."""
+    read = [source_of(x) if type(x) is Value else None for x in step.node.inputs]
+    if type(step) is Product:
+        return (*read, step.epilogue.result, *[v for v, *_ in step.epilogue.operands])
+    return (*read, *step.node.outputs)
