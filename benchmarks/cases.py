@@ -1,6 +1,8 @@
 """Cases from work that is written once: functions, inference, training steps. Every library gets the same numbers."""
 
+import itertools
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -140,6 +142,28 @@ def training_case(name, build: Callable, arrays, plan, *, compiled=True, flops=0
             lib.load(network, weights)
             calls[label] = bound(way(step), [lib.tensor(a) for a in arrays])
     return Case(name, calls, flops=flops, **({"tolerance": 1e-3, "checks": 3} | facts))
+
+
+def varying_case(name, build: Callable, batches, plan, *, compiled=True, go_on=None, **facts) -> Case:
+    """A case of steps that get other arrays each time: those of `batches` in turn, or what `go_on(step, library)` yields the
+    results of."""
+    calls, weights = {}, None
+    for lib in libraries(plan, compiled):
+        for label, way in lib.ways.items():
+            network, step = build(lib.module)
+            if weights is None:
+                weights = weights_of(network)
+            lib.load(network, weights)
+            run = way(step)
+            given = [[lib.tensor(a) for a in arrays] for arrays in batches]
+            calls[label] = partial(next, in_turn(run, given) if go_on is None else go_on(run, lib))
+    return Case(name, calls, **({"checks": 6} | facts))
+
+
+def in_turn(run, batches):
+    """The results of a function for one batch after the other, again and again."""
+    for batch in itertools.cycle(batches):
+        yield run(*batch)
 
 
 def direct_flops(network, inputs) -> float:

@@ -41,14 +41,14 @@ def _function(name: str):
     return found
 
 
-def choice(name: str, function: Callable) -> Callable:
+def choice(name: str, function: Callable, noted: bool = False) -> Callable:
     """A function of sizes that only judges, as one that may be asked about symbolic ones: it answers by what they are now, and
-    scopes that want to know of such choices note the answer as a condition."""
+    scopes that want to know of such choices note the answer as a condition. All scopes do where it must be `noted`."""
     _FUNCTIONS[name] = function
 
     def ask(*args):
         answer = function(*map(hint, args))
-        symbol = next((x for x in args if type(x) is SymInt and x.scope.judges), None)
+        symbol = next((x for x in args if type(x) is SymInt and (noted or x.scope.judges)), None)
         if symbol is not None:
             symbol.scope.note(f"{name}({', '.join(map(source_of, args))}) == {answer!r}")
         return answer

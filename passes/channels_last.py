@@ -25,6 +25,7 @@ from ..ir.ops.linalg import matmul
 from ..ir.ops.pool import avg_pool, avg_pool_grad
 from ..ir.ops.reduce import sum_
 from ..ir.ops.shape import cat, contiguous, expand, full, later, pad, permute, reshape, slice_
+from ..ir.substitute import as_float
 from .codegen.triton import conv_last as kernels
 from .codegen.triton import conv_packed as of_few
 from .rewrite import prune
@@ -271,7 +272,7 @@ class _Turner:
         x, divisor = self.as_last(node.inputs[0]), node.params["divisor"]
         wide = dt.accumulator(x.dtype)
         total = sum_(ew.cast(x, dtype=wide) if wide is not x.dtype else x, dim=tuple(range(1, x.ndim - 1)), keepdim=True)
-        mean = ew.div(total, float(prod(x.shape[1:-1]) if divisor is None else divisor))
+        mean = ew.div(total, as_float(prod(x.shape[1:-1]) if divisor is None else divisor))
         mean = ew.cast(mean, dtype=x.dtype) if wide is not x.dtype else mean
         self.plain[node.output] = permute(mean, dims=_to_plain(x.ndim))
         return True
@@ -280,7 +281,7 @@ class _Turner:
         """The share of each pixel, spread over its plane."""
         g, divisor, shape = self.as_plain(node.inputs[0]), node.params["divisor"], node.output.shape
         wide = dt.accumulator(g.dtype)
-        count = float(prod(shape[2:]) if divisor is None else divisor)
+        count = as_float(prod(shape[2:]) if divisor is None else divisor)
         share = ew.div(ew.cast(g, dtype=wide) if wide is not g.dtype else g, count)
         self.plain[node.output] = expand(ew.cast(share, dtype=g.dtype) if wide is not g.dtype else share, shape=shape)
         return True

@@ -14,6 +14,7 @@ from ..ir.ops.blocked import conv_blocked, pack_filters
 from ..ir.ops.blocked_grad import conv_input_grad_blocked, pack_turned
 from ..ir.ops.elementwise import cast
 from ..ir.ops.recurrent_packed import pack_recurrent
+from ..ir.substitute import has_symbols
 from .kernel_body import is_free, source_of
 from .parts import needed, part
 
@@ -56,12 +57,18 @@ def split_derived(graph: Graph, stable: frozenset) -> Cut | None:
 
 
 def _known(graph, stable):
-    """Values that depend on nothing but stable inputs."""
+    """Values that depend on nothing but stable inputs, whatever the sizes of others."""
     known = {graph.inputs[i] for i in stable}
     for n in graph.nodes:
-        if n.is_pure and all(x in known for x in n.inputs if type(x) is Value):
+        if n.is_pure and all(x in known for x in n.inputs if type(x) is Value) and not _has_sizes(n):
             known.update(n.outputs)
     return known
+
+
+def _has_sizes(node):
+    """Whether sizes that come with each call decide what a node makes."""
+    return (any([v.aval.is_symbolic for v in node.outputs]) or any(map(has_symbols, node.params.values()))  # noqa: C419
+            or has_symbols(tuple([x for x in node.inputs if type(x) is not Value])))
 
 
 def _seeds(graph):

@@ -12,6 +12,7 @@ from ..ir.numeric import is_uniform
 from ..ir.op import View
 from ..ir.ops.constant import LIMIT, constant
 from ..ir.ops.shape import full
+from ..ir.substitute import has_symbols
 from .canonicalize import is_fill, is_literal
 from .rewrite import rebuild
 
@@ -49,10 +50,15 @@ def _fold_uniform(b, node, operands):
     out = node.output
     if type(node.op.lower) is View and out.dtype is operands[0].dtype:
         return b.call(full, None, shape=out.shape, value=operands[0].node.params["value"], dtype=out.dtype)
-    if not node.op.is_elementwise:
+    if not node.op.is_elementwise or _comes_later(operands):
         return None
     one = [_filled(x, ()) if type(x) is Value else x for x in operands]
     return _literal(b, _run(node, one), out)
+
+
+def _comes_later(operands) -> bool:
+    """Whether a number is symbolic, beside a value or in one: it comes with each call."""
+    return has_symbols(tuple([x.node.params.get("value") if type(x) is Value else x for x in operands]))
 
 
 def _literal(b, result, out):
@@ -63,7 +69,7 @@ def _literal(b, result, out):
 
 def _fold_small(b, node, operands):
     avals = [v.aval for v in (*[x for x in operands if type(x) is Value], *node.outputs)]
-    if any(a.is_symbolic for a in avals) or max(a.size for a in avals) > LIMIT:
+    if any(a.is_symbolic for a in avals) or max(a.size for a in avals) > LIMIT or _comes_later(operands):
         return None
     given = _run(node, [_array(x) if type(x) is Value else x for x in operands])
     results = tuple([np.asarray(r) for r in (given if node.multi else (given,))])

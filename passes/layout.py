@@ -33,6 +33,8 @@ from ..ir.ops.linalg import matmul
 from ..ir.ops.pool import avg_pool, max_pool, plane_put
 from ..ir.ops.reduce import sum_
 from ..ir.ops.shape import cat, expand, full, pad, reshape, slice_
+from ..ir.params import params_key
+from ..ir.substitute import as_float
 from . import layout_gradients as gradients
 from .rewrite import prune
 
@@ -158,7 +160,7 @@ class Blocker:
 
     def filters(self, pack, *values, **params):
         """A packed weight, made of these, the same one for all that read it."""
-        key = pack, values, tuple(params.items())
+        key = pack, values, params_key(params)
         found = self.packed.get(key)
         if found is None:
             weight, *factors = map(self.as_plain, values)
@@ -315,13 +317,10 @@ def _max_pool(own: Blocker, node: Node):
 
 
 def _all_meet(sizes, params):
-    """Whether every window has a place inside the input."""
-    names = ("kernel", "stride", "padding", "dilation")
-    for n, k, step, (low, high), gap in zip(sizes, *(params[name] for name in names)):
-        count = (n + low + high - gap * (k - 1) - 1) // step + 1
-        if not all(any(0 <= start * step - low + tap * gap < n for tap in range(k)) for start in range(count)):
-            return False
-    return True
+    """Whether every window has a place inside the input: none lies beside it, nor has it between two places."""
+    names = ("kernel", "padding", "dilation")
+    return all(max(low, high) <= gap * (k - 1) and gap <= n
+               for n, k, (low, high), gap in zip(sizes, *(params[name] for name in names)))
 
 
 def _avg_pool(own: Blocker, node: Node):
@@ -331,7 +330,7 @@ def _avg_pool(own: Blocker, node: Node):
     size, divisor = node.params["kernel"], node.params["divisor"]
     if size == x.shape[2:] and not any(low or high for low, high in node.params["padding"]):     # a sum by the tree of all sums
         total = sum_(own.blocked[x], dim=tuple(range(2, x.ndim)), keepdim=True)
-        return own.put(node.output, ew.div(total, float(prod(size) if divisor is None else divisor)))
+        return own.put(node.output, ew.div(total, as_float(prod(size) if divisor is None else divisor)))
     return own.put(node.output, avg_pool_blocked(own.blocked[x], **node.params))
 
 

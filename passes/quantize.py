@@ -29,6 +29,7 @@ from ..ir.ops.linalg import matmul
 from ..ir.ops.pool import avg_pool, max_pool
 from ..ir.ops.reduce import sum_
 from ..ir.ops.shape import cat, expand, full, pad, permute, reshape, slice_
+from ..ir.substitute import as_float
 from .int8_chains import Chain, Found, name_of, passes_bytes
 from .int8_weights import MOST_DEPTH, Steps, packed, steps_for, whole_numbers
 from .rewrite import prune
@@ -329,7 +330,7 @@ def _avg_pool(own: Quantizer, node: Node):
     x, params = node.inputs[0], node.params
     if not own.is_last(x) or any(n for pair in params["padding"] for n in pair):
         return False
-    number = float(prod(params["kernel"]) if params["divisor"] is None else params["divisor"])
+    number = as_float(prod(params["kernel"]) if params["divisor"] is None else params["divisor"])
     if tuple(params["kernel"]) == tuple(x.shape[2:]):
         total = sum_(own.as_last(x), dim=tuple(range(1, x.ndim - 1)), keepdim=True)
     else:

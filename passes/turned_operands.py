@@ -15,6 +15,7 @@ from ..ir.graph import Builder, Graph, Node, Value
 from ..ir.op import Scalar
 from ..ir.ops.elementwise import copy
 from ..ir.ops.shape import cat, contiguous
+from ..ir.params import param_key
 from .kernel_body import can_fuse, is_free
 from .plain_operands import pattern_of
 from .rewrite import rebuild
@@ -50,7 +51,7 @@ def _across(node, is_turned) -> dict:
     for i, x in enumerate(node.inputs):
         seen = pattern_of(x) if type(x) is Value and is_free(x) else None
         if seen is not None and not x.dtype.is_complex and is_turned(x.shape, seen[1].strides, x.dtype):
-            found[i] = seen[0], seen[1].shape, seen[1].strides, seen[1].offset
+            found[i] = seen[0], param_key((seen[1].shape, seen[1].strides, seen[1].offset))
     return found
 
 

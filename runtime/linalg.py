@@ -15,6 +15,7 @@ from ..ir.ops.complexes import magnitude
 from ..ir.ops.matrices import check_matrix
 from ..ir.ops.shape import diagonal as _diagonal
 from ..ir.ops.shape import expand, full, iota, permute, reshape
+from ..ir.substitute import as_float
 from .api import returns
 from .api.linalg import chain_matmul as multi_dot
 from .api.linalg import cross as _cross
@@ -187,7 +188,7 @@ def _tolerances(A, atol, rtol):
     if rtol is None and isinstance(atol, Tensor):
         rtol = ew.where(ew.gt(atol.detach(), 0.0), 0.0, full(atol, shape=tuple(atol.shape), value=least, dtype=dt.float64))
     rtol = (0.0 if atol else least) if rtol is None else rtol
-    return [x if isinstance(x, Tensor) else float(x) for x in (0.0 if atol is None else atol, rtol)]
+    return [x if isinstance(x, Tensor) else as_float(x) for x in (0.0 if atol is None else atol, rtol)]
 
 
 def _largest(values):

@@ -179,7 +179,8 @@ def run(make, wrap, calls=10):
 
 @pytest.mark.parametrize("make, most", [
     (attribute, 5), (attribute_below_a_default, 2), (written_attribute, 2), (written_size, 3), (size_of_data, 4),
-    (written_size_of_data, 4), (size_of_data_in_a_dictionary, 10), (item, 10), (closure, 10), (global_that_is_written, 10)], ids=lambda v: getattr(v, "__name__", ""))
+    (written_size_of_data, 4), (size_of_data_in_a_dictionary, 10), (item, 10), (closure, 10),
+    (global_that_is_written, 10)], ids=lambda v: getattr(v, "__name__", ""))
 def test_a_reader_meets_plain_numbers(make, most):
     want, *_ = run(make, lambda f: f)
     got, seen, traced = run(make, jit.trace)

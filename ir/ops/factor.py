@@ -160,7 +160,7 @@ def _pinv(x, *, rcond):
 
 
 pinv = op("pinv", infer=_infer_pinv, ref=lapack("pinv", _pinv), vjp=_pinv_vjp, saves=(0, 1), lower=Host(), batch=LEADING,
-          doc="The pseudo-inverse; singular values below rcond times the largest count as 0.")
+          numbers=("rcond",), doc="The pseudo-inverse; singular values below rcond times the largest count as 0.")
 
 
 def _infer_pinv_above(x, atol, rtol):

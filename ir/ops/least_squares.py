@@ -39,4 +39,5 @@ def _lstsq_vjp(g, out, a, b, *, rcond, needs):
 
 
 lstsq = op("lstsq", infer=_infer, ref=lapack("lstsq", _lstsq), vjp=_lstsq_vjp, saves=(1, 2), lower=Host(), batch=LEADING,
+           numbers=("rcond",),
            doc="The shortest x with the least |a @ x - b|, and how many singular values are above rcond times the largest.")

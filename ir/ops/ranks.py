@@ -6,6 +6,7 @@ from .. import dtype as dt
 from ..derive import derived_vjp
 from ..errors import DTypeError, ShapeError
 from ..op import NO_GRAD, Composite, op
+from ..substitute import as_float
 from . import elementwise as ew
 from . import reduce as rd
 from .indexing import gather
@@ -164,7 +165,7 @@ def _quantile_body(x, q, *, dim, interpolation, skip_nan):
         top = ew.cast(ew.sub(ew.sub(n, nans), 1), dtype=kind)
         rank = ew.mul(q, expand(ew.where(ew.lt(top, 0.0), 0.0, top), shape=shape))
     else:
-        rank = ew.where(expand(ew.gt(nans, 0), shape=shape), float(n - 1), ew.mul(q, float(n - 1)))
+        rank = ew.where(expand(ew.gt(nans, 0), shape=shape), as_float(n - 1), ew.mul(q, as_float(n - 1)))
     return permute(_between(ranked, rank, last, interpolation), dims=(last, *range(last)))
 
 

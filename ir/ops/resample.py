@@ -10,6 +10,7 @@ from ..batch import IMAGES
 from ..derive import derived_vjp
 from ..errors import ArgumentError, DTypeError, ShapeError
 from ..op import Composite, Template, op
+from ..substitute import as_float
 from . import elementwise as ew
 from .point_taps import taps_take
 from .shape import cat, reshape, select
@@ -171,7 +172,7 @@ def _position(coordinate, n, align_corners):
     """From -1..1 to places along a dim of `n`."""
     if align_corners:
         return ew.mul(ew.add(coordinate, 1.0), (n - 1) / 2)
-    return ew.div(ew.sub(ew.mul(ew.add(coordinate, 1.0), float(n)), 1.0), 2.0)
+    return ew.div(ew.sub(ew.mul(ew.add(coordinate, 1.0), as_float(n)), 1.0), 2.0)
 
 
 def _flat(places, x):

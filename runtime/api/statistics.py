@@ -206,7 +206,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     w = _weights_of("cov", x, fweights, aweights)
     d = d if aweights is None else dt.promote_types(d, aweights.dtype)
     if w is None:
-        centre, norm = mean(x, dim=(1,), keepdim=True), float(max(0, x.shape[1] - correction))
+        centre, norm = mean(x, dim=(1,), keepdim=True), as_float(max(0, x.shape[1] - correction))
         gap = weighted = ew.sub(x, expand(centre, shape=tuple(x.shape)))
     else:
         total = rd.sum_(w, dim=(0,), keepdim=True)
@@ -216,7 +216,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         weighted = ew.mul(gap, row)
         norm = _freedom(total, w, correction, fweights, aweights, x.dtype)
     product = la.matmul(gap, adjoint(weighted))
-    result = ew.div(product, norm if isinstance(norm, float) else expand(norm, shape=tuple(product.shape)))
+    result = ew.div(product, expand(norm, shape=tuple(product.shape)) if isinstance(norm, Tensor) else norm)
     return to_dtype(reshape(result, shape=()) if x.shape[0] == 1 else result, d)
 
 

@@ -6,15 +6,20 @@ to the shapes that it met last, so that a call finds everything planned.
 
 import dataclasses
 import functools
+from itertools import chain, islice
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...ir import config
+from ...ir.aval import Aval
+from ...ir.dtype import float32, float64
 from ...ir.errors import ShapeError
 from ...ir.op import Op
 from ...ir.ops import blocked as ops
 from ...ir.ops import blocked_grad as grad_ops
 from ...ir.ops import conv as conv_ops
+from ...ir.substitute import choice
 from ...ir.target import host
 from ...passes.codegen.llvm.conv_epilogue import Lines
 from ...passes.layout import PRODUCT, Asked, Chosen
@@ -39,10 +44,40 @@ _WINDOW = ("stride", "padding", "dilation", "groups")
 
 
 def choose(asked: Asked):
-    """What runs a convolution or a gradient of one (`Chosen`, or PRODUCT), or None where no kernel takes it.
+    """What runs a convolution or a gradient of one (`Chosen`, or PRODUCT), or None where no kernel takes it. A graph with
+    symbolic sizes is good for all for which the answer is the same: its sums are those of eager code.
 
     A kernel is (algorithm, groups, whether x lies in blocks, lanes): all that the order of a packed weight depends on.
     """
+    x, w, params = asked[:3]
+    lists = x.shape, w.shape, params["stride"], tuple(chain(*params["padding"])), params["dilation"], params.get("size", ())
+    facts = asked.in_blocks, asked.wanted, asked.kept, _ASKED.index(asked.what), x.dtype.itemsize, params["groups"]
+    found = _answer(*map(int, facts), *map(len, lists), *chain(*lists))
+    return Chosen(*found) if type(found) is tuple else found
+
+
+def _answered(*numbers):
+    return _known_answer(config.current().numerics, *numbers)
+
+
+_answer = choice("kernel_of_convolution", _answered, noted=True)
+_ASKED = (conv_ops.conv, conv_ops.conv_input_grad, conv_ops.conv_weight_grad)
+_DTYPES = {dtype.itemsize: dtype for dtype in (float32, float64)}
+
+
+@functools.lru_cache(4096)
+def _known_answer(numerics, in_blocks, wanted, kept, what, item, groups, *rest):
+    """The answer for numbers: lengths of the lists of sizes, then these."""
+    counts, sizes = rest[:6], iter(rest[6:])
+    x, w, stride, padding, dilation, size = [tuple(islice(sizes, n)) for n in counts]
+    params = {"stride": stride, "padding": tuple(zip(padding[::2], padding[1::2])), "dilation": dilation, "groups": groups,
+              "size": size}
+    found = _chosen(Asked(Aval(x, _DTYPES[item]), Aval(w, _DTYPES[item]), params, bool(in_blocks), bool(wanted), bool(kept),
+                          _ASKED[what]))
+    return tuple(found) if type(found) is Chosen else found
+
+
+def _chosen(asked):
     if asked.what is not conv_ops.conv:
         return _choose_gradient(asked)
     x, w, params, in_blocks = asked[:4]

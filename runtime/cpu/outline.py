@@ -24,6 +24,8 @@ from .step_kinds import Kinds, form_of, places_of
 from .step_list import OPERANDS, Template
 
 _MOST_PLANS = 8
+_MOST_LAID_OUT = 64     # places of what is in an arena
+_LARGE = 1 << 20        # bytes of a value
 _MET_AGAIN = 3          # the run by which sizes are no longer new
 
 
@@ -114,8 +116,8 @@ class _SharedPlan:
         self.is_native = all([type(s) is Run for s in plan.steps])  # noqa: C419
         self._runs: dict = {}           # run -> its outline
         self._called: dict = {}         # called node -> what gives it for some sizes
-        self._laid_out: dict = {}       # run -> the sizes in its arena, and one that was laid out for these
         runs = [s for s in plan.steps if type(s) is Run]
+        self._laid_out: dict = {s: {} for s in runs}        # run -> sizes in its arena -> one that was laid out for these
         self._rooms = {s: _rooms(s, names) for s in runs}
         self._results = {s: data_evaluator(tuple([v.shape for v in s.writes]), names) for s in runs}
 
@@ -129,7 +131,7 @@ class _SharedPlan:
                 found.append(self._called[s](numbers))
                 continue
             run = shallow(s)
-            self._lay_out(s, run, {x: prepared[x].call.scratch_bytes for x in s.scratch}, numbers)
+            self._lay_out(s, run, [prepared[x].call.scratch_bytes for x in s.scratch], numbers)
             made = None
             if s in self._runs:
                 made = self._runs[s].resized(run, self._results[s](*numbers), prepared, copies)
@@ -140,16 +142,26 @@ class _SharedPlan:
             found.append(made)
         return tuple(found)
 
-    def _lay_out(self, shared: Run, run: Run, scratch: dict, numbers: tuple):
-        """Gives what lives in the arena its place: the one that it had for the last sizes, where these are no other there."""
+    def _lay_out(self, shared: Run, run: Run, scratch: list, numbers: tuple):
+        """Gives what lives in the arena its place: the one that it had for other sizes, where these took as much room."""
         values, bytes_of = self._rooms[shared]
-        room = bytes_of(*numbers)
-        sizes, last = (scratch, room), self._laid_out.get(shared)
-        if last is None or last[0] != sizes:
-            lay_out(run, scratch, dict(zip(values, map(room_for, room))).__getitem__)
-            self._laid_out[shared] = sizes, run
+        sizes = tuple(map(_with_room, (*bytes_of(*numbers), *scratch)))
+        known = self._laid_out[shared]
+        found = known.get(sizes)
+        if found is None:
+            if len(known) >= _MOST_LAID_OUT:
+                known.clear()
+            room = dict(zip((*values, *shared.scratch), map(room_for, sizes)))
+            lay_out(run, {x: room[x] for x in shared.scratch}, room.__getitem__)
+            known[sizes] = run
         else:
-            run.scratch, run.arena, run.arena_bytes = last[1].scratch, last[1].arena, last[1].arena_bytes
+            run.scratch, run.arena, run.arena_bytes = found.scratch, found.arena, found.arena_bytes
+
+
+def _with_room(size: int) -> int:
+    """Bytes for so many, and a few more, so that sizes seldom ask for another place; what is large has what it needs."""
+    step = 1 << max(0, size.bit_length() - 4)
+    return size if size >= _LARGE else -(-size // step) * step
 
 
 def _rooms(run: Run, names) -> tuple:
@@ -206,7 +218,7 @@ class _RunOutline:
             if found.asks:
                 written = made.written(step, lambda i, first=first: (self._slots[first + i], offsets[first + i]))
             else:
-                written = found.call.written(0 if found.prepared is None else made.threads, False)
+                written = found.written(made.threads)
             if written.form != calls[number].form:
                 return None
             work += found.work

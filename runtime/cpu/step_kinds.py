@@ -6,18 +6,19 @@ a kernel is prepared, and its words are written, once for each number of rows ma
 
 import functools
 import itertools
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from ...ir.graph import Value
 from ...ir.params import param_key, params_key
 from ...ir.substitute import evaluator
-from ...passes.codegen.llvm import streaming
+from ...passes.codegen.llvm import programs, streaming
 from ...passes.kernel_body import is_free, source_of
 from ...passes.plan_steps import Fused, Product
 from . import native, pool
 from .native import Prepared
 from .native_run import kernel_call, work_of
-from .step_list import NativeCall
+from .step_list import Written
 
 _MOST_KINDS = 4096
 _MOST_KEPT = 16384      # of all kinds together
@@ -26,18 +27,22 @@ _MOST_KEPT = 16384      # of all kinds together
 class Sized(NamedTuple):
     """What is prepared of a kind of steps for some sizes.
 
-    call      the native call; None where Python must call
-    prepared  what `native.prepare` says of it, if that was asked, its operands in no memory yet
+    kernel    the words of a fused kernel
+    prepared  what `native.prepare` says of another step, its operands in no memory yet; None where Python must call
     offsets   the bytes to each operand from the start of the memory that it lies in
     work      about how many elements of a fused kernel take as long
     asks      whether its words, but for its operands' addresses, depend on where these are
     """
 
-    call: NativeCall | None
-    prepared: Prepared | None
+    kernel: Any
+    prepared: Any
     offsets: tuple
     work: int
     asks: bool
+
+    def written(self, threads: int) -> Written:
+        """Its words, where they do not depend on where operands are."""
+        return self.prepared.call.written(threads, False) if self.kernel is None else self.kernel
 
     @property
     def form(self):
@@ -50,12 +55,49 @@ def form_of(prepared: Prepared | None):
     return None if prepared is None else (prepared.call.scratch_bytes > 0, prepared.over)
 
 
-class _Kind(NamedTuple):
-    """One of the steps of a kind, the number of its likeness if it has one, and which of all sizes are its own."""
+class _Called:
+    """Called steps that are alike. What is prepared of them is kept.
 
-    step: Any
-    likeness: int | None
-    sizes: slice
+    sizes   their symbolic numbers
+    """
+
+    def __init__(self, step, likeness, sizes):
+        self.step, self.sizes = step, sizes
+        self._likeness = None if likeness is None else _number_of(likeness)
+
+    def sized(self, sizes, copies, threads) -> Sized:
+        """What is prepared of them; `copies` gives the step with numbers for its sizes."""
+        key = tuple([n.hex() if type(n) is float else n for n in sizes])
+        kept = [] if self._likeness is None else _kept(self._likeness, key, threads)
+        if kept:
+            return kept[0]
+        changes = pool.changes()
+        made = _prepared(self.step, copies)
+        if pool.changes() == changes:           # else it may be for another number of threads
+            kept.append(made)
+        return made
+
+
+class _Kernel:
+    """Fused kernels that are alike. Their sizes stand in their words.
+
+    sizes   the numbers that they are called with, bytes to operands, and how large these are
+    """
+
+    def __init__(self, step):
+        kernel = step.lowered
+        self._buffers, self._asks = len(kernel.operands), kernel.strategy is streaming
+        self._written = kernel_call(replace(kernel, symbols=dict.fromkeys(kernel.symbols, 0))).written(0, False)
+        symbols = [kernel.symbols[s] for s in kernel.kernel.symbols]
+        self._first, self._count = len(programs.HEAD) + self._buffers, len(symbols)
+        self.sizes = [*symbols, *[offset * v.dtype.itemsize for v, offset, _ in kernel.operands],
+                      *[v.aval.size for v, *_ in kernel.operands]]
+
+    def sized(self, sizes, copies, threads) -> Sized:
+        """What is prepared of them."""
+        words, after = self._written.words.copy(), self._count + self._buffers
+        words[self._first:self._first + self._count] = sizes[:self._count]
+        return Sized(self._written.with_words(words), None, sizes[self._count:after], max(sizes[after:], default=0), self._asks)
 
 
 class Kinds:
@@ -66,7 +108,7 @@ class Kinds:
 
     def __init__(self, steps, names):
         self.of: dict = {}
-        self._kinds: list = []
+        self._kinds: list = []          # (kind, which of all sizes are its own)
         numbers: dict = {}
         every: list = []
         for s in steps:
@@ -75,41 +117,24 @@ class Kinds:
             key = s if likeness is None else (likeness, tuple(map(param_key, sizes)))
             if key not in numbers:
                 numbers[key] = len(numbers)
-                number = None if likeness is None else _number_of(likeness)
-                self._kinds.append(_Kind(s, number, slice(len(every), len(every) + len(sizes))))
-                every += sizes
+                kind: Any = _Kernel(s) if type(s) is Fused else _Called(s, likeness, sizes)
+                self._kinds.append((kind, slice(len(every), len(every) + len(kind.sizes))))
+                every += kind.sizes
             self.of[s] = numbers[key]
         self._sizes = evaluator(every, names)
 
     def sized(self, numbers, copies) -> list:
         """What is prepared of each kind, for these values of the names, by which `copies` gives steps."""
-        sizes, threads = [n.hex() if type(n) is float else n for n in self._sizes(*numbers)], pool.get_num_threads()
-        found = []
-        for kind in self._kinds:
-            kept = [] if kind.likeness is None else _kept(kind.likeness, tuple(sizes[kind.sizes]), threads)
-            found.append(kept[0] if kept else _prepared(kind.step, copies, kept))
-        return found
+        sizes, threads = self._sizes(*numbers), pool.get_num_threads()
+        return [kind.sized(sizes[own], copies, threads) for kind, own in self._kinds]
 
 
-def _prepared(step, copies, kept: list) -> Sized:
-    """What is prepared of a step, which is kept unless it may be for another number of threads."""
-    changes = pool.changes()
-    made = _sized(step, copies)
-    if pool.changes() == changes:
-        kept.append(made)
-    return made
-
-
-def _sized(step, copies) -> Sized:
-    if type(step) is Fused:
-        lowered = copies.lowered(step.lowered)
-        offsets = tuple([offset * v.dtype.itemsize for v, offset, _ in lowered.operands])
-        return Sized(kernel_call(lowered), None, offsets, work_of(step, {}, copies), lowered.strategy is streaming)
+def _prepared(step, copies) -> Sized:
     made = native.prepare(copies.mapped(step))
     if made is None:
         return Sized(None, None, (), 0, False)
     offsets = tuple([offset for _, offset in made.operands])
-    return Sized(made.call, made.at([None] * len(offsets)), offsets, work_of(step, {step: made}, copies), bool(made.call.over))
+    return Sized(None, made.at([None] * len(offsets)), offsets, work_of(step, {step: made}, copies), bool(made.call.over))
 
 
 @functools.lru_cache(_MOST_KEPT)

@@ -15,7 +15,7 @@ import numpy as np
 from ...ir.errors import GraphError
 from ...passes.codegen.llvm import programs
 from ...passes.codegen.llvm.fork_join import at_most
-from ...passes.plan_steps import LINE
+from ...passes.plan_steps import LINE, shallow
 
 WORD = 8
 JOB, ARENA, ARGUMENTS = range(3)        # words of the runner's block: the job itself, the arena, the first argument
@@ -135,6 +135,12 @@ class Written:
     bases: Any
     code: list
     tables: list
+
+    def with_words(self, words) -> "Written":
+        """The same with other numbers."""
+        made = shallow(self)
+        vars(made)["words"] = words
+        return made
 
     @cached_property
     def form(self):
