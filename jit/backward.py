@@ -4,10 +4,9 @@ in eager mode. It ends at the tensors that came from outside."""
 
 from collections import Counter
 
-import numpy as np
-
 from ..runtime.autograd.engine import Backward
 from ..runtime.autograd.node import Leaf, Output
+from ..runtime.device_array import ones_beside
 from ..runtime.state import tls
 from ..runtime.tensor import wrap
 from .errors import TraceError
@@ -46,7 +45,7 @@ def backward_of(recorder, results, made) -> RecordedBackward:
 
 def _seed(recorder, t, name):
     """The gradient of a result: its values do not matter, they come with each backward."""
-    g = wrap(np.ones(t._a.shape, t._a.dtype))
+    g = wrap(ones_beside(t._a))
     aval = recorder.value_of(t).aval
     recorder.fresh(g, recorder.builder.input(name, aval))
     return g

@@ -2,11 +2,10 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from ..ir.errors import AutogradError
 from ..ir.graph import Value
 from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of, next_functions
+from ..runtime.device_array import zeros_beside
 from .execute import Job, Piece, Result
 from .symbolic_job import job_of
 
@@ -154,8 +153,9 @@ class TraceNode:
         env = {}
         for (_, number), value in zip(d.residuals, self.residuals):
             env[number] = value
+        beside = next(g for g in slots if g is not None)
         for number, g, aval in zip(d.seeds, slots, self.outs):
-            env[number] = np.zeros(aval.shape, aval.dtype.np) if g is None else g
+            env[number] = zeros_beside(beside, aval.shape, aval.dtype.np) if g is None else g
         made, grads = d.job.run(env, self.symbols), d.given(slots)
         if d.error is not None:
             for at, edge in zip(grads, self.edges):

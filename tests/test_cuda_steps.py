@@ -266,3 +266,46 @@ def test_host_values_that_no_kernel_can_write_in_place():
         np.testing.assert_array_equal(mirrored.numpy(), want, f"call {i}")
         np.testing.assert_array_equal(w.cpu().numpy(), total, f"call {i}")
         assert (count.item(), seen.item(), a.item(), b.item()) == (n, 2 * n, 2 * total.sum(), n + 1)
+
+
+NETWORKS = {
+    "linear": lambda: nn.Linear(3, 4),
+    "several results": lambda: Heads(),
+    "norms": lambda: nn.Sequential(nn.Linear(3, 4), nn.LayerNorm(4), nn.GELU(), nn.Linear(4, 2)),
+}
+
+
+class Heads(nn.Module):
+    """Two results, of which a loss may take one."""
+
+    def __init__(self):
+        super().__init__()
+        self.body, self.one, self.two = nn.Linear(3, 4), nn.Linear(4, 2), nn.Linear(4, 5)
+
+    def forward(self, x):
+        x = F.relu(self.body(x))
+        return self.one(x), self.two(x).tanh()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_backward_that_comes_after_a_traced_network(name):
+    """Only the network is traced, as code that was written for a compiler of models does it; sizes change on the way."""
+    def training(device, traced):
+        ingot.manual_seed(0)
+        net = NETWORKS[name]().to(device)
+        run, opt, seen = jit.trace(net) if traced else net, ingot.optim.SGD(net.parameters(), lr=0.01), []
+        for i, n in enumerate((6, 6, 9, 5, 6, 11, 6)):
+            x = ingot.randn(n, 3, generator=ingot.Generator().manual_seed(i)).to(device)
+            results = run(x)
+            results = results if type(results) is tuple else (results,)
+            opt.zero_grad()
+            sum(y.square().sum() for y in results[:1 + i % 2]).backward()
+            opt.step()
+            seen += [t.detach().cpu().clone().numpy() for t in (*results, *net.parameters())]
+        return seen, run
+
+    want, _ = training("cpu", False)
+    got, run = training("cuda", True)
+    for a, b in zip(got, want, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+    assert run.stats()["compiles"] == 2 and not HOST, (run.stats()["misses"], HOST)
