@@ -132,10 +132,9 @@ class _SharedPlan:
                 continue
             run = shallow(s)
             self._lay_out(s, run, [prepared[x].call.scratch_bytes for x in s.scratch], numbers)
-            made = None
             if s in self._runs:
                 made = self._runs[s].resized(run, self._results[s](*numbers), prepared, copies)
-            if made is None:
+            else:
                 made = NativeRun(run, prepared, self.number, kernel_of, self.threads, copies)
                 self._runs[s] = _RunOutline(made, self.outline.kinds.of)
             made.forget()
@@ -209,21 +208,25 @@ class _RunOutline:
         self._within = np.array(within, np.int64)
         self._work = sum([work_of(s, sample.prepared, sample.copies) for s in run.steps if s not in kind_of])
 
-    def resized(self, run: Run, shapes: tuple, prepared: "_Prepared", copies: Copies) -> NativeRun | None:
-        """The run for other sizes, with results of these shapes; None where a step has words of another form for them."""
+    def resized(self, run: Run, shapes: tuple, prepared: "_Prepared", copies: Copies) -> NativeRun:
+        """The run for other sizes, with results of these shapes."""
         made, sized = self._sample.resized(run, shapes, prepared, copies), prepared.sized
-        offsets, calls, instead, work = self._offsets(run, sized), self._sample.list.calls, [], self._work
+        offsets, instead, work = self._offsets(run, sized), [], self._work
         for step, number, kind, first in self._varying:
             found = sized[kind]
             if found.asks:
                 written = made.written(step, lambda i, first=first: (self._slots[first + i], offsets[first + i]))
             else:
                 written = found.written(made.threads)
-            if written.form != calls[number].form:
-                return None
             work += found.work
             instead.append((number, written))
-        made.take(self._template.filled(offsets, instead), work)
+        calls = self._sample.list.calls
+        if all([written.form == calls[number].form for number, written in instead]):  # noqa: C419
+            made.take(self._template.filled(offsets, instead), work)
+            return made
+        made.list = self._sample.list.with_others(instead)
+        made.can_fail = made.can_fail or any([sized[kind].can_fail for _, _, kind, _ in self._varying])  # noqa: C419
+        made.take(Template(made.list).filled(offsets), work)
         return made
 
     def _offsets(self, run: Run, sized: list):

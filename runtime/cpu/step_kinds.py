@@ -45,6 +45,11 @@ class Sized(NamedTuple):
         return self.prepared.call.written(threads, False) if self.kernel is None else self.kernel
 
     @property
+    def can_fail(self) -> bool:
+        """Whether it may find its data wrong."""
+        return self.kernel is None and self.prepared.call.can_fail
+
+    @property
     def form(self):
         """What a plan depends on: whether it is native, has scratch memory, and what its results may be written over."""
         return None if self.prepared is None else form_of(self.prepared)

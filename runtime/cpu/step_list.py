@@ -199,27 +199,40 @@ class StepList:
     """Steps in order, as words.
 
     calls         what was written of each call
+    owners        what each call belongs to
     firsts        the number of each call's first base, among those of all calls: `slots` and `offsets` say where they are
-    sources       what each step belongs to
     words         the list, once finished
     """
 
     def __init__(self):
         self.calls: list = []
+        self.owners: list = []
         self.firsts: list = []
         self.slots: list = []
         self.offsets: list = []
-        self.sources: list = []
         self.words = np.zeros(1, np.int64)
 
     def add(self, written: Written, bases, scratch: Base | None, source):
         """Appends a call on operands that start at `bases`."""
         self.calls.append(written)
+        self.owners.append(source)
         self.firsts.append(len(self.slots))
         for slot, offset in (scratch or NOWHERE, Base(JOB), Base(ARENA), *bases):
             self.slots.append(slot)
             self.offsets.append(offset)
-        self.sources += [source] * written.steps
+
+    def with_others(self, instead) -> "StepList":
+        """The same, with other calls `instead` of some, by number, on operands in the same slots."""
+        made = shallow(self)
+        made.calls = list(self.calls)
+        for number, written in instead:
+            made.calls[number] = written
+        return made
+
+    @property
+    def sources(self) -> list:
+        """What each step belongs to."""
+        return [owner for owner, made in zip(self.owners, self.calls) for _ in range(made.steps)]
 
     def finish(self) -> np.ndarray:
         """The list for the addresses of this process."""
