@@ -1,11 +1,12 @@
-"""`ingot._C`: what libraries take from PyTorch's module of that name: words for classes that derive from Tensor, and questions
-and notes that have one answer here."""
+"""`ingot._C`: what libraries take from PyTorch's module of that name: words for classes that derive from Tensor, names
+for annotations (`Graph`, `Node`, `Value`), and questions and notes that have one answer here."""
 
+from ..ir.graph import Graph, Node, Value
 from .api.subclasses import disabled_torch_function as _disabled_torch_function_impl
 from .api.subclasses import unasked as DisableTorchFunctionSubclass
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "_disabled_torch_function_impl", "_get_tracing_state",
-           "_log_api_usage_once"]
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Graph", "Node", "Value", "_disabled_torch_function_impl",
+           "_get_tracing_state", "_log_api_usage_once"]
 
 DisableTorchFunction = DisableTorchFunctionSubclass
 

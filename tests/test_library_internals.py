@@ -96,6 +96,31 @@ def test_optimizers_that_share_state_are_looked_for_and_refused():
         sharded.ZeroRedundancyOptimizer([ingot.ones(1)], optim.SGD, lr=0.1)
 
 
+REFUSED = [("distributed.fsdp", "FullyShardedDataParallel", "DistributedDataParallel"),
+           ("distributed.fsdp", "fully_shard", "save_on_cpu"),
+           ("distributed.fsdp.fully_sharded_data_parallel", "FullyShardedDataParallel", "checkpoint"),
+           ("distributed.algorithms.join", "Join", "DistributedSampler"), ("distributed.algorithms", "Join", "all_reduce"),
+           ("utils.cpp_extension", "load", "ingot.library"), ("utils.cpp_extension", "load_inline", "jit.trace"),
+           ("utils.cpp_extension", "CUDAExtension", "ingot.library"),
+           ("utils.cpp_extension", "BuildExtension", "ingot.library")]
+
+
+@pytest.mark.parametrize("path, name, instead", REFUSED, ids=lambda v: v)
+def test_what_is_not_there_can_be_looked_for_and_says_what_to_use_instead(path, name, instead):
+    thing = getattr(importlib.import_module(f"ingot.{path}"), name)
+    assert not isinstance(thing, type) or not isinstance(nn.Linear(2, 2), thing)
+    with pytest.raises(RuntimeError, match=instead) as failed:
+        thing(nn.Linear(2, 2))
+    assert isinstance(failed.value, ingot.IngotError) and name in str(failed.value)
+
+
+def test_notes_to_the_compiler_are_taken():
+    x = ingot.ones(3)
+    for note in (_dynamo.mark_dynamic, _dynamo.maybe_mark_dynamic, _dynamo.mark_static, _dynamo.mark_unbacked):
+        assert note(x, 0) is None
+    assert _dynamo.mark_static_address(x) is None
+
+
 def test_parts_of_printing():
     x = ingot.tensor([[1.5, 2.0], [3.0, 4.0]])
     assert _tensor_str._tensor_str(x, 2) == "[[1.5000, 2.0000],\n   [3.0000, 4.0000]]"

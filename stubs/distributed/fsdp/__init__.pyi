@@ -1,0 +1,1 @@
+from . import fully_sharded_data_parallel as fully_sharded_data_parallel
