@@ -362,6 +362,12 @@ def _segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, a
     ends)."""
 def _shape_as_tensor(input) -> Tensor:
     """The sizes of a tensor, as a tensor."""
+@overload
+def _softmax_backward_data(grad_output, output, dim, input_dtype) -> Tensor:
+    """The gradient of a softmax's input from that of its output, for a `backward` of one's own."""
+@overload
+def _softmax_backward_data(grad_output, output, *, axis, input_dtype) -> Tensor:
+    """The gradient of a softmax's input from that of its output, for a `backward` of one's own."""
 def _standard_gamma(alpha, generator=None) -> Tensor:
     """Gamma numbers of the given concentrations and rate 1, differentiable in the concentrations."""
 def abs(input, *, out=None) -> Tensor:
@@ -1221,6 +1227,7 @@ def le(input, other, *, out=None) -> Tensor:
     """Elementwise le."""
 def le_(input, other, *, out=None) -> Tensor:
     """In-place version of le()."""
+legacy_contiguous_format: _formats_module.MemoryFormat
 def lerp(input, end, weight, *, out=None) -> Tensor:
     """input + weight * (end - input), exact at both ends."""
 def lerp_(input, end, weight, *, out=None) -> Tensor:

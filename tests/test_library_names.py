@@ -350,6 +350,19 @@ def test_checks_of_tensors_and_sizes():
     assert ingot._shape_as_tensor(ingot.ones(2, 3)).tolist() == [2, 3]
 
 
+@pytest.mark.parametrize("dim, dtype", [(-1, ingot.float32), (0, ingot.float64), (1, ingot.bfloat16)])
+def test_the_gradient_of_softmax_from_its_result(dim, dtype):
+    x, grad = ingot.randn(3, 4, requires_grad=True), ingot.randn(3, 4)
+    y = ingot.softmax(x, dim)
+    y.backward(grad)
+    made = ingot._softmax_backward_data(grad, y.detach(), dim, dtype)
+    assert made.dtype is dtype and ingot.allclose(made.float(), x.grad, atol=1e-2 if dtype is ingot.bfloat16 else 1e-6)
+
+
+def test_formats_go_by_their_older_names():
+    assert ingot.legacy_contiguous_format is ingot.contiguous_format
+
+
 def test_random_state_of_devices_that_are_not_there():
     states = ingot.cuda.get_rng_state_all()
     ingot.cuda.set_rng_state_all(states)

@@ -22,7 +22,7 @@ preserve_format = MemoryFormat("preserve_format")
 channels_last = MemoryFormat("channels_last", (0, 2, 3, 1))
 channels_last_3d = MemoryFormat("channels_last_3d", (0, 2, 3, 4, 1))
 FORMATS = {f.name: f for f in (contiguous_format, preserve_format, channels_last, channels_last_3d)}
-FUNCTIONS.update(FORMATS, memory_format=MemoryFormat)
+FUNCTIONS.update(FORMATS, memory_format=MemoryFormat, legacy_contiguous_format=contiguous_format)
 
 
 def format_of(memory_format) -> MemoryFormat:

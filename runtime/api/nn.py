@@ -130,3 +130,10 @@ def log_softmax(input, dim, dtype=None, *, out=None):
     x = floating(input if dtype is None else to_dtype(input, dt.as_dtype(dtype)), "log_softmax")
     result = with_a_dim(ops.log_softmax, x, dim)
     return result if out is None else deliver(result, out, "log_softmax")
+
+
+@api(method=False, name="_softmax_backward_data")
+def softmax_gradient(grad_output, output, dim, input_dtype):
+    """The gradient of a softmax's input from that of its output, for a `backward` of one's own."""
+    weighted = grad_output * output
+    return to_dtype(weighted - output * weighted.sum(dim, keepdim=True), dt.as_dtype(input_dtype))
