@@ -14,6 +14,7 @@ PUBLIC = {
     "_C": "runtime.subclass_switches",
     "_dynamo": "jit.dynamo",
     "_dynamo.config": "jit.accepted_switches",
+    "_dynamo.eval_frame": "jit.dynamo",
     "_higher_order_ops": "runtime.higher_order",
     "_inductor": "jit.inductor",
     "_inductor.config": "jit.accepted_switches",

@@ -87,6 +87,7 @@ def test_libraries_ask_whether_something_is_compiled():
     net = nn.Linear(2, 2)
     assert isinstance(ingot.compile(net), _dynamo.OptimizedModule) and not isinstance(net, _dynamo.OptimizedModule)
     assert not _dynamo.is_compiling()
+    assert importlib.import_module("ingot._dynamo.eval_frame").OptimizedModule is _dynamo.OptimizedModule
     assert fx.wrap(abs) is abs and not isinstance(net, fx.Proxy)
 
 

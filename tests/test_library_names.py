@@ -414,6 +414,33 @@ def test_storages_are_read_and_written():
         ingot.FloatStorage.from_buffer(bytes(4), "big" if sys.byteorder == "little" else "little")
 
 
+def test_parts_of_a_storage_are_tensors_of_any_dtype():
+    x = ingot.arange(6.0)
+    raw = x.untyped_storage()
+    part = raw[4:12]
+    assert part.nbytes() == 8 and part.data_ptr() == raw.data_ptr() + 4 and raw[-4:].nbytes() == 4 and raw.untyped() is raw
+    over = ingot.asarray(part, dtype=ingot.float32)
+    assert over.tolist() == [1, 2] and ingot.as_tensor(part[4:], dtype=ingot.int32).tolist() == [0x40000000]
+    over.zero_()
+    part[0:4].fill_(255)
+    assert x.isnan().tolist() == [False, True, *[False] * 4] and x[2] == 0
+    for wrong in (lambda: raw[::2], lambda: x.storage()[1:2]):
+        with pytest.raises(RuntimeError):
+            wrong()
+
+
+def test_storages_of_files(tmp_path):
+    path = tmp_path / "numbers"
+    np.arange(4, dtype=np.float32).tofile(path)
+    own = ingot.UntypedStorage.from_file(str(path), False, 16)
+    ingot.asarray(own[4:8], dtype=ingot.float32)[0] = 7
+    assert ingot.asarray(own, dtype=ingot.float32).tolist() == [0, 7, 2, 3] and np.fromfile(path, np.float32)[1] == 1
+    ingot.asarray(ingot.UntypedStorage.from_file(path, shared=True, nbytes=16)[8:], dtype=ingot.float32)[0] = 9
+    assert ingot.FloatStorage.from_file(path, False, 4).tolist() == [0, 1, 9, 3] and own.cpu() is own
+    with pytest.raises(RuntimeError, match="16 bytes"):
+        ingot.UntypedStorage.from_file(path, nbytes=17)
+
+
 def test_writes_through_a_storage_are_noticed():
     w = ingot.ones(2, requires_grad=True)
     x = w * 2

@@ -119,6 +119,14 @@ def of_counts(fn, *facts, mark=None) -> Tensor:
 # From data.
 
 
+class Memory:
+    """What tensors of any dtype can lie in."""
+
+    def elements(self, dtype) -> Tensor:
+        """All that it holds, as a tensor with one dimension over it."""
+        raise NotImplementedError
+
+
 @api(method=False)
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
     """A copy of data: nested sequences, numbers, arrays or tensors."""
@@ -158,6 +166,8 @@ def as_tensor(data, dtype=None, device=None):
         return t if device is None else put(t, device)
     if isinstance(data, np.ndarray) and data.dtype in dt.BY_NP and (dtype is None or data.dtype == dt.as_dtype(dtype).np):
         return put(_lent(data), device)
+    if isinstance(data, Memory) and dtype is not None:
+        return put(data.elements(dt.as_dtype(dtype)), device)
     if hasattr(data, "__cuda_array_interface__"):
         t = interop.from_cuda_array(data)
         return put(t if dtype is None else t.to(dtype), t.device if device is None else device)

@@ -1,8 +1,10 @@
 """Memory that tensors lie in, as libraries ask for it: whether two tensors share some (`untyped_storage().data_ptr()`), how
 large it is, and what its bytes or elements are; and its types by their old names: `FloatStorage(3)`."""
 
+import os
 import sys
 from collections.abc import Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from ..device_array import DeviceArray, shown_address
 from ..state import Defaults
 from ..tensor import Tensor, wrap
 from .convert import data_ptr
+from .creation import Memory
 from .creation import tensor as tensor_of
 from .register import FUNCTIONS, api
 
@@ -29,7 +32,7 @@ def _whole(a):
     return a
 
 
-class UntypedStorage:
+class UntypedStorage(Memory):
     """The memory of a tensor and of all that share it, as bytes."""
 
     def __init__(self, tensor: Tensor | int | Sequence = 0):
@@ -70,14 +73,29 @@ class UntypedStorage:
             raise ArgumentError(f"from_buffer takes numbers in this machine's order, {sys.byteorder!r}, got {byte_order!r}")
         return cls(wrap(np.frombuffer(bytes(buffer), dt.as_dtype(dtype).np).copy()))
 
-    def _elements(self) -> Tensor:
+    @classmethod
+    def from_file(cls, filename, shared=False, nbytes=0):
+        """The bytes of a file: writes reach it (made long enough) if `shared`, else only the tensors over this memory."""
+        if not shared and nbytes > (there := os.path.getsize(filename)):
+            raise ArgumentError(f"from_file(nbytes={nbytes}): {filename} has {there} bytes")
+        return cls(FUNCTIONS["from_file"](filename, shared, nbytes, dtype=dt.uint8))
+
+    def untyped(self):
+        """This memory."""
+        return self
+
+    def elements(self, dtype) -> Tensor:
         """All that the memory holds, as a tensor with one dimension over it."""
-        if self._array.__class__ is not np.ndarray:
+        if not isinstance(self._array, np.ndarray):
             raise DeviceError("what the memory of a device holds is read with storage.cpu()")
-        kind = np.dtype(np.uint8) if type(self) is UntypedStorage else self._tensor._a.dtype
+        kind = dtype.np
         flat = wrap(np.frombuffer(self._array, kind) if self.nbytes() else np.empty(0, kind))
         flat._storage = self._tensor._storage
         return flat
+
+    def _elements(self) -> Tensor:
+        """All bytes, or all elements of a dtype, as a tensor over them."""
+        return self.elements(dt.uint8 if type(self) is UntypedStorage else self._tensor.dtype)
 
     def tolist(self) -> list:
         """All bytes, or all elements of a dtype."""
@@ -87,7 +105,16 @@ class UntypedStorage:
         return iter(self.tolist())
 
     def __getitem__(self, index):
-        return self._elements()[index].item()
+        return self._part(index) if isinstance(index, slice) else self._elements()[index].item()
+
+    def _part(self, index: slice):
+        """Some of the bytes, in the same memory."""
+        if index.step not in (None, 1):
+            raise ArgumentError(f"parts of a storage have all bytes between two places, got a step of {index.step}")
+        part = copy(self)
+        part._tensor = self._elements()[index]
+        part._array = part._tensor._a
+        return part
 
     def __setitem__(self, index, value):
         self._elements()[index] = value
@@ -108,7 +135,7 @@ class UntypedStorage:
 
     def cpu(self):
         """This memory, or a copy on the host of what a device holds."""
-        if self._array.__class__ is np.ndarray:
+        if isinstance(self._array, np.ndarray):
             return self
         whole = self._tensor.detach()
         if whole.numel() * whole.element_size() != self.nbytes():
@@ -163,6 +190,9 @@ class TypedStorage(UntypedStorage):
         """The dtype of the elements."""
         return self._tensor.dtype
 
+    def _part(self, index):
+        raise ArgumentError("parts of memory are taken from its bytes: storage.untyped()[a:b]")
+
     def size(self) -> int:
         """How many elements it has."""
         return self.nbytes() // self.element_size()
@@ -190,6 +220,10 @@ class StorageType(type):
     def from_buffer(cls, buffer, byte_order="native"):
         """A copy of the bytes of an object that offers its memory, as numbers of the dtype."""
         return TypedStorage.from_buffer(buffer, byte_order, cls.dtype)
+
+    def from_file(cls, filename, shared=False, size=0):
+        """The numbers of a file, in its memory: writes reach the file if `shared`."""
+        return TypedStorage(FUNCTIONS["from_file"](filename, shared, size, dtype=cls.dtype))
 
 
 FUNCTIONS.update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
