@@ -892,6 +892,10 @@ def fliplr(input) -> Tensor:
 def flipud(input) -> Tensor:
     """The first dimension reversed."""
 float: _dtype_module.DType
+float4_e2m1fn_x2: _dtype_module.NamedDType
+float8_e4m3fnuz: _dtype_module.NamedDType
+float8_e5m2fnuz: _dtype_module.NamedDType
+float8_e8m0fnu: _dtype_module.NamedDType
 def float_power(input, exponent, *, out=None) -> Tensor:
     """input ** exponent in float64, of complex numbers in complex128."""
 def float_power_(input, exponent, *, out=None) -> Tensor:
@@ -1130,6 +1134,13 @@ def inner(input, other, *, out=None) -> Tensor:
 def instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum, eps, cudnn_enabled) -> Tensor:
     """Each channel of each image to mean 0 and variance 1."""
 int: _dtype_module.DType
+int1: _dtype_module.NamedDType
+int2: _dtype_module.NamedDType
+int3: _dtype_module.NamedDType
+int4: _dtype_module.NamedDType
+int5: _dtype_module.NamedDType
+int6: _dtype_module.NamedDType
+int7: _dtype_module.NamedDType
 def inverse(A, *, out=None) -> Tensor:
     """The inverse."""
 def is_anomaly_check_nan_enabled() -> builtins.bool:
@@ -1567,12 +1578,15 @@ def put(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """input with source written (or added) at positions of the flattened tensor."""
 def put_(input, index, source, accumulate: builtins.bool = False) -> Tensor:
     """In-place version of put()."""
+qint32: _dtype_module.NamedDType
 qint8: _dtype_module.NamedDType
 def qr(input, some: builtins.bool = True, *, out=None) -> Tensor:
     """Q and R with Q @ R = input, reduced unless `some` is False."""
 def quantile(input, q, dim=None, keepdim: builtins.bool = False, *, interpolation='linear', out=None, axis=None,
              keepdims: builtins.bool = False) -> Tensor:
     """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
+quint2x4: _dtype_module.NamedDType
+quint4x2: _dtype_module.NamedDType
 quint8: _dtype_module.NamedDType
 def rad2deg(input, *, out=None) -> Tensor:
     """Radians to degrees."""
@@ -2013,6 +2027,13 @@ def trunc_(input, *, out=None) -> Tensor:
     """In-place version of trunc()."""
 def typename(obj) -> builtins.str:
     """The name of an object's type, as in `ingot.FloatTensor`."""
+uint1: _dtype_module.NamedDType
+uint2: _dtype_module.NamedDType
+uint3: _dtype_module.NamedDType
+uint4: _dtype_module.NamedDType
+uint5: _dtype_module.NamedDType
+uint6: _dtype_module.NamedDType
+uint7: _dtype_module.NamedDType
 def unbind(input, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Every index along a dimension, as a tuple of views."""
 def unbind_copy(input, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:

@@ -75,7 +75,12 @@ class NamedDType:
         return f"ingot.{self.name}"
 
     def __reduce__(self):
-        return self.name                # the one there is
+        return named, (self.name,)
+
+
+def named(name: str) -> NamedDType:
+    """The one there is of a name."""
+    return NAMED[name]
 
 
 def _extended(name: str, bits: int):
@@ -101,8 +106,13 @@ float64 = DType("float64", "f64", np.float64, FLOAT)
 complex64 = DType("complex64", "c64", np.complex64, COMPLEX)
 complex128 = DType("complex128", "c128", np.complex128, COMPLEX)
 
-# Names of what tensors of int8 and uint8 beside scales stand for, and of what programs list among all others.
-qint8, quint8, complex32 = NamedDType("qint8", "int8"), NamedDType("quint8", "uint8"), NamedDType("complex32", "complex64")
+# Names of what tensors of whole numbers beside scales stand for, and of what programs list among all others.
+NAMED = {name: NamedDType(name, instead) for instead, names in {
+    "int8": ("qint8", *(f"int{bits}" for bits in range(1, 8))),
+    "uint8": ("quint8", "quint4x2", "quint2x4", "float4_e2m1fn_x2", "float8_e8m0fnu", *(f"uint{bits}" for bits in range(1, 8))),
+    "int32": ("qint32",), "complex64": ("complex32",),
+    "float8_e4m3fn": ("float8_e4m3fnuz",), "float8_e5m2": ("float8_e5m2fnuz",)}.items() for name in names}
+qint8, quint8, complex32 = NAMED["qint8"], NAMED["quint8"], NAMED["complex32"]
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float8_e4m3fn, float8_e5m2,
        float16, bfloat16, float32, float64, complex64, complex128)

@@ -57,7 +57,8 @@ def test_windows_are_symmetric_and_the_periodic_ones_a_part(name):
 # Names of what there is not.
 
 
-@pytest.mark.parametrize("name", ["complex32", "chalf", "qint8", "quint8"])
+@pytest.mark.parametrize("name", ["complex32", "chalf", "qint8", "quint8", "qint32", "quint4x2", "int4", "uint1", "uint7",
+                                  "float8_e8m0fnu", "float8_e5m2fnuz", "float4_e2m1fn_x2"])
 def test_dtypes_that_no_tensor_has(name):
     d = getattr(ingot, name)
     assert pickle.loads(pickle.dumps(d)) is d and repr(d).startswith("ingot.") and d != ingot.complex64

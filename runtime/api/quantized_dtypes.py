@@ -1,6 +1,6 @@
 """Names of the dtypes that no tensor of ingot has, and of the ways in which numbers become steps."""
 
-from ...ir.dtype import complex32, qint8, quint8
+from ...ir.dtype import NAMED, complex32
 from .register import FUNCTIONS
 
 
@@ -20,5 +20,5 @@ PER_TENSOR = (per_tensor_affine, per_tensor_symmetric)
 PER_CHANNEL = (per_channel_affine, per_channel_symmetric, per_channel_affine_float_qparams)
 SYMMETRIC = (per_tensor_symmetric, per_channel_symmetric)
 
-FUNCTIONS |= {d.name: d for d in (qint8, quint8, complex32)} | {"chalf": complex32, "qscheme": qscheme}
+FUNCTIONS |= NAMED | {"chalf": complex32, "qscheme": qscheme}
 FUNCTIONS |= {str(scheme): scheme for scheme in (*PER_TENSOR, *PER_CHANNEL)}
