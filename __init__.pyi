@@ -33,6 +33,7 @@ from .runtime import distributed as distributed
 from .runtime import distributions as distributions
 from .runtime import fft as fft
 from .runtime import func as func
+from .runtime import functional as functional
 from .runtime import futures as futures
 from .runtime import higher_order as _higher_order
 from .runtime import linalg as linalg

@@ -454,6 +454,20 @@ def test_writes_through_a_storage_are_noticed():
 # Devices and what libraries of modules build on.
 
 
+def test_lists_are_grouped_by_what_their_first_holds():
+    from ingot.utils import _foreach_utils
+    a, b, c = ingot.ones(2), ingot.ones(3, dtype=ingot.float64), ingot.zeros(1)
+    found = _foreach_utils._group_tensors_by_device_and_dtype([[a, b, c], [1, 2, 3], []], with_indices=True)
+    assert list(found) == [(a.device, a.dtype), (b.device, b.dtype)]
+    (first, *more), places = found[a.device, a.dtype]
+    assert first[0] is a and first[1] is c and more == [[1, 3], []] and places == [0, 2]
+    assert not _foreach_utils._device_has_foreach_support(a.device)
+
+
+def test_functions_by_the_module_that_lists_them():
+    assert all(getattr(ingot.functional, name) is getattr(ingot, name) for name in ingot.functional.__all__)
+
+
 def test_modules_of_devices():
     assert ingot.get_device_module("cpu") is ingot.get_device_module(ingot.device("cpu")) is ingot.cpu
     assert ingot.get_device_module("cuda:0") is ingot.cuda and ingot.Stream is ingot.cuda.Stream
@@ -468,6 +482,8 @@ def test_modules_of_devices():
     ("autograd.function", "InplaceFunction"), ("autograd.anomaly_mode", "detect_anomaly set_detect_anomaly"),
     ("utils.data._utils.collate", "collate_tensor_fn collate_numpy_array_fn collate_str_fn"),
     ("nn.utils.memory_format", "convert_conv2d_weight_memory_format"), ("storage", "TypedStorage UntypedStorage"),
+    ("functional", "einsum split pca_lowrank"), ("distributed._tensor", "DTensor Shard"),
+    ("distributed._tensor.experimental", "implicit_replication"), ("distributions.transforms", "_clipped_sigmoid"),
     ("utils.checkpoint", "detach_variable set_checkpoint_early_stop set_checkpoint_debug_enabled")])
 def test_paths_that_libraries_import_from(path, names):
     module = importlib.import_module(f"ingot.{path}")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from .errors import refused
 
 __all__ = ["DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor",
-           "init_device_mesh"]
+           "implicit_replication", "init_device_mesh"]
 
 
 _INSTEAD = ("ingot keeps each tensor whole in its process; share out data with nn.parallel.DistributedDataParallel, or send "
@@ -65,4 +65,4 @@ class Partial(Placement):
     reduce_op: str = "sum"
 
 
-distribute_module, distribute_tensor, init_device_mesh = map(_refused, __all__[-3:])
+distribute_module, distribute_tensor, implicit_replication, init_device_mesh = map(_refused, __all__[-4:])

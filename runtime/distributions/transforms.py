@@ -96,14 +96,19 @@ class PowerTransform(Transform):
     inverse_shape = forward_shape
 
 
+def _clipped_sigmoid(x):
+    """1 / (1 + exp(-x)), which stays between 0 and 1."""
+    info = FUNCTIONS["finfo"](x.dtype)
+    return x.sigmoid().clamp(min=info.tiny, max=1.0 - info.eps)
+
+
 class SigmoidTransform(_Elementwise):
     """1 / (1 + exp(-x))."""
 
     codomain = constraints.unit_interval
 
     def _call(self, x):
-        info = FUNCTIONS["finfo"](x.dtype)
-        return x.sigmoid().clamp(min=info.tiny, max=1.0 - info.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y):
         info = FUNCTIONS["finfo"](y.dtype)

@@ -1,4 +1,5 @@
 from ..runtime.distributed import *
+from . import _tensor as _tensor
 from . import device_mesh as device_mesh
 from . import distributed_c10d as distributed_c10d
 from . import optim as optim

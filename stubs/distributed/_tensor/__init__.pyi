@@ -1,0 +1,2 @@
+from ...runtime.distributed.tensor import *
+from . import experimental as experimental
