@@ -161,7 +161,8 @@ assert ingot.ones(2, 2) @ Stands() == "a product"
 
 @pytest.mark.parametrize("start", [
     "ingot.overrides.asks(Stands)", "ingot.ones(2) @ Stands()", "ingot.ones(2).__matmul__(Stands())",
-    "assert ingot.overrides.has_torch_function((Stands(),))", "type('Sub', (ingot.Tensor,), {})"])
+    "assert ingot.overrides.has_torch_function((Stands(),))", "type('Sub', (ingot.Tensor,), {})",
+    "from ingot import fx; mean(fx.Proxy(fx.Graph().placeholder('x')))"])
 def test_what_starts_it(start):
     """Functions that were taken out of their modules before ask, too, and are the same objects."""
     subprocess.run([sys.executable, "-c", FIRST.replace("START", start)], check=True)

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from ...ir.errors import IngotError
+from ...runtime.api.asking import start
 from ...runtime.api.register import FUNCTIONS
 from ...runtime.tensor import Tensor
 from .graph import Graph
@@ -131,6 +132,7 @@ class Proxy:
     __array_ufunc__ = None      # numpy's scalars leave operators to it
 
     def __init__(self, node: Node, tracer: TracerBase | None = None):
+        start()
         self.node = node
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer
 

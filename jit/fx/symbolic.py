@@ -12,7 +12,6 @@ from types import FunctionType
 from typing import Any
 
 from ...ir.errors import ArgumentError
-from ...runtime.api.asking import start
 from ...runtime.api.register import FUNCTIONS
 from ...runtime.nn import Module, Parameter, Sequential
 from ...runtime.tensor import Tensor
@@ -194,7 +193,6 @@ class Tracer(TracerBase):
 
     def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> Graph:
         """The graph of a module or a function. `concrete_args` are arguments with the value that they are to have."""
-        start()
         if isinstance(root, Module):
             self.root, fn = root, type(root).forward
         else:
