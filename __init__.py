@@ -16,7 +16,8 @@ __version__ = _VERSION
 
 _SUBMODULES = frozenset({"jit", *(p for p in _paths.PUBLIC if "." not in p)})
 
-_LATE = {"Event": "cuda", "Future": "futures", "GradScaler": "amp", "Stream": "cuda", "compile": "jit.compiler"}
+_LATE = {"Event": "cuda", "Future": "futures", "GradScaler": "amp", "Stream": "cuda", "TensorType": "types",
+         "compile": "jit.compiler"}
 
 _paths.install()
 globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)

@@ -93,6 +93,7 @@ from .runtime.random import Generator as Generator
 from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
 from .runtime.toolbox import hub as hub
+from .runtime.types import TensorType as TensorType
 
 __config__ = _build
 _C = _subclass_switches
@@ -391,33 +392,33 @@ def adaptive_avg_pool1d(input, output_size) -> Tensor:
     """The mean of each of `output_size` even bins."""
 def adaptive_max_pool1d(input, output_size) -> builtins.tuple[Tensor, Tensor]:
     """The largest element of each of `output_size` even bins, and where it was."""
-def add(input, other, *, alpha=1, out=None) -> Tensor:
+def add(input, other, *older, alpha=1, out=None) -> Tensor:
     """input + alpha * other"""
-def add_(input, other, *, alpha=1, out=None) -> Tensor:
+def add_(input, other, *older, alpha=1, out=None) -> Tensor:
     """In-place version of add()."""
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+def addbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * the sum of all products in the batch"""
-def addbmm_(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+def addbmm_(input, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of addbmm()."""
-def addcdiv(input, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+def addcdiv(input, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
     """input + value * tensor1 / tensor2"""
-def addcdiv_(input, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+def addcdiv_(input, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
     """In-place version of addcdiv()."""
-def addcmul(input, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+def addcmul(input, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
     """input + value * tensor1 * tensor2"""
-def addcmul_(input, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+def addcmul_(input, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
     """In-place version of addcmul()."""
-def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+def addmm(input, mat1, mat2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * mat1 @ mat2"""
-def addmm_(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+def addmm_(input, mat1, mat2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of addmm()."""
-def addmv(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
+def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * mat @ vec"""
-def addmv_(input, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
+def addmv_(input, mat, vec, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of addmv()."""
-def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
+def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * outer(vec1, vec2)"""
-def addr_(input, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
+def addr_(input, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of addr()."""
 def adjoint(input) -> Tensor:
     """The last two dimensions swapped, and conjugated if complex."""
@@ -531,9 +532,9 @@ def atleast_3d(*tensors) -> Any:
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode: builtins.bool = False,
                count_include_pad: builtins.bool = True) -> Tensor:
     """The mean of each window."""
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * batch1 @ batch2"""
-def baddbmm_(input, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+def baddbmm_(input, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
     """In-place version of baddbmm()."""
 def bartlett_window(window_length, periodic: builtins.bool = True, *, dtype=None, layout=None, device=None,
                     requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
@@ -1906,13 +1907,13 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center: bu
          align_to_window=None) -> Tensor:
     """The spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
 strided: _layouts_module.layout
-def sub(input, other, *, alpha=1, out=None) -> Tensor:
+def sub(input, other, *older, alpha=1, out=None) -> Tensor:
     """input - alpha * other"""
-def sub_(input, other, *, alpha=1, out=None) -> Tensor:
+def sub_(input, other, *older, alpha=1, out=None) -> Tensor:
     """In-place version of sub()."""
-def subtract(input, other, *, alpha=1, out=None) -> Tensor:
+def subtract(input, other, *older, alpha=1, out=None) -> Tensor:
     """input - alpha * other"""
-def subtract_(input, other, *, alpha=1, out=None) -> Tensor:
+def subtract_(input, other, *older, alpha=1, out=None) -> Tensor:
     """In-place version of subtract()."""
 def sum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
         keepdims: builtins.bool = False) -> Tensor:

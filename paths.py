@@ -57,6 +57,7 @@ PUBLIC = {
     "distributed._tensor.experimental": "runtime.distributed.tensor",
     "distributed.algorithms": "runtime.distributed.uneven",
     "distributed.algorithms.join": "runtime.distributed.uneven",
+    "distributed.constants": "runtime.distributed.world",
     "distributed.device_mesh": "runtime.distributed.tensor",
     "distributed.distributed_c10d": "runtime.distributed",
     "distributed.fsdp.fully_sharded_data_parallel": "runtime.distributed.fsdp",

@@ -190,33 +190,33 @@ class Tensor:
         """Elementwise acosh."""
     def acosh_(self, *, out=None) -> Tensor:
         """In-place version of acosh()."""
-    def add(self, other, *, alpha=1, out=None) -> Tensor:
+    def add(self, other, *older, alpha=1, out=None) -> Tensor:
         """input + alpha * other"""
-    def add_(self, other, *, alpha=1, out=None) -> Tensor:
+    def add_(self, other, *older, alpha=1, out=None) -> Tensor:
         """In-place version of add()."""
-    def addbmm(self, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+    def addbmm(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """beta * input + alpha * the sum of all products in the batch"""
-    def addbmm_(self, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+    def addbmm_(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """In-place version of addbmm()."""
-    def addcdiv(self, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+    def addcdiv(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
         """input + value * tensor1 / tensor2"""
-    def addcdiv_(self, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+    def addcdiv_(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
         """In-place version of addcdiv()."""
-    def addcmul(self, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+    def addcmul(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
         """input + value * tensor1 * tensor2"""
-    def addcmul_(self, tensor1, tensor2, *, value=1, out=None) -> Tensor:
+    def addcmul_(self, tensor1, tensor2, *older, value=1, out=None) -> Tensor:
         """In-place version of addcmul()."""
-    def addmm(self, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+    def addmm(self, mat1, mat2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """beta * input + alpha * mat1 @ mat2"""
-    def addmm_(self, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+    def addmm_(self, mat1, mat2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """In-place version of addmm()."""
-    def addmv(self, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
+    def addmv(self, mat, vec, *older, beta=1, alpha=1, out=None) -> Tensor:
         """beta * input + alpha * mat @ vec"""
-    def addmv_(self, mat, vec, *, beta=1, alpha=1, out=None) -> Tensor:
+    def addmv_(self, mat, vec, *older, beta=1, alpha=1, out=None) -> Tensor:
         """In-place version of addmv()."""
-    def addr(self, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
+    def addr(self, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """beta * input + alpha * outer(vec1, vec2)"""
-    def addr_(self, vec1, vec2, *, beta=1, alpha=1, out=None) -> Tensor:
+    def addr_(self, vec1, vec2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """In-place version of addr()."""
     def adjoint(self) -> Tensor:
         """The last two dimensions swapped, and conjugated if complex."""
@@ -310,9 +310,9 @@ class Tensor:
         """Shape and dtype, as the compiler sees them."""
     def backward(self, gradient=None, retain_graph=None, create_graph: builtins.bool = False, inputs=None) -> None:
         """Adds the gradients of this tensor to the `.grad` of the leaves it came from."""
-    def baddbmm(self, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+    def baddbmm(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """beta * input + alpha * batch1 @ batch2"""
-    def baddbmm_(self, batch1, batch2, *, beta=1, alpha=1, out=None) -> Tensor:
+    def baddbmm_(self, batch1, batch2, *older, beta=1, alpha=1, out=None) -> Tensor:
         """In-place version of baddbmm()."""
     def bernoulli(self, p=None, *, generator=None, out=None) -> Tensor:
         """1 with the probability that each element of `input` says (or `p` for all), else 0."""
@@ -1394,13 +1394,13 @@ class Tensor:
         """How many elements lie in the storage before this tensor's first."""
     def stride(self, dim=None, *, axis=None) -> Any:
         """How many elements lie between neighbours along each dimension (or one)."""
-    def sub(self, other, *, alpha=1, out=None) -> Tensor:
+    def sub(self, other, *older, alpha=1, out=None) -> Tensor:
         """input - alpha * other"""
-    def sub_(self, other, *, alpha=1, out=None) -> Tensor:
+    def sub_(self, other, *older, alpha=1, out=None) -> Tensor:
         """In-place version of sub()."""
-    def subtract(self, other, *, alpha=1, out=None) -> Tensor:
+    def subtract(self, other, *older, alpha=1, out=None) -> Tensor:
         """input - alpha * other"""
-    def subtract_(self, other, *, alpha=1, out=None) -> Tensor:
+    def subtract_(self, other, *older, alpha=1, out=None) -> Tensor:
         """In-place version of subtract()."""
     def sum(self, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:

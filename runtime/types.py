@@ -10,7 +10,7 @@ from .device import Device as _device
 from .storage import Storage
 from .tensor import Size, Tensor
 
-__all__ = ["Device", "FileLike", "Number", "Storage", "Tensor"]
+__all__ = ["Device", "FileLike", "Number", "Storage", "Tensor", "TensorType"]
 
 Number: TypeAlias = int | float | bool
 Device: TypeAlias = _device | str | int | None
@@ -19,3 +19,7 @@ _int, _float, _bool, _complex = int, float, bool, complex
 _dtype, _layout, _qscheme = DType, layout, Any
 _size = Union[Size, list[int], tuple[int, ...]]  # noqa: UP007  (libraries subscript and print it)
 _TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
+
+
+class TensorType:
+    """What PyTorch's scripts call the type of tensors, which is written in annotations."""

@@ -30,6 +30,26 @@ SAME = {
     "mvlgamma": (lambda: ingot.mvlgamma(V + 1, 2), lambda: ingot.special.multigammaln(V + 1, 2)),
 }
 
+SAME |= {f"a factor first: {name}": pair for name, pair in {
+    "add": (lambda: ingot.add(X, 0.5, X.T), lambda: X + 0.5 * X.T),
+    "add_": (lambda: X.clone().add_(-3, X.T), lambda: X - 3 * X.T),
+    "add_ to a large one": (lambda: ingot.ones(70_000).add_(0.5, ingot.ones(70_000))[:2], lambda: 1.5 * ingot.ones(2)),
+    "sub": (lambda: X.sub(2, X.T), lambda: X - 2 * X.T), "addcmul": (lambda: X.addcmul(0.5, X, X.T), lambda: X + 0.5 * X * X.T),
+    "addcmul_": (lambda: X.half().addcmul_(0.5, X.half(), X.half()).float(), lambda: X + 0.5 * X * X),
+    "addcdiv_": (lambda: X.clone().addcdiv_(-2, X, X.T), lambda: X - 2 * X / X.T),
+    "addmm": (lambda: ingot.addmm(0.5, X, 3, X, X.T), lambda: 0.5 * X + 3 * X @ X.T),
+    "addmm_": (lambda: X.clone().addmm_(0.5, X, X.T), lambda: 0.5 * X + X @ X.T),
+    "addmv": (lambda: X[0].addmv(2, 3, X, X[1]), lambda: 2 * X[0] + 3 * X @ X[1]),
+    "addr": (lambda: X.addr(2, 3, X[0], X[1]), lambda: 2 * X + 3 * X[0].outer(X[1])),
+    "baddbmm": (lambda: X[None].baddbmm(2, X[None], X.T[None])[0], lambda: 2 * X + X @ X.T),
+    "addbmm": (lambda: ingot.addbmm(2, X, 3, X[None], X.T[None]), lambda: 2 * X + 3 * X @ X.T)}.items()}
+
+
+@pytest.mark.parametrize("call", [lambda: X.add(X, X), lambda: X.addcmul(1, 2, X), lambda: X.addmm(1, 2, 3, X, X)])
+def test_factors_among_operands_are_as_many_as_there_are(call):
+    with pytest.raises(TypeError, match="positional arguments but"):
+        call()
+
 
 @pytest.mark.parametrize("name", SAME)
 def test_two_spellings_of_one_call(name):

@@ -482,7 +482,8 @@ def test_modules_of_devices():
     ("autograd.function", "InplaceFunction"), ("autograd.anomaly_mode", "detect_anomaly set_detect_anomaly"),
     ("utils.data._utils.collate", "collate_tensor_fn collate_numpy_array_fn collate_str_fn"),
     ("nn.utils.memory_format", "convert_conv2d_weight_memory_format"), ("storage", "TypedStorage UntypedStorage"),
-    ("functional", "einsum split pca_lowrank"), ("distributed._tensor", "DTensor Shard"),
+    ("functional", "einsum split pca_lowrank"), ("types", "TensorType"), ("distributed.constants", "default_pg_timeout"),
+    ("utils.data.dataloader", "_collate_fn_t _worker_init_fn_t"), ("distributed._tensor", "DTensor Shard"),
     ("distributed._tensor.experimental", "implicit_replication"), ("distributions.transforms", "_clipped_sigmoid"),
     ("utils.checkpoint", "detach_variable set_checkpoint_early_stop set_checkpoint_debug_enabled")])
 def test_paths_that_libraries_import_from(path, names):

@@ -12,7 +12,7 @@ from ..tensor import Tensor
 from . import returns
 from .elementwise import add, as_one, operate, pow, scale, unary
 from .limits import clamp
-from .promote import as_operand, need_tensors, promote, result_type, rounds_once, to_dtype
+from .promote import as_operand, in_older_order, need_tensors, promote, result_type, rounds_once, to_dtype
 from .register import FUNCTIONS, api, deliver
 
 
@@ -104,8 +104,10 @@ def lerp(input, end, weight, *, out=None):
 
 @api(inplace=(ew.add, ew.add_product))
 @rounds_once
-def addcmul(input, tensor1, tensor2, *, value=1, out=None):
+def addcmul(input, tensor1, tensor2, *older, value=1, out=None):
     """input + value * tensor1 * tensor2"""
+    if older:
+        return in_older_order(addcmul, (input, tensor1, tensor2, *older), 3, ("value",), out)
     d = result_type(input, tensor1, tensor2)
     if isinstance(value, float) and not d.is_inexact:
         raise DTypeError(f"addcmul: value must be an integer for integer tensors, got {value}")
@@ -117,8 +119,10 @@ def addcmul(input, tensor1, tensor2, *, value=1, out=None):
 
 @api(inplace=(ew.add, ew.add_quotient))
 @rounds_once
-def addcdiv(input, tensor1, tensor2, *, value=1, out=None):
+def addcdiv(input, tensor1, tensor2, *older, value=1, out=None):
     """input + value * tensor1 / tensor2"""
+    if older:
+        return in_older_order(addcdiv, (input, tensor1, tensor2, *older), 3, ("value",), out)
     if as_one((input, tensor1, tensor2), value):
         return deliver(ew.add_quotient(input, tensor1, tensor2, value), out, "addcdiv")
     d = result_type(input, tensor1, tensor2)

@@ -11,7 +11,7 @@ from ...ir.ops.complexes import magnitude, modulus
 from ..dispatch import KERNELS, kernel_of, record_one, record_pair
 from ..state import tls
 from ..tensor import Tensor, wrap
-from .promote import alike, need_tensors, promote, result_type, to_dtype
+from .promote import alike, in_older_order, need_tensors, promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 
 _INTEGERS = "".join([d.np.char for d in (dt.int32, dt.int64)])
@@ -180,16 +180,20 @@ def as_one(xs, factor) -> bool:
 
 
 @api(inplace=(ew.add, ew.add_scaled))
-def add(input, other, *, alpha=1, out=None):
+def add(input, other, *older, alpha=1, out=None):
     """input + alpha * other"""
+    if older:
+        return in_older_order(add, (input, other, *older), 2, ("alpha",), out)
     if alpha != 1 and as_one((input, other), alpha):
         return deliver(ew.add_scaled(input, other, alpha), out, "add")
     return operate(ew.add, input, scaled(other, alpha, input), out=out)
 
 
 @api(inplace=(ew.sub, ew.add_scaled), names=("subtract",))
-def sub(input, other, *, alpha=1, out=None):
+def sub(input, other, *older, alpha=1, out=None):
     """input - alpha * other"""
+    if older:
+        return in_older_order(sub, (input, other, *older), 2, ("alpha",), out)
     if alpha != 1 and as_one((input, other), alpha):
         return deliver(ew.add_scaled(input, other, -alpha), out, "sub")
     return operate(ew.sub, input, scaled(other, alpha, input), out=out)

@@ -18,7 +18,7 @@ from ..state import tls
 from ..tensor import Tensor, shape_of
 from .asking import ask_operand, asks
 from .elementwise import operate
-from .promote import common_type, result_type, rounds_once, to_dtype, widened
+from .promote import common_type, in_older_order, result_type, rounds_once, to_dtype, widened
 from .reduce import summable, vector_norm
 from .register import api, deliver
 
@@ -180,22 +180,28 @@ def _add_product(product, input, x, y, beta, alpha, out, name):
 
 
 @api(inplace=True, checked=True)
-def addmm(input, mat1, mat2, *, beta=1, alpha=1, out=None):
+def addmm(input, mat1, mat2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * mat1 @ mat2"""
+    if older:
+        return in_older_order(addmm, (input, mat1, mat2, *older), 3, ("beta", "alpha"), out)
     need("addmm", (mat1, 2), (mat2, 2))
     return _add_product(la.matmul, input, mat1, mat2, beta, alpha, out, "addmm")
 
 
 @api(inplace=True)
-def addmv(input, mat, vec, *, beta=1, alpha=1, out=None):
+def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * mat @ vec"""
+    if older:
+        return in_older_order(addmv, (input, mat, vec, *older), 3, ("beta", "alpha"), out)
     need("addmv", (mat, 2), (vec, 1))
     return _add_product(matmul, input, mat, vec, beta, alpha, out, "addmv")
 
 
 @api(inplace=True)
-def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
+def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * outer(vec1, vec2)"""
+    if older:
+        return in_older_order(addr, (input, vec1, vec2, *older), 3, ("beta", "alpha"), out)
     d = result_type(input, vec1, vec2)
     if d.is_integer and (isinstance(alpha, float) or isinstance(beta, float)):
         raise DTypeError(f"addr: alpha and beta must be integers for {d} tensors")
@@ -206,15 +212,19 @@ def addr(input, vec1, vec2, *, beta=1, alpha=1, out=None):
 
 
 @api(inplace=True)
-def baddbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * batch1 @ batch2"""
+    if older:
+        return in_older_order(baddbmm, (input, batch1, batch2, *older), 3, ("beta", "alpha"), out)
     need("baddbmm", (batch1, 3), (batch2, 3))
     return _add_product(la.matmul, input, batch1, batch2, beta, alpha, out, "baddbmm")
 
 
 @api(inplace=True)
-def addbmm(input, batch1, batch2, *, beta=1, alpha=1, out=None):
+def addbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * the sum of all products in the batch"""
+    if older:
+        return in_older_order(addbmm, (input, batch1, batch2, *older), 3, ("beta", "alpha"), out)
     need("addbmm", (batch1, 3), (batch2, 3))
     return _add_product(_summed_bmm, input, batch1, batch2, beta, alpha, out, "addbmm")
 

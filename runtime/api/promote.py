@@ -137,6 +137,14 @@ def widened(x):
     return to_dtype(x, dt.accumulator(x.dtype)) if isinstance(x, Tensor) else x
 
 
+def in_older_order(fn, xs: tuple, tensors: int, factors: tuple, out):
+    """A call with factors among its operands, as older programs write it: `x.add_(alpha, y)`, `addmm(beta, x, alpha, m, n)`."""
+    operands, numbers = [x for x in xs if isinstance(x, Tensor)], [x for x in xs if not isinstance(x, Tensor)]
+    if len(operands) != tensors or len(numbers) > len(factors):
+        raise TypeError(f"{fn.__name__}() takes {tensors} positional arguments but {len(xs)} were given")
+    return fn(*operands, **dict(zip(factors, numbers)), out=out)
+
+
 def rounds_once(fn, meet=result_type):
     """Makes a function of several steps compute float16 and bfloat16 in float32, so that its result is rounded once."""
 

@@ -4,6 +4,8 @@ import itertools
 import multiprocessing
 import multiprocessing.context
 import warnings
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from ...ir.errors import ArgumentError, DTypeError, IngotError
 from .. import accelerator
@@ -16,6 +18,9 @@ from .worker import get_worker_info
 from .workers import WorkerIterator
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
+
+_collate_fn_t: TypeAlias = Callable[[list], Any]        # names for annotations, as libraries import them
+_worker_init_fn_t: TypeAlias = Callable[[int], None]
 
 
 class FixedAttribute(IngotError, ValueError, AttributeError):
