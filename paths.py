@@ -53,6 +53,8 @@ PUBLIC = {
     "cuda": "runtime.cuda",
     "cuda.amp": "runtime.amp.on_cuda",
     "distributed": "runtime.distributed",
+    "distributed._composable": "runtime.distributed.fsdp",
+    "distributed._composable.fsdp": "runtime.distributed.fsdp",
     "distributed._tensor": "runtime.distributed.tensor",
     "distributed._tensor.experimental": "runtime.distributed.tensor",
     "distributed.algorithms": "runtime.distributed.uneven",

@@ -4,11 +4,13 @@ for annotations (`Graph`, `Node`, `Value`), and questions and notes that have on
 from ..ir.graph import Graph, Node, Value
 from .api.subclasses import disabled_torch_function as _disabled_torch_function_impl
 from .api.subclasses import unasked as DisableTorchFunctionSubclass
+from .tensor import Tensor
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Graph", "Node", "Value", "_disabled_torch_function_impl",
-           "_get_tracing_state", "_log_api_usage_once"]
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Graph", "Node", "Value", "_TensorMeta",
+           "_disabled_torch_function_impl", "_get_tracing_state", "_log_api_usage_once"]
 
 DisableTorchFunction = DisableTorchFunctionSubclass
+_TensorMeta = type(Tensor)
 
 
 def _get_tracing_state() -> None:

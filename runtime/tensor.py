@@ -328,7 +328,7 @@ class Tensor:
 
     def _memory(self, force: bool = False) -> np.ndarray:
         """The memory itself, or what is copied from a device."""
-        if self._node is not None and not force:
+        if self._node is not None and not force and tls.m.grad:
             raise AutogradError("a tensor that requires grad cannot become an array; call .detach().numpy()")
         if self._a.__class__ is not _ndarray:
             if not force:

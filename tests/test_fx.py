@@ -391,6 +391,13 @@ def test_a_changed_graph_is_another_program_for_traces_too():
         assert ingot.allclose(compiled(x), ingot.tanh(x) * 2) and ingot.allclose(g(x), ingot.tanh(x) * 2)
 
 
+def test_operands_of_a_product_are_arguments_one_by_one():
+    x, y = ingot.randn(2, 3), ingot.randn(3, 4)
+    made = fx.symbolic_trace(lambda x, y: ingot.einsum("ab,bc->ac", [x, y]))
+    product = next(node for node in made.graph.nodes if node.target is ingot.einsum)
+    assert [str(a) for a in product.args] == ["ab,bc->ac", "x", "y"] and ingot.allclose(made(x, y), x @ y)
+
+
 def test_modules_below():
     g, x = fx.symbolic_trace(Net()), ingot.randn(2, 4)
     assert g.add_submodule("extra.inner", nn.ReLU()) and isinstance(g.get_submodule("extra.inner"), nn.ReLU)

@@ -197,6 +197,21 @@ def test_sharing_survives(copier):
     assert base[1].tolist() != [9.0] * 4
 
 
+def test_arrays_of_tensors_that_require_grad_are_for_code_that_differentiates_nothing():
+    w = ingot.ones(2, requires_grad=True)
+    y = w * 2
+    for off in (ingot.no_grad, ingot.inference_mode):
+        with off():
+            assert np.asarray(w).tolist() == w.numpy().tolist() == [1, 1] and y.numpy().tolist() == [2, 2]
+    with ingot.no_grad():
+        w.numpy()[0] = 5
+    assert w.tolist() == [5, 1]
+    for read in (w.numpy, y.numpy, lambda: np.asarray(w)):
+        with pytest.raises(RuntimeError, match="detach"):
+            read()
+
+
+
 @copiers
 def test_requires_grad_class_and_attributes(copier):
     t = ingot.ones(2).requires_grad_()

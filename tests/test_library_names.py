@@ -484,6 +484,8 @@ def test_modules_of_devices():
     ("nn.utils.memory_format", "convert_conv2d_weight_memory_format"), ("storage", "TypedStorage UntypedStorage"),
     ("functional", "einsum split pca_lowrank"), ("types", "TensorType"), ("distributed.constants", "default_pg_timeout"),
     ("utils.data.dataloader", "_collate_fn_t _worker_init_fn_t"), ("distributed._tensor", "DTensor Shard"),
+    ("distributed._composable.fsdp", "FSDPModule fully_shard"), ("_C", "_TensorMeta Graph Value"),
+    ("distributions.multivariate_normal", "_precision_to_scale_tril"),
     ("distributed._tensor.experimental", "implicit_replication"), ("distributions.transforms", "_clipped_sigmoid"),
     ("utils.checkpoint", "detach_variable set_checkpoint_early_stop set_checkpoint_debug_enabled")])
 def test_paths_that_libraries_import_from(path, names):

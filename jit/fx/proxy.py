@@ -188,6 +188,8 @@ def _called(func, args):
         getter = func.__self__
         name = next((n for n, v in vars(Tensor).items() if v is getter or getattr(v, "fget", v) is getter), "data")
         return "call_function", getattr, (args[0], name)
+    if func is FUNCTIONS["einsum"] and len(args) == 2 and isinstance(args[1], (list, tuple)):
+        args = (args[0], *args[1])                  # whoever rewrites products finds their operands at one place
     if FUNCTIONS.get(name) is func or found_at(func) is not None:
         return "call_function", func, args
     name = next((n for n, v in vars(Tensor).items() if v is func), name)

@@ -37,7 +37,7 @@ def mahalanobis(lower, vector):
     return solve_lower(lower, vector).pow(2).sum(-1)
 
 
-def _cholesky_of_inverse(precision):
+def _precision_to_scale_tril(precision):
     """The lower Cholesky factor of the inverse of a matrix."""
     flipped = linalg.cholesky(precision.flip((-2, -1)))
     upper = flipped.flip((-2, -1)).mT
@@ -68,7 +68,7 @@ class MultivariateNormal(Distribution):
         setattr(self, name, matrix.expand(*batch, *matrix.shape[-2:]))
         self.loc = loc.expand(*batch, loc.shape[-1])
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
-        made = {"covariance_matrix": linalg.cholesky, "precision_matrix": _cholesky_of_inverse}.get(name)
+        made = {"covariance_matrix": linalg.cholesky, "precision_matrix": _precision_to_scale_tril}.get(name)
         root = matrix if made is None else made(matrix)
         self._unbroadcasted_scale_tril = root.expand(*batch, *matrix.shape[-2:])    # libraries know it by this name
 

@@ -1,4 +1,5 @@
 from ..runtime.distributed import *
+from . import _composable as _composable
 from . import _tensor as _tensor
 from . import constants as constants
 from . import device_mesh as device_mesh

@@ -1,0 +1,2 @@
+from ...runtime.distributed.fsdp import *
+from . import fsdp as fsdp
