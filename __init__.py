@@ -16,7 +16,8 @@ __version__ = _VERSION
 
 _SUBMODULES = frozenset({"jit", *(p for p in _paths.PUBLIC if "." not in p)})
 
-_LATE = {"Event": "cuda", "Future": "futures", "GradScaler": "amp", "Stream": "cuda", "TensorType": "types",
+_LATE = {"DeviceObjType": "types", "Event": "cuda", "Future": "futures", "GradScaler": "amp",
+         "PyTorchFileReader": "serialization", "ScriptModule": "jit", "Stream": "cuda", "TensorType": "types",
          "compile": "jit.compiler"}
 
 _paths.install()

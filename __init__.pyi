@@ -22,6 +22,7 @@ from .jit import operators as _operators
 from .jit.compiler import compile as compile
 from .jit.exported import programs as _programs
 from .jit.operators import ops as ops
+from .jit.scripting import ScriptModule as ScriptModule
 from .runtime import accelerator as accelerator
 from .runtime import amp as amp
 from .runtime import array_api as array_api
@@ -90,9 +91,11 @@ from .runtime.info import iinfo as iinfo
 from .runtime.nn.utils import convert_parameters as _convert_parameters
 from .runtime.quantization import ao as ao
 from .runtime.random import Generator as Generator
+from .runtime.serialization import PyTorchFileReader as PyTorchFileReader
 from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
 from .runtime.toolbox import hub as hub
+from .runtime.types import DeviceObjType as DeviceObjType
 from .runtime.types import TensorType as TensorType
 
 __config__ = _build

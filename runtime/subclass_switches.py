@@ -1,13 +1,17 @@
 """`ingot._C`: what libraries take from PyTorch's module of that name: words for classes that derive from Tensor, names
 for annotations (`Graph`, `Node`, `Value`), and questions and notes that have one answer here."""
 
+from types import SimpleNamespace
+
 from ..ir.graph import Graph, Node, Value
 from .api.subclasses import disabled_torch_function as _disabled_torch_function_impl
 from .api.subclasses import unasked as DisableTorchFunctionSubclass
+from .device import as_device
+from .nn.conversion import destination
 from .tensor import Tensor
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Graph", "Node", "Value", "_TensorMeta",
-           "_disabled_torch_function_impl", "_get_tracing_state", "_log_api_usage_once"]
+           "_disabled_torch_function_impl", "_get_tracing_state", "_log_api_usage_once", "_nn"]
 
 DisableTorchFunction = DisableTorchFunctionSubclass
 _TensorMeta = type(Tensor)
@@ -19,3 +23,13 @@ def _get_tracing_state() -> None:
 
 def _log_api_usage_once(event: str) -> None:
     """Nothing: nobody keeps what is used."""
+
+
+def _parse_to(*args, **kwargs) -> tuple:
+    """(device, dtype, non_blocking, memory_format) of what `Module.to` is given, for classes with a `to` of their own."""
+    device, dtype = destination(args, kwargs)
+    non_blocking = next((a for a in args if isinstance(a, bool)), kwargs.get("non_blocking", False))
+    return None if device is None else as_device(device), dtype, non_blocking, kwargs.get("memory_format")
+
+
+_nn = SimpleNamespace(_parse_to=_parse_to)

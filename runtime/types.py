@@ -10,7 +10,7 @@ from .device import Device as _device
 from .storage import Storage
 from .tensor import Size, Tensor
 
-__all__ = ["Device", "FileLike", "Number", "Storage", "Tensor", "TensorType"]
+__all__ = ["Device", "DeviceObjType", "FileLike", "Number", "Storage", "Tensor", "TensorType"]
 
 Number: TypeAlias = int | float | bool
 Device: TypeAlias = _device | str | int | None
@@ -23,3 +23,7 @@ _TensorOrTensors: TypeAlias = Tensor | Sequence[Tensor]
 
 class TensorType:
     """What PyTorch's scripts call the type of tensors, which is written in annotations."""
+
+
+class DeviceObjType:
+    """What PyTorch's scripts call the type of devices, which is written in annotations."""

@@ -121,6 +121,12 @@ def test_table_and_files(tmp_path):
     assert all(line.startswith(__file__) for line in (tmp_path / "stacks.txt").read_text().splitlines())
 
 
+def test_marks_for_other_profilers_leave_programs_as_they_are():
+    for kind in (older.emit_nvtx, older.emit_itt):
+        with kind(enabled=True, record_shapes=True):
+            assert kind()(lambda x: x + 1)(ingot.ones(1)) == 2
+
+
 def test_the_older_profile_and_ranges_as_decorators():
     @older.record_function("doubled")
     def double(x):

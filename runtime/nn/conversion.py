@@ -17,7 +17,7 @@ class ConversionMethods:
 
     def to(self, *args, **kwargs):
         """Moves to a device and/or casts floating point parameters and buffers: to(device), to(dtype), to(tensor)."""
-        device, dtype = _destination(args, kwargs)
+        device, dtype = destination(args, kwargs)
         if dtype is not None and not dtype.is_inexact:
             raise DTypeError(f"Module.to takes a floating point or complex dtype, got {dtype}")
 
@@ -71,7 +71,7 @@ class ConversionMethods:
         return self
 
 
-def _destination(args, kwargs):
+def destination(args, kwargs):
     """(device, dtype) from the forms that Module.to takes."""
     device, dtype = kwargs.get("device"), kwargs.get("dtype")
     unknown = set(kwargs) - {"device", "dtype", "tensor", "non_blocking", "memory_format"}

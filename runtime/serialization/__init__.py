@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ...ir.errors import FileError
 from ..types import FileLike
 from .pickle_machine import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .save_load import load, save
@@ -9,4 +10,12 @@ from .save_load import load, save
 DEFAULT_PROTOCOL = 2        # accepted by `save`, where it has no meaning
 FILE_LIKE, MAP_LOCATION = FileLike, Any
 
-__all__ = ["add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals", "save"]
+__all__ = ["PyTorchFileReader", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals",
+           "save"]
+
+
+class PyTorchFileReader:
+    """What PyTorch reads the parts of its files with, written in annotations. Refused, with what to use instead."""
+
+    def __init__(self, name_or_buffer):
+        raise FileError(f"{name_or_buffer}: files are not read record by record; ingot.load(path, mmap=True) maps all of one")
