@@ -108,6 +108,31 @@ def test_subsets_and_random_split():
 # Samplers.
 
 
+class Anew:
+    """Batches of indices, an iterator of its own that begins anew whenever it is asked for one."""
+
+    def __iter__(self):
+        self.left = [[0, 1], [2], [3, 4]]
+        return self
+
+    def __next__(self):
+        if not self.left:
+            raise StopIteration
+        return self.left.pop(0)
+
+    def __len__(self):
+        return 3
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_samplers_are_asked_once_for_an_iterator(workers):
+    loader = data.DataLoader(ingot.arange(5), batch_sampler=Anew(), num_workers=workers)
+    for _ in range(2):
+        assert [batch.tolist() for batch in loader] == [[0, 1], [2], [3, 4]]
+    assert list(data.DataLoader(ingot.arange(5), batch_sampler=[])) == []
+
+
+
 def test_samplers_give_every_index_once():
     for s in (data.SequentialSampler(Squares()), data.RandomSampler(Squares()), data.SubsetRandomSampler(range(10))):
         assert sorted(s) == list(range(10)) and len(s) == 10

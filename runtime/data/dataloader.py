@@ -21,6 +21,7 @@ __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"
 
 _collate_fn_t: TypeAlias = Callable[[list], Any]        # names for annotations, as libraries import them
 _worker_init_fn_t: TypeAlias = Callable[[int], None]
+_NONE = object()
 
 
 class FixedAttribute(IngotError, ValueError, AttributeError):
@@ -160,16 +161,16 @@ class InProcess:
 
     def __init__(self, loader):
         self.seeds = Seeds(loader.generator)
-        indices = iter(loader.index_sampler)
-        first = list(itertools.islice(indices, 1))       # so that samplers draw now, as they do with workers
-        self.indices = itertools.chain(first, indices)
+        self.indices = iter(loader.index_sampler)        # asked once: samplers that are their own iterators begin anew
+        first = next(self.indices, _NONE)                # so that samplers draw now, as they do with workers
+        self.ahead = [] if first is _NONE else [first]
         self.number = 0
         with self.seeds.planted(-1):
             self.fetcher = FETCHERS[loader.kind](loader.dataset, loader.auto_collation, loader.collate_fn, loader.drop_last)
 
     def next(self):
         """The next batch; raises StopIteration behind the last."""
-        index = next(self.indices)
+        index = self.ahead.pop() if self.ahead else next(self.indices)
         try:
             with self.seeds.planted(self.number):
                 self.number += 1
