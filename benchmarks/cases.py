@@ -133,30 +133,29 @@ def quiet(module, run, inputs):
 def training_case(name, build: Callable, arrays, plan, *, compiled=True, flops=0.0, **facts) -> Case:
     """A case of whole training steps. `build(lib)` gives a network and its step, a function of tensors that returns the
     loss. Every way has a network of its own; the losses of the first steps (`checks`) are compared."""
-    calls, weights = {}, None
+    calls = {label: bound(step, [lib.tensor(a) for a in arrays]) for lib, label, step in _steps(build, plan, compiled)}
+    return Case(name, calls, flops=flops, **({"tolerance": 1e-3, "checks": 3} | facts))
+
+
+def _steps(build, plan, compiled):
+    """(library, label, step) of all ways to run what `build(lib)` gives: networks with the same weights, one for each."""
+    weights = None
     for lib in libraries(plan, compiled):
         for label, way in lib.ways.items():
             network, step = build(lib.module)
             if weights is None:
                 weights = weights_of(network)
             lib.load(network, weights)
-            calls[label] = bound(way(step), [lib.tensor(a) for a in arrays])
-    return Case(name, calls, flops=flops, **({"tolerance": 1e-3, "checks": 3} | facts))
+            yield lib, label, way(step)
 
 
 def varying_case(name, build: Callable, batches, plan, *, compiled=True, go_on=None, **facts) -> Case:
     """A case of steps that get other arrays each time: those of `batches` in turn, or what `go_on(step, library)` yields the
     results of."""
-    calls, weights = {}, None
-    for lib in libraries(plan, compiled):
-        for label, way in lib.ways.items():
-            network, step = build(lib.module)
-            if weights is None:
-                weights = weights_of(network)
-            lib.load(network, weights)
-            run = way(step)
-            given = [[lib.tensor(a) for a in arrays] for arrays in batches]
-            calls[label] = partial(next, in_turn(run, given) if go_on is None else go_on(run, lib))
+    calls = {}
+    for lib, label, step in _steps(build, plan, compiled):
+        given = [[lib.tensor(a) for a in arrays] for arrays in batches]
+        calls[label] = partial(next, in_turn(step, given) if go_on is None else go_on(step, lib))
     return Case(name, calls, **({"checks": 6} | facts))
 
 
