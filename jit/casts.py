@@ -4,7 +4,8 @@
 Python makes a plain number of whatever `__int__` or `__len__` returns, so the name itself has to lead to something else. A
 `Cast` lies in the globals of the user's module for as long as code runs there that only calls such a name with one argument,
 or asks `isinstance`; code that does more with them (`type(x) is int`, `dtype=int`, `key=len`) finds the names' own meaning. As
-all threads see globals alike, there are no casts where others may run the user's code.
+all threads see globals alike, where others may run the user's code there is only what stands for `len`, which does for them
+what `len` does.
 """
 
 import builtins
@@ -102,6 +103,7 @@ def _number_of(x, kind) -> Any:
 
 CASTS: dict = {kind.__name__: Cast(kind) for kind in (int, float)} | {"len": Length(), "type": TypeOf()}
 _ANYWHERE = ("len", "type")      # what may stand in code that looks at types, too
+_FOR_ALL = ("len",)              # what other threads may meet
 
 
 class Casts:
@@ -110,15 +112,15 @@ class Casts:
     def __init__(self):
         self._spaces: dict = {}          # by id: globals in which they lie or have lain
         self._lying: list = []           # (globals, name) where one was put since they were last lifted
-        self._is_open = is_alone()
+        self._names = tuple(CASTS) if is_alone() else _FOR_ALL      # of those that may lie somewhere
 
     def enter(self, frame):
         """Code of the user's runs."""
         uses = casts_of(frame.f_code)
-        if uses and self._is_open and frame.f_builtins is vars(builtins):
+        if uses and self._names and frame.f_builtins is vars(builtins):
             space = frame.f_globals
             for name, only_calls in uses.items():
-                if only_calls and name not in space:
+                if only_calls and name not in space and name in self._names:
                     self._put(space, name)
                     self._spaces[id(space)] = space
                 elif not only_calls and space.get(name) is CASTS[name]:
@@ -141,8 +143,8 @@ class Casts:
 
     def lay(self, lay: list):
         """Puts back what `lift` gave."""
-        if self._is_open:
-            for space, name in lay:
+        for space, name in lay:
+            if name in self._names:
                 self._put(space, name)
 
     def _put(self, space, name):
@@ -151,7 +153,7 @@ class Casts:
 
     def close(self):
         """Takes them away for good."""
-        self._is_open = False
+        self._names = ()
         self.lift()
 
 

@@ -189,6 +189,19 @@ def test_a_reader_meets_plain_numbers(make, most):
     assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
 
 
+def test_lengths_are_sizes_beside_other_threads():
+    """What stands for `len` in this module is, for others, `len`."""
+    def mean(x):
+        time.sleep(0.001)
+        return x.sum() / len(x)
+
+    traced = jit.trace(mean)
+    with reading(lambda: (len((1, 2)), *map(len, ("abc", [])), max(("a", "bc"), key=len).count("b"))) as seen:
+        for n in range(3, 13):
+            assert plain(traced(ingot.arange(n) * 1.0)) == plain(mean(ingot.arange(n) * 1.0)), n
+    assert seen == {int} and traced.stats()["compiles"] <= 2, traced.stats()["misses"]
+
+
 def test_a_class_is_as_before_after_recordings():
     m = Annealed()
     traced = jit.trace(m)
