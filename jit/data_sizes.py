@@ -103,7 +103,9 @@ class DataSizes:
         scope = recording.scope
         reads = {} if scope is None else scope.reads
         lines = set(reads.values())
-        has_disagreed = any(lines and lines <= set(other.reads.values()) for other in others)
+        theirs = [set(other.reads.values()) for other in others]
+        # Recordings with a symbol for a line whose very number is needed say nothing about the other lines.
+        has_disagreed = any(lines and lines <= known and known.isdisjoint(self._fixed) for known in theirs)
         ones = {line for name, line in reads.items() if scope.hints[name] == 1}
         if has_disagreed and not ones <= self.ones:
             self.ones |= ones

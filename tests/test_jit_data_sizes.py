@@ -133,8 +133,20 @@ def trained_on_some():
     return f
 
 
+def rows_of_each_kind_that_is_met():
+    """As many kinds at each call, whose number the loop needs, and any number of rows of each."""
+    def f(x, _):
+        kind = ingot.cat([(x > 0).long()[2:], ingot.tensor([0, 1])])
+        y = ingot.zeros(16)
+        for k in ingot.bincount(kind, minlength=3).nonzero():
+            rows, = ingot.where(kind == k)
+            y = y.index_add(0, rows, x[rows].exp() * (k + 2))
+        return y
+    return f
+
+
 PROGRAMS = [masked, masked_twice, layers_of_some_rows, read_by_item, largest, rounded_down, up_to_the_longest, repeated,
-            different, drawn, written, put_back, views, too_many, trained_on_some]
+            different, drawn, written, put_back, views, too_many, trained_on_some, rows_of_each_kind_that_is_met]
 
 
 def life(make, wrap):
