@@ -150,6 +150,27 @@ def test_eager_operators_follow_the_switch_where_they_are_called():
     assert not ingot.equal(usual, strict) and ingot.equal(usual, F.conv2d(x, w, padding=1))
 
 
+@needs_winograd
+@pytest.mark.parametrize("sizes", [(20,), (20, 22, 26)], ids=["one size", "several"])
+def test_traced_gradients_follow_the_switch(sizes):
+    """What was prepared of the same shapes under another switch is not used."""
+    def gradients(x, w):
+        y = F.relu(F.conv2d(x, w, padding=1))
+        return ingot.autograd.grad(F.conv2d(y, w, padding=1).square().sum(), (x, w))
+
+    w = ingot.randn(64, 64, 3, 3, generator=ingot.Generator().manual_seed(0)).requires_grad_()
+    images = [ingot.randn(2, 64, n, n, generator=ingot.Generator().manual_seed(n)).requires_grad_() for n in sizes]
+    traced, seen = ingot.jit.trace(gradients), {}
+    for numerics in ("default", "strict", "default"):
+        with config.override(numerics=numerics):
+            want = [gradients(x, w) for x in images]
+            for _ in range(3):
+                got = [traced(x, w) for x in images]
+                assert all(ingot.equal(a, b) for xs, ys in zip(got, want) for a, b in zip(xs, ys)), numerics
+        seen[numerics] = want
+    assert not any(ingot.equal(a, b) for xs, ys in zip(seen["default"], seen["strict"]) for a, b in zip(xs, ys))
+
+
 SHAPES = [((2, 64, 14, 14), (96, 64, 3, 3), 1, 1, 1), ((1, 3, 40, 40), (32, 3, 7, 7), 2, 3, 1),
           ((2, 64, 24, 24), (128, 64, 1, 1), 1, 0, 1), ((1, 256, 9, 9), (512, 256, 3, 3), 2, 1, 1),
           ((2, 48, 15, 15), (48, 1, 3, 3), 2, 1, 48), ((1, 64, 7, 7), (64, 32, 3, 3), 1, 1, 2)]

@@ -288,7 +288,7 @@ def planned_weight_grad(x, params) -> conv_blocked_grad.WeightGrad:
     """The gradient of the weight of a node for an input like `x`."""
     sizes = x.shape[2:-1] if params["in_blocks"] else x.shape[2:]
     convolution = convolution_of(params["filters"], sizes, params, x.dtype.itemsize)
-    return conv_blocked_grad.weight_grad(convolution, x.shape[0], params["in_blocks"], pool.get_num_threads())
+    return conv_blocked_grad.weight_grad(convolution, x.shape[0], params["in_blocks"], conv.state())
 
 
 def _input_grad(*arrays, **params):

@@ -176,6 +176,6 @@ def input_grad(convolution, images, algorithm, lines, threads) -> InputGrad:
 
 
 @functools.lru_cache(512)
-def weight_grad(convolution, images, in_blocks, threads) -> WeightGrad:
-    """The kept `WeightGrad` of these shapes."""
+def weight_grad(convolution, images, in_blocks, state) -> WeightGrad:
+    """The kept `WeightGrad` of these shapes, for what else plans depend on (`conv.state`)."""
     return WeightGrad(convolution, images, in_blocks)

@@ -15,7 +15,7 @@ from ...ir.substitute import evaluator
 from ...passes.codegen.llvm import programs, streaming
 from ...passes.kernel_body import is_free, source_of
 from ...passes.plan_steps import Fused, Product
-from . import native, pool
+from . import conv, native, pool
 from .native import Prepared
 from .native_run import kernel_call, work_of
 from .step_list import Written
@@ -70,10 +70,10 @@ class _Called:
         self.step, self.sizes = step, sizes
         self._likeness = None if likeness is None else _number_of(likeness)
 
-    def sized(self, sizes, copies, threads) -> Sized:
-        """What is prepared of them; `copies` gives the step with numbers for its sizes."""
+    def sized(self, sizes, copies, state) -> Sized:
+        """What is prepared of them; `copies` gives the step with numbers for its sizes, `state` is what else plans need."""
         key = tuple([n.hex() if type(n) is float else n for n in sizes])
-        kept = [] if self._likeness is None else _kept(self._likeness, key, threads)
+        kept = [] if self._likeness is None else _kept(self._likeness, key, state)
         if kept:
             return kept[0]
         changes = pool.changes()
@@ -98,7 +98,7 @@ class _Kernel:
         self.sizes = [*symbols, *[offset * v.dtype.itemsize for v, offset, _ in kernel.operands],
                       *[v.aval.size for v, *_ in kernel.operands]]
 
-    def sized(self, sizes, copies, threads) -> Sized:
+    def sized(self, sizes, copies, state) -> Sized:
         """What is prepared of them."""
         words, after = self._written.words.copy(), self._count + self._buffers
         words[self._first:self._first + self._count] = sizes[:self._count]
@@ -130,8 +130,8 @@ class Kinds:
 
     def sized(self, numbers, copies) -> list:
         """What is prepared of each kind, for these values of the names, by which `copies` gives steps."""
-        sizes, threads = self._sizes(*numbers), pool.get_num_threads()
-        return [kind.sized(sizes[own], copies, threads) for kind, own in self._kinds]
+        sizes, state = self._sizes(*numbers), conv.state()
+        return [kind.sized(sizes[own], copies, state) for kind, own in self._kinds]
 
 
 def _prepared(step, copies) -> Sized:
@@ -143,7 +143,7 @@ def _prepared(step, copies) -> Sized:
 
 
 @functools.lru_cache(_MOST_KEPT)
-def _kept(likeness: int, sizes: tuple, threads: int) -> list:
+def _kept(likeness: int, sizes: tuple, state: tuple) -> list:
     """Room for what is prepared of a kind of steps."""
     return []
 
