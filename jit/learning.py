@@ -8,7 +8,7 @@ from . import report
 from .bystanders import is_alone
 from .dynamic import Symbols, named_places
 from .entry import Entry
-from .errors import DisturbedError, StandInError
+from .errors import DisturbedError, SeveralDevicesError, StandInError
 from .labels import NUMBER, parameters_of
 from .numpy_scalars import NUMBERS
 from .places import is_viewable
@@ -81,6 +81,9 @@ class Learning:
                 raise
             return self._record(call, family)
         except DisturbedError as error:         # it ran, but what was written down may not hold
+            if type(error) is SeveralDevicesError and str(error) != call.reason:       # once
+                warnings.warn(f"{getattr(self.fn, '__name__', self.fn)} runs as it is: {error}. Trace what is done on each",
+                              RuntimeWarning, stacklevel=5)
             self._disturbed += type(error) is DisturbedError
             if self._disturbed > MOST_DISTURBED:
                 raise

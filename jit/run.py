@@ -5,9 +5,12 @@ import threading
 from functools import cached_property
 from typing import Any
 
+from ..ir.ops.place import place
+from ..runtime.device_array import place_of
 from ..runtime.state import tls
+from ..runtime.tensor import Tensor
 from .casts import STAND_INS
-from .errors import DisturbedError, FirstTimeError, StandInError, TraceError, at
+from .errors import DisturbedError, FirstTimeError, SeveralDevicesError, StandInError, TraceError, at
 from .frames import is_user, unwatched
 from .given_containers import GivenContainers
 from .made_objects import MadeObjects
@@ -166,6 +169,14 @@ class Run:
         except TraceError:
             return True
 
+    def _devices(self, call) -> set:
+        """The devices beside the host that the recorded call works on."""
+        tensors = [*call.leaves, *[s.what for s in self.recorder.sources if s.kind == "captured"]]
+        lies = [place_of(t._a) for t in tensors if isinstance(t, Tensor)]
+        moves = [n.params for n in self.recorder.builder.nodes if n.op is place]
+        moved = {str(params[end]) for params in moves for end in ("device", "source")}
+        return {f"{kind}:{index}" for kind, index in filter(None, lies)} | {d for d in moved if d.startswith("cuda")}
+
     def _outcome(self, effects, contents, attributes, read):
         """(the outcome, the different tensors in it)."""
         if not self.keeps_identity:
@@ -203,6 +214,7 @@ class Run:
                 attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
                 self.outcome, tensors = self._outcome(effects, watch.contents, attributes, read)
                 recorder.handed_out.settle()
+                devices = self._devices(call)
                 self.recording = recorder.finish(tensors)
                 self.recording.outcome = self.outcome
                 self.recording.reached = watch.contents.containers() if self.given.were() else []
@@ -220,6 +232,8 @@ class Run:
         first_time = recorder.first_time or watch.first_time
         if first_time:
             raise FirstTimeError(f"{first_time}, which later calls don't repeat")
+        if len(devices) > 1:
+            raise SeveralDevicesError(f"it works on {' and '.join(sorted(devices))}, and a compiled call works on one device")
         if watch.filled:
             raise DisturbedError(watch.filled)
         self.guards = [*recorder.guards, *watch.finish(effects, recorder.turned_tensors(), recorder.touched)]

@@ -21,7 +21,7 @@ from .native_run import kernel_call, work_of
 from .step_list import Written
 
 _MOST_KINDS = 4096
-_MOST_KEPT = 16384      # of all kinds together
+_MOST_KEPT = 4096       # of all kinds together
 
 
 class Sized(NamedTuple):
