@@ -170,12 +170,12 @@ class Run:
             return True
 
     def _devices(self, call) -> set:
-        """The devices beside the host that the recorded call works on."""
+        """The devices beside the host, which have memory, that the recorded call works on."""
         tensors = [*call.leaves, *[s.what for s in self.recorder.sources if s.kind == "captured"]]
         lies = [place_of(t._a) for t in tensors if isinstance(t, Tensor)]
         moves = [n.params for n in self.recorder.builder.nodes if n.op is place]
         moved = {str(params[end]) for params in moves for end in ("device", "source")}
-        return {f"{kind}:{index}" for kind, index in filter(None, lies)} | {d for d in moved if d.startswith("cuda")}
+        return {f"{kind}:{index}" for kind, index in filter(None, lies)} | (moved - {"cpu", "meta"})
 
     def _outcome(self, effects, contents, attributes, read):
         """(the outcome, the different tensors in it)."""

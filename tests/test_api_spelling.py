@@ -45,9 +45,13 @@ SAME |= {f"a factor first: {name}": pair for name, pair in {
     "addbmm": (lambda: ingot.addbmm(2, X, 3, X[None], X.T[None]), lambda: 2 * X + 3 * X @ X.T)}.items()}
 
 
-@pytest.mark.parametrize("call", [lambda: X.add(X, X), lambda: X.addcmul(1, 2, X), lambda: X.addmm(1, 2, 3, X, X)])
-def test_factors_among_operands_are_as_many_as_there_are(call):
-    with pytest.raises(TypeError, match="positional arguments but"):
+@pytest.mark.parametrize("call, name", [
+    (lambda: X.add(X, X), "alpha"), (lambda: X.addcmul(1, 2, X), "value"), (lambda: X.addmm(1, 2, 3, X, X), "beta=, alpha"),
+    (lambda: X.add(X, 5), "alpha"), (lambda: X.add_(X, 5), "alpha"), (lambda: X.addmm(X, X, 2), "beta"),
+    (lambda: X.add(2, X, alpha=3), "alpha"), (lambda: X.sub(2, X, alpha=1.0), "alpha"),
+    (lambda: X.addcdiv(2, X, X, value=3), "value"), (lambda: X.addmm(2, X, X, alpha=3), "alpha")])
+def test_factors_among_operands_come_first_once_and_are_as_many_as_there_are(call, name):
+    with pytest.raises(TypeError, match=rf"positional arguments but.*{name}="):
         call()
 
 

@@ -101,9 +101,9 @@ REFUSED = [("distributed.fsdp", "FullyShardedDataParallel", "DistributedDataPara
            ("distributed.fsdp", "fully_shard", "save_on_cpu"),
            ("distributed.fsdp.fully_sharded_data_parallel", "FullyShardedDataParallel", "checkpoint"),
            ("distributed.algorithms.join", "Join", "DistributedSampler"), ("distributed.algorithms", "Join", "all_reduce"),
-           ("utils.cpp_extension", "load", "ingot.library"), ("utils.cpp_extension", "load_inline", "jit.trace"),
-           ("utils.cpp_extension", "CUDAExtension", "ingot.library"),
-           ("utils.cpp_extension", "BuildExtension", "ingot.library"), ("serialization", "PyTorchFileReader", "mmap=True")]
+           ("utils.cpp_extension", "load", "library.custom_op"), ("utils.cpp_extension", "load_inline", "jit.trace"),
+           ("utils.cpp_extension", "CUDAExtension", "library.custom_op"),
+           ("utils.cpp_extension", "BuildExtension", "library.custom_op"), ("serialization", "PyTorchFileReader", "mmap=True")]
 
 
 @pytest.mark.parametrize("path, name, instead", REFUSED, ids=lambda v: v)

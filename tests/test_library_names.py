@@ -360,6 +360,11 @@ def test_the_gradient_of_softmax_from_its_result(dim, dtype):
     assert made.dtype is dtype and ingot.allclose(made.float(), x.grad, atol=1e-2 if dtype is ingot.bfloat16 else 1e-6)
 
 
+def test_the_gradient_of_softmax_of_one_number():
+    made = ingot._softmax_backward_data(ingot.tensor(3.0), ingot.tensor(1.0), -1, ingot.float64)
+    assert made.item() == 0 and made.dtype is ingot.float64 and made.shape == ()
+
+
 def test_formats_go_by_their_older_names():
     assert ingot.legacy_contiguous_format is ingot.contiguous_format
 

@@ -8,7 +8,7 @@ from ingot.ir.errors import DimError
 from ingot.ir.graph import Value
 from ingot.jit.symbolic_job import SymbolicJob
 from ingot.passes.plan_steps import LINE
-from ingot.runtime.cpu import native
+from ingot.runtime.cpu import native, step_kinds
 from ingot.runtime.cpu.native_run import NativeRun
 from ingot.runtime.cpu.outline import SizedGraph
 from ingot.runtime.cpu.step_list import ARENA, STATUS
@@ -241,6 +241,16 @@ def test_numbers_that_are_like_each_other_are_told_apart():
     for n in (5, 6, 7, 8):
         for value in (0.0, -0.0, 1.0, 0.5):
             same(traced(ingot.full((n, 4), 2.0), value), padded(ingot.full((n, 4), 2.0), value), f"{n}, {value}")
+
+
+def test_numbers_of_called_steps_are_told_apart_by_sign_and_type(monkeypatch):
+    made = []
+    monkeypatch.setattr(step_kinds, "_prepared", lambda step, copies: made.append(1) or object())
+    kind = step_kinds._Called(None, ("of no other test",), [])
+    numbers = [0.0, -0.0, 1.0, 1]
+    of = [kind.sized((n,), None, ()) for n in numbers]
+    assert len(set(map(id, of))) == len(made) == len(numbers)
+    assert all(kind.sized((n,), None, ()) is it for n, it in zip(numbers, of)) and len(made) == len(numbers)
 
 
 def classes_across(n):

@@ -107,7 +107,7 @@ def lerp(input, end, weight, *, out=None):
 def addcmul(input, tensor1, tensor2, *older, value=1, out=None):
     """input + value * tensor1 * tensor2"""
     if older:
-        return in_older_order(addcmul, (input, tensor1, tensor2, *older), 3, ("value",), out)
+        return in_older_order(addcmul, (input, tensor1, tensor2, *older), 3, out, value=value)
     d = result_type(input, tensor1, tensor2)
     if isinstance(value, float) and not d.is_inexact:
         raise DTypeError(f"addcmul: value must be an integer for integer tensors, got {value}")
@@ -122,7 +122,7 @@ def addcmul(input, tensor1, tensor2, *older, value=1, out=None):
 def addcdiv(input, tensor1, tensor2, *older, value=1, out=None):
     """input + value * tensor1 / tensor2"""
     if older:
-        return in_older_order(addcdiv, (input, tensor1, tensor2, *older), 3, ("value",), out)
+        return in_older_order(addcdiv, (input, tensor1, tensor2, *older), 3, out, value=value)
     if as_one((input, tensor1, tensor2), value):
         return deliver(ew.add_quotient(input, tensor1, tensor2, value), out, "addcdiv")
     d = result_type(input, tensor1, tensor2)

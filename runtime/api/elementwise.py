@@ -183,7 +183,7 @@ def as_one(xs, factor) -> bool:
 def add(input, other, *older, alpha=1, out=None):
     """input + alpha * other"""
     if older:
-        return in_older_order(add, (input, other, *older), 2, ("alpha",), out)
+        return in_older_order(add, (input, other, *older), 2, out, alpha=alpha)
     if alpha != 1 and as_one((input, other), alpha):
         return deliver(ew.add_scaled(input, other, alpha), out, "add")
     return operate(ew.add, input, scaled(other, alpha, input), out=out)
@@ -193,7 +193,7 @@ def add(input, other, *older, alpha=1, out=None):
 def sub(input, other, *older, alpha=1, out=None):
     """input - alpha * other"""
     if older:
-        return in_older_order(sub, (input, other, *older), 2, ("alpha",), out)
+        return in_older_order(sub, (input, other, *older), 2, out, alpha=alpha)
     if alpha != 1 and as_one((input, other), alpha):
         return deliver(ew.add_scaled(input, other, -alpha), out, "sub")
     return operate(ew.sub, input, scaled(other, alpha, input), out=out)

@@ -183,7 +183,7 @@ def _add_product(product, input, x, y, beta, alpha, out, name):
 def addmm(input, mat1, mat2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * mat1 @ mat2"""
     if older:
-        return in_older_order(addmm, (input, mat1, mat2, *older), 3, ("beta", "alpha"), out)
+        return in_older_order(addmm, (input, mat1, mat2, *older), 3, out, beta=beta, alpha=alpha)
     need("addmm", (mat1, 2), (mat2, 2))
     return _add_product(la.matmul, input, mat1, mat2, beta, alpha, out, "addmm")
 
@@ -192,7 +192,7 @@ def addmm(input, mat1, mat2, *older, beta=1, alpha=1, out=None):
 def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * mat @ vec"""
     if older:
-        return in_older_order(addmv, (input, mat, vec, *older), 3, ("beta", "alpha"), out)
+        return in_older_order(addmv, (input, mat, vec, *older), 3, out, beta=beta, alpha=alpha)
     need("addmv", (mat, 2), (vec, 1))
     return _add_product(matmul, input, mat, vec, beta, alpha, out, "addmv")
 
@@ -201,7 +201,7 @@ def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None):
 def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * outer(vec1, vec2)"""
     if older:
-        return in_older_order(addr, (input, vec1, vec2, *older), 3, ("beta", "alpha"), out)
+        return in_older_order(addr, (input, vec1, vec2, *older), 3, out, beta=beta, alpha=alpha)
     d = result_type(input, vec1, vec2)
     if d.is_integer and (isinstance(alpha, float) or isinstance(beta, float)):
         raise DTypeError(f"addr: alpha and beta must be integers for {d} tensors")
@@ -215,7 +215,7 @@ def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None):
 def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * batch1 @ batch2"""
     if older:
-        return in_older_order(baddbmm, (input, batch1, batch2, *older), 3, ("beta", "alpha"), out)
+        return in_older_order(baddbmm, (input, batch1, batch2, *older), 3, out, beta=beta, alpha=alpha)
     need("baddbmm", (batch1, 3), (batch2, 3))
     return _add_product(la.matmul, input, batch1, batch2, beta, alpha, out, "baddbmm")
 
@@ -224,7 +224,7 @@ def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
 def addbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * the sum of all products in the batch"""
     if older:
-        return in_older_order(addbmm, (input, batch1, batch2, *older), 3, ("beta", "alpha"), out)
+        return in_older_order(addbmm, (input, batch1, batch2, *older), 3, out, beta=beta, alpha=alpha)
     need("addbmm", (batch1, 3), (batch2, 3))
     return _add_product(_summed_bmm, input, batch1, batch2, beta, alpha, out, "addbmm")
 

@@ -135,5 +135,6 @@ def log_softmax(input, dim, dtype=None, *, out=None):
 @api(method=False, name="_softmax_backward_data")
 def softmax_gradient(grad_output, output, dim, input_dtype):
     """The gradient of a softmax's input from that of its output, for a `backward` of one's own."""
-    weighted = grad_output * output
-    return to_dtype(weighted - output * weighted.sum(dim, keepdim=True), dt.as_dtype(input_dtype))
+    g, y = (reshape(t, shape=output.shape or (1,)) for t in (grad_output, output))
+    gradient = ops.softmax_grad(g, y, dim=canonical_dim(dim, output.ndim))
+    return to_dtype(reshape(gradient, shape=output.shape), dt.as_dtype(input_dtype))

@@ -137,11 +137,14 @@ def widened(x):
     return to_dtype(x, dt.accumulator(x.dtype)) if isinstance(x, Tensor) else x
 
 
-def in_older_order(fn, xs: tuple, tensors: int, factors: tuple, out):
-    """A call with factors among its operands, as older programs write it: `x.add_(alpha, y)`, `addmm(beta, x, alpha, m, n)`."""
+def in_older_order(fn, xs: tuple, tensors: int, out, **factors):
+    """A call with factors among its operands, before what they scale, as older programs write it: `x.add_(alpha, y)`,
+    `addmm(beta, x, alpha, m, n)`. `factors` are those that were given by name, 1 unless said."""
     operands, numbers = [x for x in xs if isinstance(x, Tensor)], [x for x in xs if not isinstance(x, Tensor)]
-    if len(operands) != tensors or len(numbers) > len(factors):
-        raise TypeError(f"{fn.__name__}() takes {tensors} positional arguments but {len(xs)} were given")
+    if len(operands) != tensors or len(numbers) > len(factors) or not isinstance(xs[-1], Tensor) or any(
+            type(given) is not int or given != 1 for given in factors.values()):
+        raise TypeError(f"{fn.__name__}() takes {tensors} positional arguments but {len(xs)} were given; factors go by name: "
+                        f"{', '.join(f'{name}=' for name in factors)}")
     return fn(*operands, **dict(zip(factors, numbers)), out=out)
 
 

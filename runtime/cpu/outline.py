@@ -225,7 +225,6 @@ class _RunOutline:
             made.take(self._template.filled(offsets, instead), work)
             return made
         made.list = self._sample.list.with_others(instead)
-        made.can_fail = made.can_fail or any([sized[kind].can_fail for _, _, kind, _ in self._varying])  # noqa: C419
         made.take(Template(made.list).filled(offsets), work)
         return made
 

@@ -45,19 +45,15 @@ class Sized(NamedTuple):
         return self.prepared.call.written(threads, False) if self.kernel is None else self.kernel
 
     @property
-    def can_fail(self) -> bool:
-        """Whether it may find its data wrong."""
-        return self.kernel is None and self.prepared.call.can_fail
-
-    @property
     def form(self):
-        """What a plan depends on: whether it is native, has scratch memory, and what its results may be written over."""
+        """What a plan depends on: whether it is native, has scratch memory, may find its data wrong, and what its results may
+        be written over."""
         return None if self.prepared is None else form_of(self.prepared)
 
 
 def form_of(prepared: Prepared | None):
     """The same of what is prepared of a step."""
-    return None if prepared is None else (prepared.call.scratch_bytes > 0, prepared.over)
+    return None if prepared is None else (prepared.call.scratch_bytes > 0, prepared.call.can_fail, prepared.over)
 
 
 class _Called:

@@ -1,6 +1,7 @@
 """What goes wrong between processes."""
 
 from ...ir.errors import IngotError
+from ..refused import refused as refusal
 
 __all__ = ["DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "DistTimeoutError"]
 
@@ -11,12 +12,7 @@ class DistError(IngotError, RuntimeError):
 
 def refused(name: str, instead: str):
     """A function that is not there: it raises, and says what to use instead."""
-    def call(*args, **kwargs):
-        raise DistError(f"distributed.{name}: {instead}")
-
-    call.__name__ = call.__qualname__ = name.rpartition(".")[2]
-    call.__doc__ = "Refused, with what to use instead."
-    return call
+    return refusal(DistError, f"distributed.{name}", instead)
 
 
 class DistBackendError(DistError):

@@ -2,24 +2,23 @@
 build one, and do without where that fails, go on."""
 
 from ...ir.errors import IngotError
+from ..refused import refused
 
 __all__ = ["CUDA_HOME", "BuildExtension", "CUDAExtension", "CppExtension", "include_paths", "load", "load_inline"]
 
 CUDA_HOME = None
 
 
-def _refused(name: str):
-    def call(*args, **kwargs):
-        raise ExtensionError(f"utils.cpp_extension.{name}: ingot has no C++ to build an extension with; write the operator in "
-                             "Python (ingot.library registers it, with its gradient), under jit.trace where it has to be fast")
-
-    call.__name__ = call.__qualname__ = name
-    call.__doc__ = "Refused, with what to use instead."
-    return call
+_INSTEAD = ("ingot has no C++ to build an extension with; write the operator in Python (library.custom_op registers it, with "
+            "its gradient), under jit.trace where it has to be fast")
 
 
 class ExtensionError(IngotError, RuntimeError):
     """An extension in C++ was asked for."""
+
+
+def _refused(name: str):
+    return refused(ExtensionError, f"utils.cpp_extension.{name}", _INSTEAD)
 
 
 class BuildExtension:

@@ -1,0 +1,11 @@
+"""Functions of PyTorch's that programs look for and that are not there."""
+
+
+def refused(error: type, path: str, instead: str):
+    """A function that raises, and says what to use instead."""
+    def call(*args, **kwargs):
+        raise error(f"{path}: {instead}")
+
+    call.__name__ = call.__qualname__ = path.rpartition(".")[2]
+    call.__doc__ = "Refused, with what to use instead."
+    return call
