@@ -15,7 +15,7 @@ from ingot.ir.graph import Builder
 from ingot.ir.op import OPS
 from ingot.ir.target import host
 from ingot.passes.codegen.llvm.batch_norm import TRAIN, BatchNormKernel
-from ingot.runtime.cpu import texts
+from ingot.runtime.cpu import blocked, conv, conv_blocked_grad, texts
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.dispatch import kernel_of
 
@@ -105,3 +105,29 @@ def test_digests_are_found_again_by_other_processes():
     keys = {subprocess.run([sys.executable, "-c", code], env=os.environ | {"PYTHONHASHSEED": seed}, stdout=subprocess.PIPE,
                            check=True).stdout for seed in "1234"}
     assert len(keys) == 1
+
+
+@pytest.mark.parametrize("w, window", [((7, 5, 3, 3), PLAIN), ((32, 3, 3, 3), STRIDED | {"groups": 2}), ((48, 32, 1, 1), PLAIN),
+                                       ((20, 1, 3, 3), PLAIN | {"groups": 20}), ((6, 4, 2, 5), STRIDED)])
+def test_weights_of_input_gradients_are_packed_alike_for_images_of_any_size(w, window):
+    asked = Aval(w, dt.float32)
+    plans = {blocked.turned_plan(asked, {**window, "size": size, "kernel": ("direct",)}) for size in ((5, 4), (9, 8), (64, 51))}
+    assert len(plans) == 1
+    (convolution, algorithm), made = plans.pop(), []
+    weight = np.random.default_rng(0).standard_normal(w).astype(np.float32)
+    for size in (convolution[1], (9, 8)):
+        turned = conv_blocked_grad.turned_weight((w, size, *convolution[2:]), 1)
+        made.append(conv_blocked_grad.pack(weight, (w, size, *convolution[2:]), algorithm, turned.size // 4))
+    assert np.array_equal(*made)
+
+
+def test_a_phase_of_the_strides_that_is_empty_asks_for_another_weight():
+    asked = Aval((6, 4, 2, 5), dt.float32)
+    params = {**STRIDED, "kernel": ("direct",)}
+    assert blocked.turned_plan(asked, params | {"size": (1, 8)}) != blocked.turned_plan(asked, params | {"size": (9, 8)})
+
+
+def test_plans_of_windows_of_one_pixel_share_their_products():
+    window = ((1, 1), ((0, 0), (0, 0)), (1, 1), 1, np.dtype(np.float32), conv.state())
+    small, large = (conv.forward_plan((1, 16, n, n), (8, 16, 1, 1), *window) for n in (16, 20))
+    assert type(small) is conv.Pointwise and small.product is large.product and small.plain is large.plain

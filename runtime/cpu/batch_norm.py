@@ -21,6 +21,7 @@ from .conv_steps import EXTRA, OPERANDS, W, X, Y, plain
 from .texts import text_of
 
 _ELEMENTS = {np.dtype(np.float32): "float", np.dtype(np.float64): "double"}
+_KEPT = 2048                        # plans
 _SHORT = 16                         # elements of a plane below which channels are gathered
 
 
@@ -38,7 +39,7 @@ def _task(made):
     return compile_module(text_of(made), [made.symbol])[made.symbol]
 
 
-@functools.lru_cache(512)
+@functools.lru_cache(_KEPT)
 def plan(kind, shape, eps, dtype, relu, threads):
     """The job of one kind on arrays (N, C, ...); `codegen.OPERANDS` says what its operand words are."""
     (images, channels), size = shape[:2], prod(shape[2:])
@@ -52,7 +53,7 @@ def plan(kind, shape, eps, dtype, relu, threads):
     return steps.plan()
 
 
-@functools.lru_cache(512)
+@functools.lru_cache(_KEPT)
 def is_direct(shape) -> bool:
     """Whether planes, or rows of channels, are read where they lie."""
     return len(shape) == 2 or prod(shape[2:]) >= _SHORT or shape[0] == 1

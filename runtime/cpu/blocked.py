@@ -108,7 +108,7 @@ def _choose_gradient(asked):
     if not conv_blocked_grad.takes(convolution) or (not asked.in_blocks and not asked.wanted and conv.is_pointwise(g)):
         return None
     algorithm = conv_blocked_grad.algorithm(convolution, x.shape[0], asked.kept) if of_input else None
-    size = conv_blocked_grad.Turned(g, algorithm).size if of_input else 0
+    size = conv_blocked_grad.turned_weight(convolution, x.shape[0], algorithm).size if of_input else 0
     return Chosen((NAMES[algorithm], g.groups, True, g.lanes), -(-size // item), g.lanes, algorithm is not None)
 
 
@@ -266,8 +266,11 @@ def _avg_pool(x, **params):
 
 
 def turned_plan(w, params):
-    """What the gradient of a convolution's input asks of a weight: (convolution, algorithm)."""
-    return convolution_of(w.shape, params["size"], params, w.dtype.itemsize), ALGORITHMS[params["kernel"][0]]
+    """What the gradient of a convolution's input asks of a weight: (convolution, algorithm). All sizes of which no phase of the
+    strides is empty ask for the same."""
+    window = zip(params["size"], w.shape[2:], params["stride"], params["dilation"])
+    size = [n if n < stride else stride + (taps - 1) * gap for n, taps, stride, gap in window]
+    return convolution_of(w.shape, size, params, w.dtype.itemsize), ALGORITHMS[params["kernel"][0]]
 
 
 def _pack_turned(w, **params):

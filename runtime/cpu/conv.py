@@ -32,6 +32,7 @@ from .conv_steps import WORKSPACE, W, X, Y, plain
 
 DTYPES = (np.dtype(np.float32), np.dtype(np.float64))
 MAX_DIMS = 3
+_KEPT = 2048                        # plans of each kind, 4 KB each: those of a large network for some forty image sizes
 _WIDE_PIXELS = 192                  # planes from which 1x1 windows are matrix products in place
 
 
@@ -69,7 +70,7 @@ def forward(x, w, b, *, stride, padding, dilation, groups):
     return run(x, w, b)
 
 
-@functools.lru_cache(512)
+@functools.lru_cache(_KEPT)
 def forward_plan(x_shape, w_shape, stride, padding, dilation, groups, dtype, state):
     """The forward convolution of these shapes."""
     g = geometry(x_shape, w_shape, stride, padding, dilation, groups, dtype.itemsize)
@@ -87,8 +88,8 @@ class Pointwise:
 
     def __init__(self, g: Geometry, dtype, shape):
         self.g, self.shape = g, shape
-        self.product = gemm.Product(dtype, None, RowBias("float" if g.item == 4 else "double"))
-        self.plain = gemm.Product(dtype)
+        self.product = gemm.product_of(dtype, RowBias("float" if g.item == 4 else "double"))
+        self.plain = gemm.product_of(dtype)
         self.taken = (g.images, g.inputs, g.pixels) if g.groups == 1 else (g.images, g.groups, g.inputs, g.pixels)
 
     def __call__(self, x, w, b):
@@ -169,7 +170,7 @@ def input_grad(g, w, *, size, stride, padding, dilation, groups):
     return run(g, w)
 
 
-@functools.lru_cache(512)
+@functools.lru_cache(_KEPT)
 def input_grad_plan(g_shape, w_shape, size, stride, padding, dilation, groups, dtype, state):
     """The gradient of the input for these shapes."""
     shape = (g_shape[0], w_shape[1] * groups, *size)
@@ -186,7 +187,7 @@ class PointwiseGrad:
 
     def __init__(self, g: Geometry, dtype, shape):
         self.g, self.shape = g, shape
-        self.product = gemm.Product(dtype)
+        self.product = gemm.product_of(dtype)
 
     def __call__(self, grad, w):
         g = self.g
@@ -246,7 +247,7 @@ def weight_grad(x, g, *, size, stride, padding, dilation, groups):
     return run(x, g)
 
 
-@functools.lru_cache(512)
+@functools.lru_cache(_KEPT)
 def weight_grad_plan(x_shape, g_shape, size, stride, padding, dilation, groups, dtype, state):
     """The gradient of the weight for these shapes."""
     shape = (g_shape[1], x_shape[1] // groups, *size)
@@ -261,7 +262,7 @@ class PointwiseWeightGrad:
     """The weight gradient of 1x1 windows on every pixel: a product for each image, added in the order of the images."""
 
     def __init__(self, g: Geometry, dtype, shape):
-        self.shape, self.product = shape, gemm.Product(dtype)
+        self.shape, self.product = shape, gemm.product_of(dtype)
         self.x_shape, self.g_shape = ((g.images, g.groups, n, g.pixels) for n in (g.inputs, g.outputs))
 
     def __call__(self, x, g):

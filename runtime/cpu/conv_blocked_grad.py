@@ -16,9 +16,11 @@ from .conv_layout import blocked_bytes
 from .conv_plan import Geometry, Scatter, Window
 from .conv_steps import EXTRA, WORKSPACE, W, X, Y, plain
 
+_KEPT = 1024            # plans of each kind
 Convolution = tuple     # (filters, spatial size of the input, stride, padding, dilation, groups, bytes of an element)
 
 
+@functools.lru_cache(_KEPT)
 def forward_geometry(convolution, images: int) -> Geometry:
     """The geometry of the convolution whose gradients are made, its operands in whole blocks."""
     filters, size, stride, padding, dilation, groups, item = convolution
@@ -34,7 +36,7 @@ def takes(convolution, images: int = 1) -> bool:
 
 def algorithm(convolution, images: int, prepared: bool) -> winograd.Algorithm | None:
     """The algorithm for the gradient of the input (`winograd.choose`)."""
-    turned = Turned(forward_geometry(convolution, images))
+    turned = turned_weight(convolution, images)
     return None if turned.depthwise or not turned.whole else winograd.choose(turned.phases[0].geometry, prepared)
 
 
@@ -100,10 +102,16 @@ class Turned:
                 conv_plan.add_direct(steps, g, conv_plan.filters_of(g), x, at, y, epilogue=epilogue, scatter=scatter)
 
 
-@functools.lru_cache(512)
+@functools.lru_cache(_KEPT)
+def turned_weight(convolution, images: int, algorithm=None) -> Turned:
+    """The kept `Turned` of a convolution."""
+    return Turned(forward_geometry(convolution, images), algorithm)
+
+
+@functools.lru_cache(_KEPT)
 def pack_plan(convolution, algorithm, threads: int):
     """(the plan that packs a weight for the gradient of the input, bytes of the result)"""
-    steps, turned = conv_steps.Steps(threads), Turned(forward_geometry(convolution, 1), algorithm)
+    steps, turned = conv_steps.Steps(threads), turned_weight(convolution, 1, algorithm)
     turned.add_pack(steps, (W, 0), (Y, 0))
     return steps.plan(), turned.size
 
@@ -124,7 +132,7 @@ class InputGrad:
         blocks = -(-blocks // forward.lanes)
         self.shape = (images, blocks, *convolution[1], forward.lanes)
         self.after = following(lines, shares=not conv_depthwise.takes(forward))
-        Turned(forward, algorithm).add(steps, (X, 0), (W, 0), (Y, 0), self.after.code)
+        turned_weight(convolution, images, algorithm).add(steps, (X, 0), (W, 0), (Y, 0), self.after.code)
         self.plan: Any = steps.plan()
 
     def run(self, g, w, beside=(), taps=()):
@@ -169,13 +177,13 @@ class WeightGrad:
         return out
 
 
-@functools.lru_cache(512)
+@functools.lru_cache(_KEPT)
 def input_grad(convolution, images, algorithm, lines, threads) -> InputGrad:
     """The kept `InputGrad` of these shapes."""
     return InputGrad(convolution, images, algorithm, lines)
 
 
-@functools.lru_cache(512)
+@functools.lru_cache(_KEPT)
 def weight_grad(convolution, images, in_blocks, state) -> WeightGrad:
     """The kept `WeightGrad` of these shapes, for what else plans depend on (`conv.state`)."""
     return WeightGrad(convolution, images, in_blocks)

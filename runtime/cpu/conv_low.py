@@ -3,7 +3,6 @@
 Other convolutions of narrow floats are widened and run in float32. Sums are rounded once either way, after the bias.
 """
 
-import functools
 from math import prod
 
 import numpy as np
@@ -45,6 +44,5 @@ def _takes(x, w, stride, padding, groups):
             and not any(map(any, padding)) and min(*w.shape[:2], prod(x.shape[2:])) >= _LEAST and _product().amx)
 
 
-@functools.lru_cache(None)
 def _product(epilogue=None):
-    return gemm.Product(dt.bfloat16.np, None, epilogue)
+    return gemm.product_of(dt.bfloat16.np, epilogue)

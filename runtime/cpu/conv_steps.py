@@ -9,8 +9,8 @@ A plan is made once for a shape and called with arrays; the words that are addre
 is the same as steps of a whole graph (`step_list.py`).
 """
 
-import ctypes
 import functools
+from array import array
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from .step_list import NativeCall, NativeStep, Own, Scratch, Table
 
 X, W, Y, OPERANDS, EXTRA, FACTORS, WORKSPACE = range(codegen.SLOTS)
 _ALIGNMENT, _BYTE = 64, np.dtype(np.uint8)
+_WORD = 8
 _SERIAL_BYTES = 1 << 16             # arrays below which the interpreter lock is kept
 # Workspace regions start at odd multiples of a few cache lines, so that streams do not meet in one cache set.
 _STAGGER = 320
@@ -38,8 +39,7 @@ class Steps:
     """Jobs in order and the workspace that they share, cut for so many threads (those that there are, unless said)."""
 
     def __init__(self, threads: int | None = None):
-        self.threads = threads or pool.get_num_threads()
-        self._steps, self._size, self.keep = [], 0, []
+        self.threads, self._size = threads or pool.get_num_threads(), 0
         self._given: list = []
 
     def room(self, size: int) -> int:
@@ -49,20 +49,13 @@ class Steps:
         return at
 
     def table(self, numbers) -> Table:
-        """A table of 64-bit integers that lives as long as the plan; gives its address."""
-        table = Table(numbers)
-        self.keep.append(table)
-        return table
+        """A table of 64-bit integers that lives as long as a job that has it among its words; gives its address."""
+        return Table(numbers)
 
     def add(self, task: int, chunks: int, names: tuple, words: dict, slots: dict):
         """One job: words by name, and {name: (slot, byte offset)} for those that are addresses of the call."""
         given = [words.get(name, 0) for name in names]
-        template = (ctypes.c_int64 * len(names))(*map(int, given))
         patches = [(names.index(name), slot, offset) for name, (slot, offset) in slots.items()]
-        flat = (ctypes.c_int64 * (codegen.PATCH_WORDS * len(patches)))(*(number for patch in patches for number in patch))
-        self.keep += [template, flat]
-        self._steps.append((task, at_most(max(1, chunks), self.threads), len(names), ctypes.addressof(template), len(patches),
-                            ctypes.addressof(flat)))
         self._given.append((task, max(1, chunks), tuple([x if type(x) is Table else int(x) for x in given]), patches))
 
     @property
@@ -72,27 +65,28 @@ class Steps:
 
     def plan(self) -> "StepsPlan":
         """The jobs, ready to be called."""
-        words = [len(self._steps), *(word for step in self._steps for word in step)]
-        array = (ctypes.c_int64 * len(words))(*words)
-        return StepsPlan(array, self._size + _ALIGNMENT if self._size else 0, (array, *self.keep), tuple(self._given))
+        return StepsPlan(self._size + _ALIGNMENT if self._size else 0, self.given, self.threads)
 
 
 class StepsPlan:
     """A plan that can be called on arrays of one dtype and size."""
 
-    __slots__ = ("_address", "_given", "_keep", "_launch", "size")
+    __slots__ = ("_given", "_ready", "_threads", "size")
 
-    def __init__(self, array, size, keep, given):
-        self._address, self.size, self._keep, self._given, self._launch = ctypes.addressof(array), size, keep, given, None
+    def __init__(self, size, given, threads):
+        self.size, self._given, self._threads, self._ready = size, given, threads, None
 
     def __call__(self, x, w, y, operands: int = 0, extra: int = 0, factors: int = 0):
         """Run the jobs on C-contiguous arrays (dtypes and sizes are not looked at beyond the first call's)."""
         memory = alloc.empty(self.size, _BYTE) if self.size else None
         start = 0 if memory is None else -(-call.address_of(memory) // _ALIGNMENT) * _ALIGNMENT
-        launch = self._launch
-        if launch is None:
-            launch = self._launch = _launcher(x.dtype, w.dtype, y.dtype, x.nbytes + y.nbytes > _SERIAL_BYTES)
-        launch(x, w, y, operands, extra, factors, start, self._address)
+        ready = self._ready
+        if ready is None:
+            words = _words_of(self._given, self._threads)
+            launch = _launcher(x.dtype, w.dtype, y.dtype, x.nbytes + y.nbytes > _SERIAL_BYTES)
+            ready = self._ready = launch, words.buffer_info()[0], words
+        launch, address, _ = ready
+        launch(x, w, y, operands, extra, factors, start, address)
 
     def result(self, shape, x, w, after, beside=(), taps=()):
         """A new array of a shape, made of x, a packed weight and the arrays that what comes `after` reads (a `Following`;
@@ -107,6 +101,23 @@ class StepsPlan:
         """The jobs as steps of a graph. `places` says for each slot what is there (a word as in `step_list.py`); `block` are
         the words that the slot OPERANDS points to, where `places` does not name it."""
         return NativeCall(tuple([_native_step(given, places, tuple(block)) for given in self._given]), self.size)
+
+
+def _words_of(given, threads) -> array:
+    """What the launcher reads: how many jobs there are, where what it is told of each stands, and that."""
+    heads, rest, after = [len(given)], [], _WORD * (1 + codegen.STEP_WORDS * len(given))
+    for task, chunks, words, patches in given:
+        heads += [task, at_most(chunks, threads), len(words), after + _WORD * len(rest), len(patches),
+                  after + _WORD * (len(rest) + len(words))]
+        rest += words
+        for patch in patches:
+            rest += patch
+    made = array("q", heads + rest)
+    start, _ = made.buffer_info()
+    for at in range(1, len(heads), codegen.STEP_WORDS):
+        made[at + 3] += start
+        made[at + 5] += start
+    return made
 
 
 def _native_step(given, places, block):

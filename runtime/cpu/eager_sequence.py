@@ -247,7 +247,7 @@ def gru_grad(op: Op):
 
 @functools.lru_cache(None)
 def _product_with_bias(dtype):
-    return gemm.Product(dtype, None, ColumnBias(_STORED[dtype]))
+    return gemm.product_of(dtype, ColumnBias(_STORED[dtype]))
 
 
 @TABLE.makes(nn.linear)

@@ -1,7 +1,7 @@
 """Matrix products on numpy arrays, on our own kernels.
 
     matmul(a, b)                      matrices or stacks that broadcast; any strides; float32, float64, float16, bfloat16
-    Product(dtype, epilogue=...)      the same with a fused epilogue and another result dtype
+    Product(dtype, epilogue=...)      the same with a fused epilogue and another result dtype; `product_of` gives the kept one
 
 Kernels are compiled per (dtype, road, epilogue) and kind of width, never per shape; plans are kept per layout. Results do not
 depend on the number of threads.
@@ -24,7 +24,7 @@ from .gemm_plan import Layout, Plan, make_adding_plan, make_packed_plan, make_pl
 from .texts import text_of
 
 _STORED = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.float16): F16, dt.bfloat16.np: BF16}
-_MAX_PLANS = 1024
+_MAX_PLANS = 4096
 _local = threading.local()
 
 
@@ -41,7 +41,7 @@ class Product:
         self.sums_in_place = self.precision.out == self.precision.accumulate
         self.pairs = self.precision.a == BF16 and host().has("avx512bf16")
         self._kernels, self._tasks, self._plans = {}, {}, {}
-        self._launchers = None
+        self._launchers = None          # entries that keep (for short products) and release the interpreter lock
 
     def __call__(self, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None, operands: int = 0) -> np.ndarray:
         """out = epilogue(a @ b), for a (..., M, K) and b (..., K, N); `operands` is the address of the epilogue's words."""
@@ -144,7 +144,9 @@ class Product:
         left, right = (b, a) if plan.swapped else (a, b)
         if plan.copies_a:
             left = _even_depth(left.swapaxes(-1, -2) if plan.swapped else left)
-        launch = (self._launchers or self._make_launchers())[plan.parallel]
+        if self._launchers is None:
+            self._launchers = _launchers(self.dtype, self.out_dtype)
+        launch = self._launchers[plan.parallel]
         try:
             launch(left, right, out, plan.address, _scratch(plan.scratch_bytes) if plan.scratch_bytes else 0, operands)
         except TypeError:
@@ -161,13 +163,19 @@ class Product:
             raise DTypeError(f"matmul: expected {self.dtype}, got {array.dtype}")
         return np.array(array, self.dtype.newbyteorder("="), order="C", subok=False)
 
-    def _make_launchers(self):
-        """Entries that keep (for short products) and release the interpreter lock."""
-        address = compile_module(codegen.launch_text(host()), [codegen.LAUNCH])[codegen.LAUNCH]
-        operand, result = call.array(self.dtype, -1), call.array(self.out_dtype, -1, writable=True)
-        parameters = (operand, operand, result, call.INTEGER, call.INTEGER, call.INTEGER)
-        self._launchers = tuple(call.entry("matmul", address, parameters, release_at) for release_at in (-1, 0))
-        return self._launchers
+
+@functools.lru_cache(None)
+def product_of(dtype, epilogue=None) -> Product:
+    """The family of products of a dtype, with an epilogue or without."""
+    return Product(dtype, None, epilogue)
+
+
+@functools.lru_cache(None)
+def _launchers(dtype, out_dtype):
+    address = compile_module(codegen.launch_text(host()), [codegen.LAUNCH])[codegen.LAUNCH]
+    operand, result = call.array(dtype, -1), call.array(out_dtype, -1, writable=True)
+    parameters = (operand, operand, result, call.INTEGER, call.INTEGER, call.INTEGER)
+    return tuple([call.entry("matmul", address, parameters, release_at) for release_at in (-1, 0)])
 
 
 class Packed:
@@ -208,7 +216,7 @@ def add_product(a: np.ndarray, b: np.ndarray, out: np.ndarray):
 def _product(dtype):
     if dtype == np.float16 and not host().half_conversions:
         return _WideHalf()
-    return Product(dtype)
+    return product_of(dtype)
 
 
 class _WideHalf:

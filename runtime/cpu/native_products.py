@@ -1,7 +1,5 @@
 """Matrix products as steps of a native call, alone and with what follows them in their tiles."""
 
-import functools
-
 from ...ir import dtype as dt
 from ...ir.ops import int8, linalg, nn
 from ...ir.target import host
@@ -10,7 +8,8 @@ from ...passes.codegen.llvm.epilogue import ColumnBias, Outside
 from ...passes.codegen.llvm.spelling import ELEMENT
 from ...passes.plain_operands import STRIDED
 from ...passes.plan_steps import LINE
-from . import compile, gemm, int8_rows, pool
+from . import compile, int8_rows, pool
+from .gemm import product_of
 from .gemm_plan import Layout, Plan, even_depth, make_plan
 from .native import native
 from .native_kernels import fill, move
@@ -20,12 +19,6 @@ from .texts import Text, text_by
 MOST_TEXTS = 1024
 _texts: dict = {}       # (name of an epilogue, target) -> its text
 _FLOATS = {d.np for d in dt.FLOATS}
-
-
-@functools.lru_cache(None)
-def product_of(dtype, epilogue=None):
-    """The family of products of a dtype, with an epilogue or without."""
-    return gemm.Product(dtype, epilogue=epilogue)
 
 
 @native(linalg.matmul, reads=STRIDED)

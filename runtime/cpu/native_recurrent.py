@@ -13,10 +13,11 @@ from ...passes.codegen.llvm import recurrent as codegen
 from ...passes.codegen.llvm import recurrent_grad as codegen_grad
 from ...passes.plan_steps import LINE
 from . import pool, recurrent
+from .gemm import product_of
 from .gemm_plan import Layout, make_plan
 from .native import native
 from .native_kernels import fill, move, step
-from .native_products import call_of, product_of
+from .native_products import call_of
 from .row_calls import reduction_plan, suited_to
 from .step_list import At, NativeCall, Scratch
 
