@@ -115,7 +115,7 @@ def test_order_does_not_depend_on_size(name, turn, large, monkeypatch):
     if large:
         monkeypatch.setattr(eager, "LARGE", 0)
         monkeypatch.setattr(eager_scalars, "LARGE", 0)
-        monkeypatch.setattr(eager_scalars, "_MANY_OF_ONE", 0)
+        monkeypatch.setattr(eager_scalars, "_MANY", 0)
     shape = (4, 6, 5, 5)
     run = (ELEMENTS | OTHERS)[name]
     x, y = [wrap(turned(np.random.default_rng(i).standard_normal(shape, np.float32), turn)) for i in range(2)]

@@ -13,6 +13,7 @@ from ingot.ir.ops.embedding import embedding
 from ingot.runtime.api import operators
 from ingot.runtime.cpu import eager, eager_scalars
 
+F = ingot.nn.functional
 X = np.array([[-0.0, 0.0, 1.5], [np.nan, -np.inf, np.inf]], np.float32)
 
 
@@ -114,7 +115,7 @@ def test_operators_on_large_arrays(fn, dtype, monkeypatch):
         x + y[:, :7]
     for module in (operators, eager, eager_scalars):
         monkeypatch.setattr(module, "LARGE", 1 << 60)
-    monkeypatch.setattr(eager_scalars, "_MANY_OF_ONE", 1 << 60)
+    monkeypatch.setattr(eager_scalars, "_MANY", 1 << 60)
     assert bits(fn(x, y)) == bits(found), "as numpy has it"
 
 
@@ -183,3 +184,37 @@ def test_squeeze_along_one_dim(shape, dim):
     assert tuple(ingot.zeros(shape).squeeze(dim).shape) == want.shape
     with pytest.raises(DimError):
         ingot.zeros(shape).squeeze(5)
+
+
+def with_some(x, mask, value):
+    """A copy of x in which what the mask says is a value."""
+    y = x.clone()
+    y[mask] = value
+    return y
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x, y: ingot.where(x > 0, x, y), lambda x, y: ingot.where(x > 0, -0.0, y), lambda x, y: ingot.where(x > y, x, 7),
+    lambda x, y: x.copysign(y), lambda x, y: x.copysign(-1), lambda x, y: x.nextafter(y), lambda x, y: F.leaky_relu(x, 0.3),
+    lambda x, y: x.clamp(-1.5, 2), lambda x, y: x.masked_fill(x > y, float("nan")), lambda x, y: with_some(x, x > 1, 3),
+    lambda x, y: with_some(x, y > 1, ingot.tensor(-0.0, dtype=x.dtype)), lambda x, y: with_some(x.T, y.T > 0, 2.5).T,
+    lambda x, y: x.clone().masked_fill_(y > x, 0.0), lambda x, y: x.clone().clamp_(max=1.0)], ids=range(14))
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.float16, ingot.int32], ids=str)
+def test_functions_that_choose_on_arrays_of_any_size(fn, dtype):
+    """Kernels take arrays of some thousand elements, numpy smaller ones."""
+    rng = np.random.default_rng(9)
+    x, y = (ingot.tensor(rng.standard_normal((12, 600)) * 3).to(dtype) for _ in range(2))
+    if dtype.is_floating_point:
+        x[0, 5:9], y[0, 7:11] = ingot.tensor([np.nan, -np.inf, -0.0, 0.0]), ingot.tensor([-0.0, np.nan, np.inf, 0.0])
+
+    def result(a, b):
+        try:
+            return bits(fn(a, b))
+        except ingot.IngotError as error:
+            return type(error)
+
+    whole, rows = result(x, y), [result(x[i:i + 1], y[i:i + 1]) for i in range(len(x))]
+    if type(whole) is type:
+        assert set(rows) == {whole}
+    else:
+        assert whole == (rows[0][0], tuple(x.shape), b"".join([row[2] for row in rows]))

@@ -14,7 +14,7 @@ from ...ir.substitute import slice_bounds
 from ..creation import as_array_tensor
 from ..device_array import DeviceArray
 from ..dispatch import as_view, look, looks
-from ..overwrite import computed_into, is_small
+from ..overwrite import SMALL, computed_into, is_small, write_over
 from ..placement import beside, beside_all
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of
@@ -335,7 +335,8 @@ def _set_plainly(x, key, value) -> bool:
         if _is_mask_of(x, key):
             if key._a.__class__ is not _ndarray or not _is_single(value):
                 return False
-            m.run(np.copyto, a, v, casting="unsafe", where=key._a)
+            if a.size < SMALL or not write_over(m.run, ew.where, a, (key._a, v, a), {}):
+                m.run(np.copyto, a, v, casting="unsafe", where=key._a)
         else:
             at = _plain_key(key)
             if at is None:

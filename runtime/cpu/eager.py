@@ -81,6 +81,7 @@ scalars = lazy(__package__, "...passes.codegen.scalars")
 LARGE = eager_scalars.LARGE
 _FEW_PRODUCTS = 1 << 18             # of complex numbers, which one thread of numpy's BLAS has sooner than several
 _MANY = 1 << 20                     # elements of differences from which distances are compiled at the first call
+_FEW = 1 << 11                      # elements from which the kernels of a body's operators take less than numpy's loops
 _OFTEN = 128                        # calls of one kind on small arrays that take about as long as compiling them
 _FLOAT_KINDS = eager_scalars.FLOAT_KINDS
 _WIDE = {d.np for d in (dt.float32, dt.float64)}
@@ -108,13 +109,15 @@ def kernel_for(op: Op):
 
 
 def composite(op: Op):
-    """The operators of a body (or the reference, where that takes less: trait "ref_first"), as one kernel where arrays
-    are large, or where the same call was made so often that its compilation pays; a result that is an argument itself is
-    copied, since results own their memory. What is made of elements alone lies as these do, everything else row by row."""
-    body = op.ref if "ref_first" in op.traits else op.lower.body
+    """The operators of a body, as one kernel where arrays are large, or where the same call was made so often that its
+    compilation pays; a result that is an argument itself is copied, since results own their memory. What is made of elements
+    alone lies as these do, everything else row by row. The reference instead of operators where that takes less: trait
+    "ref_first", for functions of elements those of few, or of no floats."""
+    body = op.lower.body
     made: Any = None
     small: float = 0    # calls on small arrays, until they are worth counting by kinds
     of_elements = op.keeps_order
+    few = 0 if "ref_first" not in op.traits else _FEW if of_elements else math.inf
 
     def run(*args, **params):
         nonlocal made, small
@@ -135,7 +138,7 @@ def composite(op: Op):
                 small = -math.inf       # others will be refused, too
         else:
             small += 1
-        result = body(*args, **params)
+        result = (op.ref if size < few or (few and args[0].dtype not in _FLOAT_KINDS) else body)(*args, **params)
         if of_elements:
             for a in args:
                 if result is a:

@@ -89,7 +89,7 @@ def _scalar(op: Op):
                 return True
         if params or not _fits(out, args):
             return False
-        if op is ew.where and out.size < LARGE and args[2] is out and args[0].__class__ is np.ndarray:
+        if op is ew.where and out.size < _FEW and args[2] is out and args[0].__class__ is np.ndarray:
             np.copyto(out, args[1], where=args[0])
             return True
         if kind in FLOAT_KINDS and (out.size >= _FEW or quick is None):

@@ -16,7 +16,8 @@ kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
 LARGE = 1 << 15             # elements from which exact operators leave numpy
-_MANY_OF_ONE = 1 << 10      # and exact functions of one array, as a call of their kernel costs no more than numpy's
+_MANY = 1 << 10             # and exact functions of one array, as a call of their kernel costs no more than numpy's, and those
+_BRANCHING = frozenset((ew.where, ew.copysign, ew.nextafter))       # for which numpy's loop branches at each element
 FLOAT_KINDS = {d.np for d in dt.FLOATS}
 _PLAIN_NUMBERS = (float, int)
 _WHOLE = 1 << 53            # integers below are exact as doubles
@@ -178,6 +179,7 @@ def exact(op: Op):
     compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
     plain: Any = getattr(ref, "plain", None)         # what the reference calls for arrays that need no conversion
     conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating
+    branches = op in _BRANCHING
 
     def run(*args, **params):
         values = args[conditions:]
@@ -186,7 +188,7 @@ def exact(op: Op):
                 break
         else:
             return ref(*args, **params)
-        if first.size >= LARGE and not params and is_floating(*values) and compiled.exists:
+        if first.size >= (_MANY if branches else LARGE) and not params and is_floating(*values) and compiled.exists:
             return compiled(*args)
         return quick(*args) if quick is not None and first.dtype.char in FLOAT_CHARS else ref(*args, **params)
 
@@ -195,7 +197,7 @@ def exact(op: Op):
     if quick is not None and quick.nin == 1:
         return _of_one(run, compiled, ref, quick, 1)
     if quick is not None and quick.nin == 2:
-        return _of_two(run, compiled, quick)
+        return _of_two(run, compiled, quick, branches)
     if quick is None and plain is not None and len(inspect.signature(plain).parameters) == 1:
         return _of_one(run, compiled, ref, plain, 4)
     return run
@@ -207,7 +209,7 @@ def _of_one(general, compiled, ref, simple, least_bytes):
 
     def run(x):
         if x.__class__ is np.ndarray:
-            if x.size >= _MANY_OF_ONE:
+            if x.size >= _MANY:
                 return (alike.get(x.dtype) or compiled.of_one(x.dtype, ref))(x)
             if x.dtype.char in FLOAT_CHARS and x.itemsize >= least_bytes:
                 return simple(x)
@@ -216,14 +218,14 @@ def _of_one(general, compiled, ref, simple, least_bytes):
     return run
 
 
-def _of_two(general, compiled, quick):
+def _of_two(general, compiled, quick, branches):
     """For two operands."""
     alike = compiled.alike
 
     def run(x, y):
         a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
         if a.__class__ is np.ndarray:
-            if a.size >= LARGE:
+            if a.size >= (_MANY if branches else LARGE):
                 if b.__class__ is np.ndarray and a.dtype is b.dtype:
                     return (alike.get(a.dtype) or compiled.of_two(a.dtype, general))(x, y)
             elif b.__class__ is np.ndarray and a.size * b.size >= LARGE and _is_large_together(a, b):
@@ -253,10 +255,16 @@ def _where(general, compiled):
         if condition.__class__ is bool:         # of numbers, which would take the dtype of the arrays
             condition = np.asarray(condition)
         a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
-        if a.__class__ is b.__class__ is condition.__class__ is np.ndarray and a.size >= LARGE:
-            found = made.get((condition.dtype, a.dtype, b.dtype))
-            return general(condition, x, y) if found is None else found(condition, x, y)
-        if a.__class__ is not np.ndarray or a.size >= LARGE or a.dtype.kind != "f" or condition.__class__ is not np.ndarray:
+        if a.__class__ is condition.__class__ is np.ndarray and a.size >= _MANY:
+            if b.__class__ is np.ndarray:
+                found = made.get((condition.dtype, a.dtype, b.dtype))
+                return general(condition, x, y) if found is None else found(condition, x, y)
+            found = made.get((condition.dtype, a.dtype, a.dtype))
+            if found is None or b.__class__ not in _PLAIN_NUMBERS:
+                return general(condition, x, y)
+            number = number_of(b, a.dtype)
+            return found.beside((condition, a), (number,)) if a is x else found(condition, number, a)
+        if a.__class__ is not np.ndarray or a.size >= _MANY or a.dtype.kind != "f" or condition.__class__ is not np.ndarray:
             return general(condition, x, y)
         if b.__class__ is float or (b.__class__ is int and -_WHOLE < b < _WHOLE):
             b = a.dtype.type(b)
