@@ -121,16 +121,20 @@ def composite(op: Op):
 
     def run(*args, **params):
         nonlocal made, small
-        size, order = 0, None
+        size, order, lies = 0, None, True
         for a in args:
-            if a.__class__ is np.ndarray and a.size > size:
-                size = a.size
+            if a.__class__ is np.ndarray:
+                lies = lies and a.flags.c_contiguous
+                if a.size > size:
+                    size = a.size
         if size >= LARGE or small >= _OFTEN:
             made = made or eager_composites.composites_of(op)
-            graph = made.find_lying(args, params) if size >= LARGE and not of_elements else None
-            if graph is None:
-                if size >= LARGE:
+            graph = None
+            if size >= LARGE and not lies:
+                graph = None if of_elements else made.find_lying(args, params)
+                if graph is None:
                     order, args = eager_composites.in_order(args, of_elements)
+            if graph is None:
                 graph = made.find(args, params, 1 if size >= LARGE else _OFTEN)
             if graph is not None:
                 return graph(args) if order is None else graph(args).transpose(inverse(order))

@@ -174,6 +174,7 @@ def _row_of(size):
     return np.dtype(f"u{size}" if size in (1, 2, 4, 8) else f"V{size}")
 
 
+_FORWARDS, _BACKWARDS = slice(None), slice(None, None, -1)
 _COPIED = {1: dt.uint8, 2: dt.int16, 4: dt.int32, 8: dt.int64}      # elements of their size
 
 
@@ -185,6 +186,7 @@ def flip(op: Op):
         word = _COPIED.get(x.itemsize)
         if x.size < _FEW or word is None:
             return op.ref(x, dims=dims)
-        return kernels.cast(word, word)(np.flip(x.view(word.np), dims)).view(x.dtype)
+        turned = [_BACKWARDS if d in dims else _FORWARDS for d in range(x.ndim)]
+        return kernels.cast(word, word)(x.view(word.np)[tuple(turned)]).view(x.dtype)
 
     return run

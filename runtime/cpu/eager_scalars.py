@@ -120,20 +120,36 @@ class ScalarKernels:
         return True
 
     def _general(self, args):
-        if len(args) == 2 and args[0].__class__ is np.ndarray and args[1].__class__ in _PLAIN_NUMBERS:      # the usual case
-            x, kind = args[0], args[0].dtype
-            made = self.made.get((kind, kind)) or self._of((x, x))
-            return made.beside((x,), (number_of(args[1], kind),))
-        arrays = self._arrays(args)
-        made = self._of(arrays)
         count = 0
         for a in args:              # arrays, and numbers after them
             if a.__class__ is not np.ndarray:
                 break
             count += 1
+        if 0 < count < len(args):
+            found = self._beside_numbers(args[:count], args[count:])
+            if found is not None:
+                return found
+        arrays = self._arrays(args)
+        made = self._of(arrays)
         if 0 < count < len(args) and not any([hasattr(a, "dtype") for a in args[count:]]):  # noqa: C419  (quicker)
             return made.beside(arrays[:count], arrays[count:])
         return made(*arrays)
+
+    def _beside_numbers(self, arrays, numbers):
+        """The result for arrays of one dtype and plain numbers; None for others."""
+        kind, words = arrays[0].dtype, []
+        for a in arrays[1:]:
+            if a.dtype is not kind:
+                return None
+        for n in numbers:
+            if n.__class__ not in _PLAIN_NUMBERS:
+                return None
+            words.append(number_of(n, kind))
+        key = (kind,) * (len(arrays) + len(words))
+        made = self.made.get(key)
+        if made is None:
+            made = self.made[key] = kernels.function(self.name, *map(dt.from_numpy, key))
+        return made.beside(arrays, words)
 
     def _arrays(self, args) -> list:
         """Numbers take the dtype of the arrays beside them (the last one, since `where` has its condition first)."""
@@ -198,8 +214,8 @@ def exact(op: Op):
         return _of_one(run, compiled, ref, quick, 1)
     if quick is not None and quick.nin == 2:
         return _of_two(run, compiled, quick, branches)
-    if quick is None and plain is not None and len(inspect.signature(plain).parameters) == 1:
-        return _of_one(run, compiled, ref, plain, 4)
+    if quick is None and len(inspect.signature(plain or op.infer).parameters) == 1:
+        return _of_one(run, compiled, ref, plain or ref, 4)
     return run
 
 

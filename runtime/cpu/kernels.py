@@ -186,7 +186,7 @@ class Elementwise:
         return outs
 
     def beside(self, arrays, numbers):
-        """`general` on arrays of one shape and numbers (arrays without dims), with less between."""
+        """`general` on arrays of one shape and numbers (arrays without dims; lists of both), with less between."""
         shape = arrays[0].shape
         for a in arrays:
             if a.shape != shape or not a.flags.c_contiguous:
