@@ -2,7 +2,6 @@
 
 import itertools
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from .libraries import (
     without_gradients,
 )
 
+_TOGETHER = 8
 _SEED = 20
 
 
@@ -151,12 +151,13 @@ def _steps(build, plan, compiled):
 
 def varying_case(name, build: Callable, batches, plan, *, compiled=True, go_on=None, **facts) -> Case:
     """A case of steps that get other arrays each time: those of `batches` in turn, or what `go_on(step, library)` yields the
-    results of."""
+    results of. One call makes `_TOGETHER` of them, so that no library is timed on smaller arrays than another."""
     calls = {}
     for lib, label, step in _steps(build, plan, compiled):
         given = [[lib.tensor(a) for a in arrays] for arrays in batches]
-        calls[label] = partial(next, in_turn(step, given) if go_on is None else go_on(step, lib))
-    return Case(name, calls, **({"checks": 6} | facts))
+        results = in_turn(step, given) if go_on is None else go_on(step, lib)
+        calls[label] = lambda results=results: list(itertools.islice(results, _TOGETHER))
+    return Case(f"{name}, {_TOGETHER} steps", calls, **facts)
 
 
 def in_turn(run, batches):

@@ -43,13 +43,14 @@ class Jobs:
         """One job: `names` are the words after its head, `words` their values (0 unless given; floats as doubles); `chunks`
         is one of them."""
         chunks = words["chunks"]
-        given = tuple([words.pop(name, 0) for name in names])
-        packed = (ctypes.c_int64 * max(1, len(names)))(*map(_bits, given))
+        given = [words.pop(name, 0) for name in names]
+        given = tuple([x if type(x) is Table else _bits(x) for x in given])
+        packed = (ctypes.c_int64 * max(1, len(names)))(*given)
         if words or len(names) > codegen.MOST_WORDS:
             raise ValueError(f"a job takes at most {codegen.MOST_WORDS} words, and not {', '.join(words)}")
         self._keep.append(packed)
         self._rows.append((task, max(1, chunks), turns, len(names), ctypes.addressof(packed)))
-        self._given.append(tuple([x if type(x) is Table else _bits(x) for x in given]))
+        self._given.append(given)
 
     def plan(self, scratch_bytes: int, work: int) -> "JobsPlan":
         """The jobs, ready to be called; `work` counts scalar operations."""

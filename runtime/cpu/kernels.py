@@ -43,6 +43,7 @@ class Elementwise:
         self._several = len(self.outputs) > 1
         self._doors: Any = None
         self._far: Any = None
+        self._kernels: dict[tuple, Kernel] = {}
         self._strided: dict[tuple, int] = {}
         self._plans: dict[tuple, tuple] = {}
         self._sweeps: dict[tuple, Any] = {}
@@ -50,11 +51,17 @@ class Elementwise:
 
     def kernel(self, rank: int = 1, classes=None) -> Kernel:
         """The kernel over `rank` dims; `classes` says each operand's innermost stride: 1, 0, -1 or None (any)."""
+        key = rank, classes or (1,) * (len(self.inputs) + len(self.outputs))
+        found = self._kernels.get(key)
+        if found is None:
+            found = self._kernels[key] = self._written(*key)
+        return found
+
+    def _written(self, rank, classes) -> Kernel:
         k = KernelBuilder(self.name)
         for d in range(rank):
             k.parallel(f"d{d}", f"n{d}")
         dtypes = (*self.inputs, *self.outputs)
-        classes = classes or (1,) * len(dtypes)
         for b, (kind, inner) in enumerate(zip(dtypes, classes)):
             last = f"s{b}_{rank - 1}" if inner is None else inner
             strides = [*(f"s{b}_{d}" for d in range(rank - 1)), last]
