@@ -56,9 +56,9 @@ def graphs(plan):
 
 
 def sides(plan):
-    """Images of any height and width, nearly none of which comes twice. The rate is small, as batch norms of a few pixels magnify
-    rounding: after 16 steps of 1e-5 PyTorch's own losses in float32 are 1e-3 from those in float64. The first steps, in which
-    kernels are compiled, are many here: those for widths of rows, and for algorithms of convolutions."""
+    """Images of any height and width, nearly none of which comes twice. The rate is small, as batch norms of a few pixels
+    magnify rounding: after 16 steps of 1e-5 PyTorch's own losses in float32 are 1e-3 from those in float64. The first steps,
+    in which kernels are compiled, are many here: those for widths of rows, and for algorithms of convolutions."""
     batch, width, least, most = plan.pick((2, 16, 64, 160), (2, 16, 64, 160), (1, 2, 32, 40))
     rng = np.random.default_rng(_SEED)
 
