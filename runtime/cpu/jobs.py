@@ -43,8 +43,8 @@ class Jobs:
         """One job: `names` are the words after its head, `words` their values (0 unless given; floats as doubles); `chunks`
         is one of them."""
         chunks = words["chunks"]
-        given = [words.pop(name, 0) for name in names]
-        given = tuple([x if type(x) is Table else _bits(x) for x in given])
+        numbers = [words.pop(name, 0) for name in names]
+        given = tuple([x if type(x) is Table else _bits(x) for x in numbers])
         packed = (ctypes.c_int64 * max(1, len(names)))(*given)
         if words or len(names) > codegen.MOST_WORDS:
             raise ValueError(f"a job takes at most {codegen.MOST_WORDS} words, and not {', '.join(words)}")
