@@ -65,10 +65,11 @@ def sides(plan):
     def images():
         return rng.standard_normal((batch, 3, *rng.integers(least, most, 2)), np.float32), rng.integers(0, 10, batch)
 
-    for name, build in (("MobileNetV2", mobilenet_v2), ("ResNet-18", resnet18)):
+    networks = ("ResNet-18", resnet18), ("MobileNetV2", mobilenet_v2)
+    for name, build in plan.pick(networks, networks, networks[:1]):
         task = Task(f"{name} {width} wide, {least} to {most} pixels batch {batch}, SGD",
                     lambda lib, build=build: build(lib, width=width, classes=10), [],
-                    optimizer=lambda optim, params: optim.SGD(params, lr=1e-8), checks=8)
+                    optimizer=lambda optim, params: optim.SGD(params, lr=1e-8), checks=plan.pick(8, 8, 1))
         yield fitted(task, [images() for _ in range(plan.pick(200, 50, 4))], plan)
 
 
