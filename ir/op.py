@@ -97,7 +97,8 @@ class Op:
                                is read, and gradients are those on such matrices, not of single elements; "refuses": raises for
                                some values of its arguments ("refuses_integers": for zeros among whole numbers at the end);
                                "updates": the result is the first argument with some of its elements replaced, or combined
-                               with others, so that a kernel may write where that lies.
+                               with others, so that a kernel may write where that lies; "branches": the reference asks
+                               something of each element in turn, which a kernel does in vectors.
     numbers                 -> the parameters that change no shape, no dtype and no kernel, only what comes out: in graphs
                                they may be symbolic, a number of each call's own. All others are part of what the graph is.
     given                   -> the same said in operators of which the numbers are operands, for one that stays whole:

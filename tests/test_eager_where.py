@@ -42,3 +42,13 @@ def test_large_ones_leave_numpy(monkeypatch):
     run, x = eager.kernel_for(ew.where), np.ones((ROWS, COLUMNS), np.float32)
     monkeypatch.setattr(np, "where", None)
     assert run(x > 0, x, 0.0).sum() == x.size
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x, y: ingot.where(x > 0, x, y), lambda x, y: ingot.where(x > 0, 0.0, y), lambda x, y: x.masked_fill_(x > 0, 1.0),
+    lambda x, y: x.__setitem__(x > 0, 2.0), lambda x, y: ingot.nn.functional.leaky_relu(x)])
+def test_those_of_some_thousand_elements_leave_numpys_loops(fn, monkeypatch):
+    x, y = ingot.randn(100, 50), ingot.randn(100, 50)
+    for name in ("where", "copyto"):
+        monkeypatch.setattr(np, name, None)
+    fn(x, y)

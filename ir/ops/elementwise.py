@@ -243,7 +243,7 @@ def _xlogy_x(g, out, x, y):
 
 xlogy = elementwise("xlogy", numeric.xlogy, (_xlogy_x, lambda g, out, x, y: mul(g, div(x, y))), takes="real_float")
 nextafter = elementwise("nextafter", np.nextafter, (lambda g, out, x, y: g, lambda g, out, x, y: _zeros(g)), takes="real_float",
-                        traits=("exact",), widens=False)
+                        traits=("exact", "branches"), widens=False)
 
 
 def _copysign_x(g, out, x, y):
@@ -251,7 +251,7 @@ def _copysign_x(g, out, x, y):
 
 
 copysign = elementwise("copysign", np.copysign, (_copysign_x, lambda g, out, x, y: _zeros(g)), takes="real_float",
-                       traits=("exact",))
+                       traits=("exact", "branches"))
 heaviside = elementwise("heaviside", lambda x, v: np.where(x == 0, v, (x > 0).astype(x.dtype)),
                         NO_GRAD, takes="real", traits=("exact",))
 gcd = elementwise("gcd", np.gcd, NO_GRAD, takes="integer", traits=("commutative", "exact"))
@@ -316,7 +316,7 @@ def _where(cond, x, y):
 
 where = op("where", infer=_infer_where, ref=_where,
            vjp=(None, lambda g, out, c, x, y: where(c, g, 0.0), lambda g, out, c, x, y: where(c, 0.0, g)),
-           lower=Scalar("where"), traits=("exact", "float8"), doc="x where the condition holds, y elsewhere.")
+           lower=Scalar("where"), traits=("exact", "float8", "branches"), doc="x where the condition holds, y elsewhere.")
 
 # Predicates and logic.
 

@@ -16,8 +16,7 @@ kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
 LARGE = 1 << 15             # elements from which exact operators leave numpy
-_MANY = 1 << 10             # and exact functions of one array, as a call of their kernel costs no more than numpy's, and those
-_BRANCHING = frozenset((ew.where, ew.copysign, ew.nextafter))       # for which numpy's loop branches at each element
+_MANY = 1 << 10             # and those of one array, as a call of their kernel costs no more than numpy's, or that branch
 FLOAT_KINDS = {d.np for d in dt.FLOATS}
 _PLAIN_NUMBERS = (float, int)
 _WHOLE = 1 << 53            # integers below are exact as doubles
@@ -99,7 +98,7 @@ class ScalarKernels:
         if not numbers or args[0] is not out:
             return False
         key = (kind,) * len(args)
-        made = self.made.get(key) or self.made.setdefault(key, kernels.function(self.name, *map(dt.from_numpy, key)))
+        made = self._of(key)
         if made.out != kind:
             return False
         made.sweep((out,), args[1:len(args) - len(numbers)], numbers)
@@ -113,7 +112,7 @@ class ScalarKernels:
             made = self.made.get(tuple([a.dtype for a in args]))
         if made is None:
             arrays = self._arrays(args)
-            made = self._of(arrays)
+            made = self._of(tuple([a.dtype for a in arrays]))
         if made.out is not out.dtype and made.out != out.dtype:
             return False
         made(*arrays, out=out)
@@ -130,7 +129,7 @@ class ScalarKernels:
             if found is not None:
                 return found
         arrays = self._arrays(args)
-        made = self._of(arrays)
+        made = self._of(tuple([a.dtype for a in arrays]))
         if 0 < count < len(args) and not any([hasattr(a, "dtype") for a in args[count:]]):  # noqa: C419  (quicker)
             return made.beside(arrays[:count], arrays[count:])
         return made(*arrays)
@@ -145,11 +144,7 @@ class ScalarKernels:
             if n.__class__ not in _PLAIN_NUMBERS:
                 return None
             words.append(number_of(n, kind))
-        key = (kind,) * (len(arrays) + len(words))
-        made = self.made.get(key)
-        if made is None:
-            made = self.made[key] = kernels.function(self.name, *map(dt.from_numpy, key))
-        return made.beside(arrays, words)
+        return self._of((kind,) * (len(arrays) + len(words))).beside(arrays, words)
 
     def _arrays(self, args) -> list:
         """Numbers take the dtype of the arrays beside them (the last one, since `where` has its condition first)."""
@@ -163,12 +158,12 @@ class ScalarKernels:
             arrays.append(a)
         return arrays
 
-    def _of(self, arrays):
+    def _of(self, kinds):
         """The kernel of arrays of these dtypes."""
-        key = tuple([a.dtype for a in arrays])
-        if key not in self.made:
-            self.made[key] = kernels.function(self.name, *map(dt.from_numpy, key))
-        return self.made[key]
+        found = self.made.get(kinds)
+        if found is None:
+            found = self.made[kinds] = kernels.function(self.name, *map(dt.from_numpy, kinds))
+        return found
 
 
 def rounded(op: Op):
@@ -195,7 +190,7 @@ def exact(op: Op):
     compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
     plain: Any = getattr(ref, "plain", None)         # what the reference calls for arrays that need no conversion
     conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating
-    branches = op in _BRANCHING
+    branches = "branches" in op.traits
 
     def run(*args, **params):
         values = args[conditions:]
