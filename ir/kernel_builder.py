@@ -64,6 +64,18 @@ BOOL_RESULTS = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", 
                           "logical_and", "logical_or", "logical_xor", "logical_not"})
 
 
+_OF_PARTS = frozenset({"real", "imag", "modulus"})
+
+
+def result_of(fn: str, kind: dt.DType) -> dt.DType:
+    """The dtype that a scalar function of values of a dtype gives."""
+    if fn in BOOL_RESULTS:
+        return dt.bool_
+    if fn in _OF_PARTS:
+        return dt.PARTS[kind]
+    return dt.WHOLES[kind] if fn == "complex" else kind
+
+
 class Functions:
     """The scalar functions as attributes: `k.fn.exp(x)`."""
 
@@ -154,7 +166,7 @@ class KernelBuilder:
         """A scalar function by name; numbers take the dtype of the last value argument."""
         kind = next(a.dtype for a in reversed(args) if isinstance(a, Name))
         values = [a if isinstance(a, Name) else self.const(kind, a) for a in args]
-        return self.append(fn, dt.bool_ if fn in BOOL_RESULTS else kind, tuple(values))
+        return self.append(fn, result_of(fn, kind), tuple(values))
 
     def build(self) -> Kernel:
         return verify(Kernel(self.name, tuple(self.dims), tuple(self.buffers), tuple(self.stages)))

@@ -97,7 +97,7 @@ class Fuser:
             self.needs[n] = [v.node for v in (*sources, *others) if v.node in self.group]
         self.order = GroupOrder(self.group.values(), self._followers, self._leaders)
         for n, g in self.group.items():
-            if can_fuse(n, launches):
+            if can_fuse(n):
                 self._start(g)
 
     @staticmethod
@@ -106,7 +106,7 @@ class Fuser:
         return [v for v in dict.fromkeys(found) if v is not None]
 
     def _alone(self, node):
-        if not can_fuse(node, self.launches):
+        if not can_fuse(node):
             return Group([node])
         if type(node.op.lower) is Reduce:
             return Group([node], node.inputs[0].shape, tuple(node.params["dim"]))

@@ -81,9 +81,8 @@ def source_of(value: Value) -> Value | None:
     return value
 
 
-def can_fuse(node: Node, pairs: bool = False) -> bool:
-    """Whether a fused kernel can compute this node with the bits that eager code gives. `pairs`: one of a device, whose
-    kernels take complex numbers as pairs of real ones, and round as they do."""
+def can_fuse(node: Node) -> bool:
+    """Whether a fused kernel can compute this node with the bits that eager code gives."""
     if node.op is take_class:
         return bool(node.inputs[0].aval.size) and not node.output.dtype.is_complex
     if node.op is iota:
@@ -92,7 +91,7 @@ def can_fuse(node: Node, pairs: bool = False) -> bool:
     if any(0 in a.shape for a in avals) or node.multi or not avals[:-1]:
         return False
     if any(a.dtype.is_complex for a in avals):
-        return pairs and _takes_pairs(node)
+        return _takes_complex(node)
     if type(node.op.lower) is Reduce:
         return bool(node.params["dim"]) and ("exact" in node.op.traits or node.output.dtype is not dt.bool_)
     if type(node.op.lower) is not Scalar:
@@ -103,7 +102,7 @@ def can_fuse(node: Node, pairs: bool = False) -> bool:
     return scalar_name(node) in scalars.FUNCTIONS and not node.params and (floats or "exact" in node.op.traits)
 
 
-def _takes_pairs(node):
+def _takes_complex(node):
     """Whether there is a scalar function of complex numbers, or a fold of them."""
     if type(node.op.lower) is Reduce:
         return bool(node.params["dim"])         # (those that ask for an order refuse complex numbers)

@@ -76,14 +76,14 @@ def _key(x, kind):
 
 
 def _number_dtype(kind):
-    """The dtype in which a number meets values of a dtype."""
-    return dt.float32 if kind in dt.NARROW else kind
+    """The dtype in which a number, which is real, meets values of a dtype."""
+    return dt.float32 if kind in dt.NARROW else dt.PARTS.get(kind, kind)
 
 
 def number_array(x, kind) -> np.ndarray:
     """What is given for an input that stands for a number beside values of a dtype: the number that this dtype has."""
     with np.errstate(all="ignore"):
-        found = np.asarray(x).astype(kind.np)
+        found = np.asarray(x).astype(kind.np if kind in dt.NARROW else _number_dtype(kind).np)
     return found.astype(np.float32) if kind in dt.NARROW else found
 
 

@@ -50,7 +50,7 @@ def _across(node, is_turned) -> dict:
     found = {}
     for i, x in enumerate(node.inputs):
         seen = pattern_of(x) if type(x) is Value and is_free(x) else None
-        if seen is not None and not x.dtype.is_complex and is_turned(x.shape, seen[1].strides, x.dtype):
+        if seen is not None and is_turned(x.shape, seen[1].strides, x.dtype):
             found[i] = seen[0], param_key((seen[1].shape, seen[1].strides, seen[1].offset))
     return found
 

@@ -65,8 +65,9 @@ def composites(op):
 PARAMS = {"dim": (1,), "keepdim": False, "correction": 1}
 
 
-def test_the_second_call_of_a_kind_is_compiled():
-    x = X.astype(np.float32)
+@pytest.mark.parametrize("kind", [np.float32, np.complex64])
+def test_the_second_call_of_a_kind_is_compiled(kind):
+    x = X.astype(kind)
     _, find = composites(moments.var)
     assert find((x,), PARAMS) is None
     run = find((x,), PARAMS)
@@ -75,7 +76,7 @@ def test_the_second_call_of_a_kind_is_compiled():
     assert find((x[:200],), PARAMS) is None, "another shape"
 
 
-@pytest.mark.parametrize("x", [X.T, X.astype(np.complex64), X[:0]], ids=["strided", "complex", "empty"])
+@pytest.mark.parametrize("x", [X.T, X[:0]], ids=["strided", "empty"])
 def test_what_stays_with_the_body(x):
     _, find = composites(moments.var)
     assert [find((x,), PARAMS) for _ in range(3)] == [None] * 3

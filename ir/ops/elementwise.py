@@ -356,7 +356,7 @@ bitwise_right_shift = elementwise("bitwise_right_shift", lambda x, y: np.right_s
 
 def _cast(x, *, dtype):
     if x.dtype.kind == "c" and not dtype.is_complex:
-        x = x.real
+        x = x != 0 if dtype is dt.bool_ else x.real
     if dtype.itemsize == 1 or x.itemsize == 1:
         return numeric.as_kind(x, dtype.np, "C" if 0 in x.strides else "K")
     return numeric.copied(x, dtype.np)

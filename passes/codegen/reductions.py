@@ -34,7 +34,7 @@ def reduction_dtypes(kind: str, dtype):
     """(dtype that is reduced, dtype of the result): integers and bool sum in int64, any and all see bools."""
     if kind in LOGICAL:
         return dt.bool_, dt.bool_
-    if kind in COUNTED and not dtype.is_floating_point:
+    if kind in COUNTED and not dtype.is_inexact:
         return dt.int64, dt.int64
     return dt.accumulator(dtype), dt.int64 if kind.startswith("arg") else dtype
 

@@ -23,13 +23,17 @@ _ndarray = np.ndarray
 _INT64 = np.dtype(np.int64)
 _FLOAT32 = np.dtype(np.float32)     # which all operators here take
 _FAR = 1 << 62
+_COMPLEX = "".join([d.np.char for d in dt.PARTS])
+_INEXACT = dt.FLOAT_CHARS + _COMPLEX
 
 
 def _shortcut(op, ufunc, general, chars):
     """`a <op> b` when nothing special is going on: equal dtypes whose character is in `chars`, or a number beside floats, go
-    straight to the ufunc, or to the kernel of large arrays; everything else takes `general`."""
+    straight to the ufunc, or to the kernel of large arrays; everything else takes `general`. Products and quotients of complex
+    numbers, which ufuncs round differently from place to place, are always the kernel's."""
     taped = op.vjp is not NO_GRAD
-    integers = chars != dt.FLOAT_CHARS
+    integers = chars != _INEXACT
+    rounding = _COMPLEX if op is ew.mul or op is ew.div else ""
 
     def method(self, other):
         m = tls.m
@@ -41,7 +45,8 @@ def _shortcut(op, ufunc, general, chars):
             d = a.dtype
             if d is not b.dtype or (d is not _FLOAT32 and d.char not in chars):
                 return general(self, other)
-            few = a.size * b.size < LARGE or (a.size < LARGE and a.shape == b.shape)     # even laid out over each other
+            few = (a.size * b.size < LARGE or (a.size < LARGE and a.shape == b.shape)    # even laid out over each other
+                   ) and (d is _FLOAT32 or d.char not in rounding)
         elif ((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
                 integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR):
             b, few = other, a.size < LARGE
@@ -106,7 +111,8 @@ def _reflected(general):
 
 def _inplace(general, name, ufunc=None, chars="", op=None):
     """`a <op>= b`: the ufunc writes into a's array where nobody else takes notice and dtypes are one; else the result of
-    `general` is stored. Large arrays are overwritten by the kernel of `op`."""
+    `general` is stored. Large arrays are overwritten by the kernel of `op`, and what `_shortcut` leaves to it."""
+    rounding = _COMPLEX if op is ew.mul or op is ew.div else ""
 
     def method(self, other):
         m, a = tls.m, self._a
@@ -120,7 +126,7 @@ def _inplace(general, name, ufunc=None, chars="", op=None):
                 b = other
                 fits = ((type(b) is float or type(b) is int) and d.kind == "f" and d.itemsize > 2) or (
                     not here and type(b) is int and d is _INT64 and -_FAR < b < _FAR and ufunc is not np.true_divide)
-            if fits and (not here or a.size >= LARGE):
+            if fits and (not here or a.size >= LARGE or d.char in rounding):
                 if overwrite(op, self, name, other):
                     return self
             elif fits:
@@ -182,7 +188,7 @@ _REAL = "".join([d.np.char for d in dt.ALL if d.np.isbuiltin == 1 and not d.is_c
 _attach("add", api_ew.add, op=ew.add, ufunc=np.add, chars=_ANY)
 _attach("sub", api_ew.sub, op=ew.sub, ufunc=np.subtract, chars=_ANY)
 _attach("mul", api_ew.mul, op=ew.mul, ufunc=np.multiply, chars=_ANY)
-_attach("truediv", api_ew.div, op=ew.div, ufunc=np.true_divide, chars=dt.FLOAT_CHARS)
+_attach("truediv", api_ew.div, op=ew.div, ufunc=np.true_divide, chars=_INEXACT)
 _attach("floordiv", FUNCTIONS["floor_divide"])
 _attach("mod", FUNCTIONS["remainder"])
 _attach("pow", api_ew.pow)

@@ -60,7 +60,7 @@ def _side(sizes, x, y, item) -> int | None:
 def is_worth_turning(shape, strides, dtype) -> bool:
     """Whether a large array of such strides, in elements, is better copied before its elements are read one after the other."""
     shape, strides = at_hint(tuple(shape)), at_hint(tuple(strides))
-    if math.prod(shape) < LEAST or dtype.itemsize < 2 or 0 in strides:
+    if math.prod(shape) < LEAST or dtype.itemsize not in WORDS or dtype.itemsize < 2 or 0 in strides:
         return False
     sizes, x, y = joined(shape, strides, [math.prod(shape[d + 1:]) for d in range(len(shape))])
     return _side(sizes, x, y, dtype.itemsize) is not None
@@ -73,7 +73,8 @@ def turning(shape, strides, item, onto, threads) -> jobs.JobsPlan | None:
 
 def is_turned(array) -> bool:
     """Whether a large array is better copied before its elements are read one after the other."""
-    return _plan(array.shape, array.strides, array.itemsize, pool.get_num_threads()) is not None
+    item = array.itemsize
+    return item in WORDS and _plan(array.shape, array.strides, item, pool.get_num_threads()) is not None
 
 
 def in_rows(array: np.ndarray) -> np.ndarray:

@@ -99,7 +99,8 @@ def kernel_for(op: Op):
     if type(op.lower) is Scalar:
         if "exact" in op.traits:
             return eager_scalars.exact(op)
-        return eager_scalars.rounded(op) if (op.lower.fn or op.name) in scalars.FUNCTIONS else op.ref
+        name = op.lower.fn or op.name
+        return eager_scalars.rounded(op) if name in scalars.FUNCTIONS or name in scalars.COMPLEX else op.ref
     if type(op.lower) is Reduce:
         return eager_reductions.of_any(op)
     if type(op.lower) is Composite:
@@ -112,7 +113,8 @@ def composite(op: Op):
     """The operators of a body, as one kernel where arrays are large, or where the same call was made so often that its
     compilation pays; a result that is an argument itself is copied, since results own their memory. What is made of elements
     alone lies as these do, everything else row by row. The reference instead of operators where that takes less: trait
-    "ref_first", for functions of elements those of few, or of no floats."""
+    "ref_first", for functions of elements those of few, or of no floats (never of complex numbers, which numpy rounds in its
+    own way)."""
     body = op.lower.body
     made: Any = None
     small: float = 0    # calls on small arrays, until they are worth counting by kinds
@@ -142,7 +144,8 @@ def composite(op: Op):
                 small = -math.inf       # others will be refused, too
         else:
             small += 1
-        result = (op.ref if size < few or (few and args[0].dtype not in _FLOAT_KINDS) else body)(*args, **params)
+        by_ref = few and (size < few or args[0].dtype not in _FLOAT_KINDS) and args[0].dtype.kind != "c"
+        result = (op.ref if by_ref else body)(*args, **params)
         if of_elements:
             for a in args:
                 if result is a:
@@ -221,7 +224,7 @@ def kept_whole(graph) -> frozenset:
 
 @TABLE.makes(ew.cast)
 def cast(op: Op):
-    """numpy for small arrays and for complex numbers, the compiled conversion for large ones."""
+    """numpy for small arrays, the compiled conversion for large ones."""
 
     def run(x, *, dtype):
         kind = dtype.np
@@ -229,7 +232,7 @@ def cast(op: Op):
             return kernels.cast(dt.BY_NP[x.dtype], dtype)(x)
         if (x.size < LARGE and x.dtype.isbuiltin == 1 and kind.isbuiltin == 1 and x.dtype.kind != "c" and x.flags.c_contiguous):
             return x.astype(kind)
-        if x.size < LARGE or dtype.is_complex or x.dtype.kind == "c":
+        if x.size < LARGE:
             return op.ref(x, dtype=dtype)
         return kernels.cast(dt.BY_NP[x.dtype], dtype)(x)
 

@@ -28,7 +28,7 @@ from ...passes.row_bodies import row_bodies
 from ..gradient_rules import write_joint_rule, write_rules
 from . import copies, eager, program
 
-_KINDS = {d.np for d in dt.ALL if not d.is_complex and d not in dt.FLOAT8}
+_KINDS = {d.np for d in dt.ALL if d not in dt.FLOAT8}
 _MOST = 512             # kinds of calls that are remembered for each operator
 _NONE = object()
 _lock = threading.RLock()

@@ -92,15 +92,15 @@ def _scalar(op: Op):
         if op is ew.where and out.size < _FEW and args[2] is out and args[0].__class__ is np.ndarray:
             np.copyto(out, args[1], where=args[0])
             return True
-        if kind in FLOAT_KINDS and (out.size >= _FEW or quick is None):
-            return compiled.exists and (compiled.sweep(args, out) or compiled.write(args, out))
+        if kind.kind == "c" or (kind in FLOAT_KINDS and (out.size >= _FEW or quick is None)):
+            return kind in compiled.kinds and (compiled.sweep(args, out) or compiled.write(args, out))
         if by_numpy(kind, args):
             try:
                 quick(*args, out)
             except OverflowError:       # a number that the dtype does not hold: the operator's kernel cuts it
                 return False
             return True
-        return kind in FLOAT_KINDS and compiled.exists and compiled.write(args, out)
+        return kind in compiled.kinds and compiled.write(args, out)
 
     return write
 

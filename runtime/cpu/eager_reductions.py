@@ -1,10 +1,10 @@
-"""Which kernel reduces in eager mode: floats always take the generated one, whose tree of sums is fixed; integers and bools, of
-which every order gives the same, take numpy where arrays are small."""
+"""Which kernel reduces in eager mode: floats and complex numbers always take the generated one, whose tree of sums is fixed;
+integers and bools, of which every order gives the same, take numpy where arrays are small."""
 
 from ...ir import dtype as dt
 from ...ir.lazy import lazy
 from ...ir.op import Op
-from .eager_scalars import FLOAT_KINDS, LARGE
+from .eager_scalars import COMPLEX_KINDS, FLOAT_KINDS, LARGE
 
 kernels = lazy(__package__, ".kernels")
 
@@ -14,11 +14,12 @@ _LONG_ROW = 64      # elements from which numpy finds the place of a row's extre
 def of_any(op: Op):
     """A reduction over dims."""
     kind, of_others, by_dtype = op.lower.kind, of_whole_numbers(op.lower.kind, op.ref), {}
+    kinds = FLOAT_KINDS if kind.endswith(("max", "min")) else FLOAT_KINDS | COMPLEX_KINDS     # (which have no order)
 
     def run(x, *, dim, keepdim):
         made = by_dtype.get(x.dtype)
         if made is None or not x.size:
-            if x.dtype not in FLOAT_KINDS or not x.size:
+            if x.dtype not in kinds or not x.size:
                 return of_others(x, dim=dim, keepdim=keepdim)
             made = by_dtype[x.dtype] = kernels.reduction(kind, dt.BY_NP[x.dtype]).__call__      # a method: quicker to call
         return made(x, dim, keepdim)

@@ -1,5 +1,6 @@
 """What runs functions of elements (trait "exact" or not) on arrays in eager mode; see `eager.py`."""
 
+import functools
 import inspect
 import math
 from typing import Any
@@ -18,21 +19,14 @@ scalars = lazy(__package__, "...passes.codegen.scalars")
 LARGE = 1 << 15             # elements from which exact operators leave numpy
 _MANY = 1 << 10             # and those of one array, as a call of their kernel costs no more than numpy's, or that branch
 FLOAT_KINDS = {d.np for d in dt.FLOATS}
+COMPLEX_KINDS = {d.np for d in dt.PARTS}
 _PLAIN_NUMBERS = (float, int)
 _WHOLE = 1 << 53            # integers below are exact as doubles
 
 
-def is_floating(*arrays) -> bool:
-    """Whether all arrays (numbers and None aside) are of a floating point type that kernels are generated for."""
-    for a in arrays:                # noqa: SIM110  (quicker)
-        if (a.__class__ is np.ndarray or hasattr(a, "dtype")) and a.dtype not in FLOAT_KINDS:
-            return False
-    return True
-
-
 def number_of(number, kind) -> np.ndarray:
     """A Python number as an array of a dtype without dims, which nobody writes: the same one for the same number."""
-    if number != number or not number:      # nan is no key, and -0.0 is that of 0.0
+    if number != number or not number or number.__class__ is complex:       # nan is no key, and -0.0 is that of 0.0
         return np.asarray(number).astype(kind)
     key = number, number.__class__, kind
     found = _numbers.get(key)
@@ -56,20 +50,29 @@ class ScalarKernels:
         self.made: dict = {}
         self.alike: dict = {}       # by one dtype: those of functions of one array, or of two large ones (`Elementwise.two`)
 
-    @property
-    def exists(self) -> bool:
-        """Whether the code generator has this function for floats."""
-        return self.name in scalars.FUNCTIONS and not self.of_integers
+    @functools.cached_property
+    def kinds(self) -> frozenset:
+        """The dtypes of arrays for which the code generator has this function, integers aside."""
+        real = FLOAT_KINDS if self.name in scalars.FUNCTIONS and not self.of_integers else ()
+        return frozenset([*real, *(COMPLEX_KINDS if self.name in scalars.COMPLEX else ())])
+
+    def takes(self, arrays) -> bool:
+        """Whether all arrays (numbers and None aside) are of such dtypes."""
+        kinds = self.kinds
+        for a in arrays:                # noqa: SIM110  (quicker)
+            if (a.__class__ is np.ndarray or hasattr(a, "dtype")) and a.dtype not in kinds:
+                return False
+        return True
 
     def of_one(self, kind, otherwise):
         """What runs on an array of a dtype: a kernel, or `otherwise` where there is none."""
-        is_made = kind in FLOAT_KINDS and self.exists
+        is_made = kind in self.kinds
         found = self.alike[kind] = kernels.function(self.name, dt.from_numpy(kind)).one if is_made else otherwise
         return found
 
     def of_two(self, kind, otherwise):
         """What runs on two arrays of a dtype: a kernel, or `otherwise` where there is none."""
-        is_made = kind in FLOAT_KINDS and self.exists
+        is_made = kind in self.kinds
         found = self.alike[kind] = kernels.function(self.name, *[dt.from_numpy(kind)] * 2).two if is_made else otherwise
         return found
 
@@ -82,7 +85,7 @@ class ScalarKernels:
 
     def over(self, kind):
         """What replaces a contiguous array of a dtype by its own result; None where there is no such kernel."""
-        made = kernels.function(self.name, dt.from_numpy(kind)) if kind in FLOAT_KINDS and self.exists else None
+        made = kernels.function(self.name, dt.from_numpy(kind)) if kind in self.kinds else None
         return made.over if made is not None and made.out == kind else None
 
     def sweep(self, args, out) -> bool:
@@ -141,7 +144,7 @@ class ScalarKernels:
             if a.dtype is not kind:
                 return None
         for n in numbers:
-            if n.__class__ not in _PLAIN_NUMBERS:
+            if n.__class__ not in _PLAIN_NUMBERS and (n.__class__ is not complex or kind.kind != "c"):
                 return None
             words.append(number_of(n, kind))
         return self._of((kind,) * (len(arrays) + len(words))).beside(arrays, words)
@@ -167,13 +170,13 @@ class ScalarKernels:
 
 
 def rounded(op: Op):
-    """A function that numpy rounds differently: always the compiled kernel, for floating point operands."""
+    """A function that numpy rounds differently: always the compiled kernel, for floating point and complex operands."""
     compiled, ref = ScalarKernels(op), op.ref
     if any(p.kind is p.KEYWORD_ONLY for p in inspect.signature(op.infer).parameters.values()):
         return ref
 
     def run(*args):
-        return compiled(*args) if is_floating(*args) else ref(*args)
+        return compiled(*args) if compiled.takes(args) else ref(*args)
 
     def run_one(x):
         if x.__class__ is not np.ndarray:
@@ -186,7 +189,8 @@ def rounded(op: Op):
 
 
 def exact(op: Op):
-    """A function with one right answer: numpy for small arrays, the compiled kernel for large ones."""
+    """A function with one right answer: numpy for small arrays, the compiled kernel for large ones, and for complex numbers,
+    whose products have several answers."""
     compiled, ref, quick = ScalarKernels(op), op.ref, op.quick
     plain: Any = getattr(ref, "plain", None)         # what the reference calls for arrays that need no conversion
     conditions = 1 if op is ew.where else 0          # operands that are bool, before those that are floating
@@ -199,7 +203,8 @@ def exact(op: Op):
                 break
         else:
             return ref(*args, **params)
-        if first.size >= (_MANY if branches else LARGE) and not params and is_floating(*values) and compiled.exists:
+        worth = first.size >= (_MANY if branches else LARGE) or first.dtype.kind == "c"
+        if worth and not params and compiled.takes(values):
             return compiled(*args)
         return quick(*args) if quick is not None and first.dtype.char in FLOAT_CHARS else ref(*args, **params)
 
@@ -243,6 +248,8 @@ def _of_two(general, compiled, quick, branches):
                 return (alike.get(a.dtype) or compiled.of_two(a.dtype, general))(x, y)
             elif a.dtype.char in FLOAT_CHARS or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu"):
                 return quick(x, y)
+            elif b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind == "c":
+                return (alike.get(a.dtype) or compiled.of_two(a.dtype, general))(x, y)
         return general(x, y)
 
     return run

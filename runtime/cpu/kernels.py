@@ -19,7 +19,7 @@ from ...ir import dim_order
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.kernel import Kernel
-from ...ir.kernel_builder import BOOL_RESULTS, KernelBuilder
+from ...ir.kernel_builder import KernelBuilder, result_of
 from ...passes.codegen import library, scalars
 from ...passes.codegen.llvm import streaming
 from ...passes.codegen.llvm.kernels import suited
@@ -290,7 +290,7 @@ def merge_dims(shape, arrays, order=None):
 
 
 def _check(name):
-    if name not in scalars.FUNCTIONS:
+    if name not in scalars.FUNCTIONS and name not in scalars.COMPLEX:
         raise ArgumentError(f"no scalar function {name}; there are {', '.join(sorted(scalars.FUNCTIONS))}")
 
 
@@ -304,8 +304,7 @@ def elementwise(name: str, inputs: tuple, outputs: tuple, build) -> Elementwise:
 def function(name: str, *dtypes) -> Elementwise:
     """The kernel of a scalar function on arguments of the given dtypes (`where` takes a bool first)."""
     _check(name)
-    result = dt.bool_ if name in BOOL_RESULTS else dtypes[-1]
-    return Elementwise(name, dtypes, (result,), lambda k, *values: k.call(name, *values))
+    return Elementwise(name, dtypes, (result_of(name, dtypes[-1]),), lambda k, *values: k.call(name, *values))
 
 
 def unary(name: str, dtype) -> Elementwise:

@@ -227,7 +227,7 @@ def _planned(op, inputs, params, sizes, over=None):
         out = b.append(cast, (out,), {"dtype": like})
     outs = out if many else (out,)
     graph = pipeline.run(b.finish(outs), PASSES)
-    if any(n.op is op and not can_fuse(n, True) for n in graph.nodes):
+    if any(n.op is op and not can_fuse(n) for n in graph.nodes):
         return _ON_HOST
     targets = {} if over is None else {0: taken.index(over)}
     made = DeviceGraph(graph, run_into, frozenset(range(len(outs))), frozenset(numbers), targets, sizes.symbols)

@@ -8,6 +8,7 @@ A scan keeps a running value per lane, in float64 for floats (rounded at each el
 from ....ir import dtype as dt
 from ....ir.kernel import SWEEP, Kernel
 from .emit import Module
+from .in_memory import memory_element
 from .nest import Nest, Where
 from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, folds_of, identities
 from .spelling import LlvmBuilder
@@ -131,7 +132,7 @@ class Columns(Nest):
         where = place.within({dim: at})
         self.prefetch(stage, where, dim)
         found = self.run(s, stage.body, dict(env), where)
-        return [(v, self.flat_reduce_index(s, where.indices)) if i.attr.startswith("arg") else (v,) for i, v in found]
+        return [(v, self.flat_reduce_index(s, where.indices)) if i.attr.startswith("arg") else s.pieces(v) for i, v in found]
 
     def fold_chains(self, folds, stack, count):
         """Halves onto halves where both hold something; two steps at once where all chains do."""
@@ -169,7 +170,7 @@ class Columns(Nest):
             if i.op != "load" or i.args:
                 continue
             buffer = self.kernel.buffer(i.attr)
-            ahead = f.at(place.bases[i.attr], self.offset(buffer, {dim: PREFETCH_ROWS}), self.element(buffer))
+            ahead = f.at(place.bases[i.attr], self.offset(buffer, {dim: PREFETCH_ROWS}), memory_element(buffer.dtype))
             if place.stride(buffer) == 1:
                 for line in range(0, self.width * buffer.dtype.itemsize, 64):
                     f.prefetch(f.at(ahead, line))

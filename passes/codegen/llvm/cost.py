@@ -8,7 +8,7 @@ from .. import scalars
 from ..scalars import Builder, Val
 
 _MEMORY = frozenset({"load", "store"})
-_FREE = frozenset({"const", "index", "size", "cast", "reduce", "scan"})
+_FREE = frozenset({"const", "index", "size", "cast", "reduce", "scan", "complex", "conj", "copy"})
 _TURNS = 16         # of a loop that ends when it is done
 
 
@@ -43,7 +43,7 @@ def function_cost(name: str, arity: int, dtype) -> int:
     counter = Counter()
     first = dt.bool_ if name == "where" else dtype
     scalars.apply(counter, name, Val(counter, first, None), *(Val(counter, dtype, None) for _ in range(arity - 1)))
-    wide = dtype is dt.float64 or name in scalars.VIA_DOUBLE
+    wide = dtype is dt.float64 or dtype is dt.complex128 or name in scalars.VIA_DOUBLE
     return counter.count * (2 if wide else 1)
 
 
@@ -55,7 +55,7 @@ def kernel_cost(kernel: Kernel) -> int:
 
 def instr_cost(i: Instr) -> int:
     """Work of one instruction on one element."""
-    if i.op in _MEMORY or i.op in _FREE or i.dtype.is_complex or i.op not in scalars.FUNCTIONS:
-        return 1        # (complex numbers are for kernels of GPUs, which are not counted)
+    if i.op in _MEMORY or i.op in _FREE or i.op not in (scalars.COMPLEX if i.dtype.is_complex else scalars.FUNCTIONS):
+        return 1
     kind = dt.float32 if i.dtype is dt.bool_ else i.dtype
     return function_cost(i.op, len(i.args), kind)

@@ -73,9 +73,9 @@ class Elementwise(Nest):
 
     def width(self) -> int:
         """Elements that go side by side: of a chain of instructions two vectors, since one by itself waits for its own results
-        and fills the lists of what waits."""
+        and fills the lists of what waits. Complex numbers are two vectors each."""
         chain = self.cost() >= CHAIN and self.target.vector_registers >= 32
-        return self.lanes() * (2 if chain else 1)
+        return self.lanes() * (2 if chain and not any(i.dtype.is_complex for i in self.kernel.instructions()) else 1)
 
     def row(self, outer: Where, first, last):
         """Elements [first, last) of one row."""

@@ -23,6 +23,7 @@ from .types import (
     like,
     mangled,
     poison,
+    together,
     vector,
     zero,
 )
@@ -196,6 +197,22 @@ class Instructions:
         """A vector with one lane replaced."""
         return self.op(a.type, f"insertelement {a}, {scalar}, {self.index(lane)}")
 
+    def packed(self, values: list) -> Value:
+        """Some values as one that a function gives back."""
+        if len(values) == 1:
+            return values[0]
+        type_ = together([v.type for v in values])
+        made = poison(type_)
+        for number, v in enumerate(values):
+            made = self.op(type_, f"insertvalue {made}, {v}, {number}")
+        return made
+
+    def unpacked(self, value: Value, types: list) -> list:
+        """The values of these types that one holds."""
+        if len(types) == 1:
+            return [value]
+        return [self.op(type_, f"extractvalue {value}, {number}") for number, type_ in enumerate(types)]
+
     def mask(self, count, lanes: int) -> Value:
         """<lanes x i1>: true in the lanes below `count` (any i64; may be negative or more than `lanes`)."""
         count = self.min(self.max(count, 0), lanes)
@@ -229,12 +246,12 @@ class Instructions:
         align = Value(I32, str(bytes_of(element_of(a.type))))
         self.call(f"llvm.masked.store.{mangled(a.type)}.p0", VOID, a, pointer, align, mask)
 
-    def gather(self, type_: str, pointers: Value, mask: Value | None = None) -> Value:
-        """Load one element per lane from a vector of pointers."""
+    def gather(self, type_: str, pointers: Value, mask: Value | None = None, align: int | None = None) -> Value:
+        """Load one element per lane from a vector of pointers; the alignment is the element's own unless stated."""
         mask = mask or constant(like(type_, I1), True)
-        align = Value(I32, str(bytes_of(element_of(type_))))
+        aligned = Value(I32, str(align or bytes_of(element_of(type_))))
         name = f"llvm.masked.gather.{mangled(type_)}.{mangled(pointers.type)}"
-        return self.call(name, type_, pointers, align, mask, zero(type_))
+        return self.call(name, type_, pointers, aligned, mask, zero(type_))
 
     def prefetch(self, pointer: Value, locality: int = 3, write: bool = False):
         """Ask for a cache line; 3 keeps it near, 0 lets it go soon."""

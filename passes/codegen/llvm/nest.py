@@ -17,8 +17,9 @@ from .. import scalars
 from ..scalars import Val
 from .cost import instr_cost, kernel_cost
 from .emit import Module
+from .in_memory import memory_element
 from .spelling import LlvmBuilder
-from .types import I1, I32, I64, PTR, VOID, Value, bytes_of, constant, element_of, iota, like, mangled, vector
+from .types import I1, I32, I64, PTR, VOID, Value, iota, lanes_of, mangled, together
 
 _LONG = 50          # instructions from which a function that is used again is worth a call
 _UNROLLED = 4       # how often a function of a sweep is written, about
@@ -86,9 +87,9 @@ class Nest:
         dtype = i.dtype
         if i.op in ("load", "store"):
             dtype = self.kernel.buffer(buffer_of(i)).dtype
-        elif not dtype.is_floating_point:
+        elif not dtype.is_inexact:
             return 1
-        return 4 if dtype in dt.NARROW else dtype.itemsize
+        return 4 if dtype in dt.NARROW else dt.PARTS.get(dtype, dtype).itemsize
 
     def cost(self) -> int:
         """Simple instructions per point of the iteration space."""
@@ -115,51 +116,38 @@ class Nest:
                 total = self.f.add(total, self.f.mul(indices[dim.name], self.number(stride)))
         return total
 
-    def element(self, buffer) -> str:
-        """The type of the buffer's elements in memory."""
-        return LlvmBuilder(self.f, 1).memory(buffer.dtype)
-
     def pointer(self, buffer, offset) -> Value:
-        return self.f.at(self.loaded[buffer.name], offset, self.element(buffer))
+        return self.f.at(self.loaded[buffer.name], offset, memory_element(buffer.dtype))
 
     # --- memory ---
     def load(self, s: LlvmBuilder, buffer, pointer, stride, mask=None) -> Val:
         """The lanes' elements from `pointer` on, `stride` apart (0: the same one in every lane)."""
-        one = LlvmBuilder(self.f, 1)
+        dtype = buffer.dtype
         if s.lanes == 1 or stride == 0:
-            x = one.from_memory(buffer.dtype, self.f.load(one.memory(buffer.dtype), pointer))
+            x = LlvmBuilder(self.f, 1).load(dtype, pointer)
             return x if s.lanes == 1 else s.splat(x)
-        kind = s.memory(buffer.dtype)
         if stride == 1:
-            raw = self.f.load(kind, pointer) if mask is None else self.f.load_masked(kind, pointer, mask)
-        elif stride == -1:
-            first = self.f.at(pointer, 1 - s.lanes, element_of(kind))
-            raw = self._backwards(self.f.load(kind, first) if mask is None else
-                                  self.f.load_masked(kind, first, self._backwards(mask, s.lanes)), s.lanes)
-        else:
-            raw = self.f.gather(kind, self.lane_pointers(s, pointer, element_of(kind), stride), mask)
-        return s.from_memory(buffer.dtype, raw)
+            return s.load(dtype, pointer, mask)
+        if stride == -1:
+            first = self.f.at(pointer, 1 - s.lanes, memory_element(dtype))
+            return s.mapped(self._backwards, s.load(dtype, first, None if mask is None else self._backwards(mask)))
+        return s.gather(dtype, s.pointers(pointer, dtype, self.lane_steps(s, stride)), mask)
 
-    def _backwards(self, value, lanes):
+    def _backwards(self, value):
         """The lanes from the last to the first."""
-        return self.f.shuffle(value, value, range(lanes - 1, -1, -1))
+        return self.f.shuffle(value, value, range(lanes_of(value.type) - 1, -1, -1))
 
-    def lane_pointers(self, s, pointer, element, stride):
-        step = self.f.splat(self.f.index(stride), s.lanes)
-        steps = self.f.binary("mul", iota(s.lanes, I64), step)
-        return self.f.op(vector(s.lanes, PTR), f"getelementptr {element}, {pointer}, {steps}")
+    def lane_steps(self, s, stride) -> Value:
+        """How many elements each lane lies behind the first."""
+        return self.f.binary("mul", iota(s.lanes, I64), self.f.splat(self.f.index(stride), s.lanes))
 
     def store(self, s: LlvmBuilder, value: Val, buffer, pointer, stride, mask=None):
-        raw = s.to_memory(value)
         if s.lanes == 1:
-            self.f.store(raw, pointer)
+            s.store(value, pointer)
         elif stride == 1:
-            self.f.store(raw, pointer) if mask is None else self.f.store_masked(raw, pointer, mask)
+            s.store(value, pointer, mask)
         else:
-            pointers = self.lane_pointers(s, pointer, element_of(raw.type), stride)
-            mask = mask or constant(like(raw.type, "i1"), True)
-            align = Value("i32", str(bytes_of(element_of(raw.type))))
-            self.f.call(f"llvm.masked.scatter.{mangled(raw.type)}.{mangled(pointers.type)}", VOID, raw, pointers, align, mask)
+            s.scatter(value, s.pointers(pointer, buffer.dtype, self.lane_steps(s, stride)), mask)
 
     # --- instructions ---
     def run(self, s: LlvmBuilder, body, env: dict, where: "Where"):
@@ -194,13 +182,16 @@ class Nest:
 
     def apart(self, s, i: Instr, args) -> Val:
         """A long function that the kernel uses several times, as a function of the module."""
-        kinds = [a.ref.type for a in args]
-        name, gives = f"{i.op}_{'_'.join(map(mangled, kinds))}", s.type(i.dtype)
+        kinds = [p.ref.type for a in args for p in s.pieces(a)]
+        name = f"{i.op}_{'_'.join(map(mangled, kinds))}"
+        gives = [s.type(dt.PARTS[i.dtype])] * 2 if i.dtype.is_complex else [s.type(i.dtype)]
         if not self.module.has(name):
-            f = self.module.function(name, [(kind, f"x{n}") for n, kind in enumerate(kinds)], gives, internal=True)
-            inner = LlvmBuilder(f, s.lanes)
-            f.ret(scalars.apply(inner, i.op, *[inner.wrap(a.dtype, x) for a, x in zip(args, f.params)]).ref)
-        return s.wrap(i.dtype, self.f.call(name, gives, *[a.ref for a in args]))
+            f = self.module.function(name, [(kind, f"x{n}") for n, kind in enumerate(kinds)], together(gives), internal=True)
+            inner, given = LlvmBuilder(f, s.lanes), iter(f.params)
+            made = scalars.apply(inner, i.op, *[inner.mapped(lambda _, given=given: next(given), a) for a in args])
+            f.ret(f.packed([p.ref for p in inner.pieces(made)]))
+        found = self.f.unpacked(self.f.call(name, together(gives), *[p.ref for a in args for p in s.pieces(a)]), gives)
+        return s.wrap(i.dtype, tuple(found) if i.dtype.is_complex else found[0])
 
     def fetch(self, s: LlvmBuilder, env, name) -> Val:
         """A value at the width of `s`."""
@@ -261,7 +252,7 @@ def _long_functions(kernel) -> frozenset:
     """The functions that are written once for a kernel, because it uses them more than once or unrolls them."""
     found: dict = {}
     for i in kernel.instructions():
-        if i.op in scalars.FUNCTIONS and instr_cost(i) >= _LONG:
+        if (i.op in scalars.FUNCTIONS or i.op in scalars.COMPLEX) and instr_cost(i) >= _LONG:
             found[i.op] = found.get(i.op, 0) + (_UNROLLED if kernel.reduce and instr_cost(i) >= 3 * _LONG else 1)
     return frozenset([name for name, times in found.items() if times > 1])
 
@@ -283,7 +274,8 @@ class Where:
         inner.nest, inner.indices = self.nest, self.indices | indices
         inner.lane_dim, inner.mask, inner.scan = lane_dim or self.lane_dim, mask or self.mask, scan or self.scan
         nest, f = self.nest, self.nest.f
-        inner.bases = {b.name: f.at(self.bases[b.name], nest.offset(b, indices), nest.element(b)) for b in nest.kernel.buffers}
+        inner.bases = {b.name: f.at(self.bases[b.name], nest.offset(b, indices), memory_element(b.dtype))
+                       for b in nest.kernel.buffers}
         return inner
 
     def stride(self, buffer):
@@ -310,13 +302,10 @@ class Where:
                 step = nest.spread(s, Val(None, dt.int64, f.index(nest.number(stride))))
                 offset = offset + at[dim.name] * step
         if self.lane_dim is not None and self.lane_dim not in at and s.lanes > 1:
-            step = f.splat(f.index(self.stride(buffer)), s.lanes)
-            offset = offset + Val(s, dt.int64, f.binary("mul", iota(s.lanes, I64), step))
-        kind = s.memory(buffer.dtype)
+            offset = offset + Val(s, dt.int64, nest.lane_steps(s, self.stride(buffer)))
         if s.lanes == 1:
-            return s.from_memory(buffer.dtype, f.load(kind, f.at(base, offset.ref, kind)))
-        pointers = f.op(vector(s.lanes, PTR), f"getelementptr {element_of(kind)}, {base}, {offset.ref}")
-        return s.from_memory(buffer.dtype, f.gather(kind, pointers, self.mask))
+            return s.load(buffer.dtype, f.at(base, offset.ref, memory_element(buffer.dtype)))
+        return s.gather(buffer.dtype, s.pointers(base, buffer.dtype, offset.ref), self.mask)
 
     def store(self, s, i, value):
         nest, buffer = self.nest, self.nest.kernel.buffer(i.attr)

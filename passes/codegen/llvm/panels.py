@@ -15,10 +15,10 @@ from ....ir.kernel import SWEEP, Kernel
 from .columns import SHORT_BODY
 from .cost import instr_cost
 from .emit import Module
+from .in_memory import memory_element
 from .nest import Nest, Where
 from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, flatten, folds_of, identities, unflatten
 from .spelling import LlvmBuilder
-from .types import bytes_of, element_of
 
 WIDE = 256              # columns from which this way pays
 MOST_STATE = 16         # bytes of the states of a column, at most
@@ -42,7 +42,7 @@ class Shelf(Stack):
             self.places.append([])
             for dtype in fold.dtypes:
                 self.places[-1].append(f.at(memory, start))
-                start += rows * pitch * bytes_of(element_of(s.memory(dtype)))
+                start += rows * pitch * dtype.itemsize
 
     def at(self, first, pitch=None) -> "Shelf":
         """The stack of the columns from `first` on; rows may be farther apart."""
@@ -52,7 +52,7 @@ class Shelf(Stack):
         return part
 
     def _pointer(self, place, dtype, row):
-        return self.f.at(place, self.f.add(self.f.mul(row, self.pitch), self.first), element_of(self.s.memory(dtype)))
+        return self.f.at(place, self.f.add(self.f.mul(row, self.pitch), self.first), memory_element(dtype))
 
 
 class Panels(Nest):
@@ -114,8 +114,7 @@ class Panels(Nest):
             later = {a for after in self.kernel.stages[number + 1:] for i in after.body for a in i.args}
             for i in folds_of(stage) if stage.over == SWEEP else stage.body:
                 if i.name in later:
-                    size = bytes_of(element_of(self.s.memory(i.dtype)))
-                    self.kept[i.name] = i.dtype, self.f.local(_AGAIN * pitch * size)
+                    self.kept[i.name] = i.dtype, self.f.local(_AGAIN * pitch * i.dtype.itemsize)
 
     def each_vector(self, body, do):
         """`do(column, mask)` for each vector of the panel; a long body is written once, always masked."""
@@ -140,19 +139,19 @@ class Panels(Nest):
     # --- values that outlive a stage ---
     def kept_at(self, name, at):
         dtype, place = self.kept[name]
-        return dtype, self.f.at(place, at, element_of(self.s.memory(dtype)))
+        return dtype, self.f.at(place, at, memory_element(dtype))
 
     def earlier(self, body, column) -> dict:
         """The values from earlier stages that a body takes."""
         env, own = {}, {i.name for i in body}
         for name in dict.fromkeys(a for i in body for a in i.args if a in self.kept and a not in own):
             dtype, pointer = self.kept_at(name, self.spot(column))
-            env[name] = self.s.from_memory(dtype, self.f.load(self.s.memory(dtype), pointer))
+            env[name] = self.s.load(dtype, pointer)
         return env
 
     def keep(self, name, value, at):
         _, pointer = self.kept_at(name, at)
-        self.f.store(self.s.to_memory(value), pointer)
+        self.s.store(value, pointer)
 
     # --- stages ---
     def block(self, place: Where):
@@ -290,7 +289,7 @@ class Panels(Nest):
         """States with what a row adds to them, if it is there."""
         def more():
             found = self.run(self.s, stage.body, dict(env), where)
-            fresh = [(v, self.flat_reduce_index(self.s, where.indices)) if i.attr.startswith("arg") else (v,)
+            fresh = [(v, self.flat_reduce_index(self.s, where.indices)) if i.attr.startswith("arg") else self.s.pieces(v)
                      for i, v in found]
             return tuple(flatten(combine_all(self.s, folds, states, fresh)))
 

@@ -33,12 +33,10 @@ class Stack:
     def store(self, row, states):
         for places, fold, state in zip(self.places, self.folds, states):
             for place, dtype, v in zip(places, fold.dtypes, state):
-                self.f.store(self.s.to_memory(v), self._pointer(place, dtype, row))
+                self.s.store(v, self._pointer(place, dtype, row))
 
     def load(self, row) -> list:
-        f, s = self.f, self.s
-        return [tuple(s.from_memory(dtype, f.load(s.memory(dtype), self._pointer(place, dtype, row)))
-                      for place, dtype in zip(places, fold.dtypes))
+        return [tuple(self.s.load(dtype, self._pointer(place, dtype, row)) for place, dtype in zip(places, fold.dtypes))
                 for places, fold in zip(self.places, self.folds)]
 
 

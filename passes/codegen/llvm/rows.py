@@ -12,6 +12,7 @@ The second sweep works in the cache while memory is idle, so it asks for the row
 from ....ir.kernel import SWEEP, Kernel, Stage
 from .cost import instr_cost
 from .emit import Module
+from .in_memory import memory_element
 from .nest import Nest, Where
 from .reduce import CHAINS, CHUNK, Counter, Fold, Stack, combine_all, flatten, fold_vectors, folds_of, identities, unflatten
 from .spelling import LlvmBuilder
@@ -116,7 +117,7 @@ class Rows(Nest):
         if stage is self.second:
             self.prefetch(at)
         found = self.run(self.s, stage.body, env, where)
-        return [(v, self.flat_index(where)) if i.attr.startswith("arg") else (v,) for i, v in found]
+        return [(v, self.flat_index(where)) if i.attr.startswith("arg") else self.s.pieces(v) for i, v in found]
 
     def prefetch(self, at):
         """Ask for a vector of the next row: of what the first sweep reads."""
@@ -124,7 +125,7 @@ class Rows(Nest):
         for i in self.kernel.stages[0].body:
             buffer = self.kernel.buffer(i.attr) if i.op == "load" and not i.args else None
             if buffer is not None and buffer.strides[inner] == 1 and any(buffer.strides[d] != 0 for d in row):
-                self.f.prefetch(self.f.at(self.next_row.bases[buffer.name], at, self.element(buffer)), 2)
+                self.f.prefetch(self.f.at(self.next_row.bases[buffer.name], at, memory_element(buffer.dtype)), 2)
 
     def flat_index(self, where):
         """The index of each lane's element along all reduce dims, row-major."""
@@ -254,7 +255,7 @@ class Rows(Nest):
                                  self.sweep_chunk(stage, {}, where, f.add(first, chunk)))
             place = self.scratch(row, number)
             for position, v in enumerate(v for state in states for v in state):
-                f.store(self.one.to_memory(v), f.at(place, 8 * position))
+                self.one.store(v, f.at(place, 8 * position))
         f.ret()
 
     def stored_group(self, stage, group):
@@ -264,7 +265,7 @@ class Rows(Nest):
         for fold in self.memory[stage][0]:
             state = []
             for dtype in fold.dtypes:
-                state.append(one.from_memory(dtype, f.load(one.memory(dtype), f.at(place, 8 * position))))
+                state.append(one.load(dtype, f.at(place, 8 * position)))
                 position += 1
             states.append(tuple(state))
         return states

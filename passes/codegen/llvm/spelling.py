@@ -6,8 +6,9 @@ import numpy as np
 
 from ....ir import dtype as dt
 from ....ir.numeric import as_kind
-from ..scalars import Builder, Val
+from ..scalars import Val
 from .bfloat import to_bfloat
+from .in_memory import ELEMENT, InMemory, memory_element
 from .pieces import joined, pieces
 from .types import (
     F64,
@@ -28,10 +29,6 @@ from .types import (
     zero,
 )
 
-ELEMENT = {dt.bool_: "i1", dt.float32: "float", dt.float64: "double", dt.float16: "i16", dt.bfloat16: "i16",
-           dt.float8_e4m3fn: "i8", dt.float8_e5m2: "i8",
-           dt.int8: "i8", dt.uint8: "i8", dt.int16: "i16", dt.uint16: "i16", dt.int32: "i32", dt.uint32: "i32",
-           dt.int64: "i64", dt.uint64: "i64"}
 FLOAT_OPS = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
 INT_OPS = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor", "shl": "shl"}
 UNARY = {"abs": "fabs", "sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "roundeven", "fma": "fma"}
@@ -40,7 +37,7 @@ SIGNED_TESTS = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "
 UNSIGNED_TESTS = SIGNED_TESTS | {"lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge"}
 
 
-class LlvmBuilder(Builder):
+class LlvmBuilder(InMemory):
     """Appends instructions to a Function; values are vectors of `lanes` (scalars for one lane)."""
 
     def __init__(self, function, lanes: int):
@@ -54,22 +51,6 @@ class LlvmBuilder(Builder):
     def type(self, dtype) -> str:
         """The LLVM type of a value of that dtype in registers."""
         return vector(self.lanes, ELEMENT[dtype])
-
-    def memory(self, dtype) -> str:
-        """Its type in memory: bool takes a byte."""
-        return vector(self.lanes, "i8" if dtype is dt.bool_ else ELEMENT[dtype])
-
-    def from_memory(self, dtype, loaded: Value) -> Val:
-        """A loaded value as the builder works with it."""
-        if dtype is dt.bool_:
-            loaded = self.f.compare("ne", loaded, 0)
-        return Val(self, dtype, loaded)
-
-    def to_memory(self, value: Val) -> Value:
-        """The value as it is stored."""
-        if value.dtype is dt.bool_:
-            return self.f.cast("zext", value.ref, self.memory(dt.bool_))
-        return value.ref
 
     def maximum(self, a, b):
         """The larger, in one comparison where one of them is a number that is known."""
@@ -266,9 +247,9 @@ class LlvmBuilder(Builder):
         for v in (*given, *values):
             rooms.append(f.local(bytes_of(self.memory(v.dtype))))
         for v, room in zip(given, rooms):
-            f.store(self.to_memory(v), room)
+            self.store(v, room)
         f.call(_slow_function(f.module, slow, given, values), VOID, *rooms, f.index(self.lanes))
-        return [self.from_memory(v.dtype, f.load(self.memory(v.dtype), room)) for v, room in zip(values, rooms[len(given):])]
+        return [self.load(v.dtype, room) for v, room in zip(values, rooms[len(given):])]
 
     def repeat(self, times, state, step, numbered=False):
         """A counted loop."""
@@ -292,7 +273,7 @@ class LlvmBuilder(Builder):
 
     def splat(self, x: Val) -> Val:
         """A one-lane value in every lane of this builder."""
-        return Val(self, x.dtype, self.f.splat(x.ref, self.lanes))
+        return self.mapped(lambda ref: self.f.splat(ref, self.lanes), x)
 
 
 def _slow_function(module, slow, given, values):
@@ -305,13 +286,11 @@ def _slow_function(module, slow, given, values):
     f = inner.f = module.function(name, [*places, (I64, "count")], internal=True)
     with f.loop(0, f.params[-1], inner.lanes) as loop:
         def spot(place, v):
-            return f.at(place, loop.index, element_of(inner.memory(v.dtype)))
+            return f.at(place, loop.index, memory_element(v.dtype))
 
-        arguments = [inner.from_memory(v.dtype, f.load(inner.memory(v.dtype), spot(place, v)))
-                     for place, v in zip(f.params, given)]
-        made = slow(inner, *arguments)
+        made = slow(inner, *[inner.load(v.dtype, spot(place, v)) for place, v in zip(f.params, given)])
         for place, v, result in zip(f.params[len(given):], values, made if len(values) > 1 else (made,)):
-            f.store(inner.to_memory(result), spot(place, v))
+            inner.store(result, spot(place, v))
     f.ret()
     return name
 

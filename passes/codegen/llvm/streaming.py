@@ -8,6 +8,7 @@ those of `elementwise.py`.
 from ....ir.kernel import Kernel
 from .elementwise import Elementwise
 from .emit import Module
+from .in_memory import memory_element
 from .nest import Where
 from .types import I64, VOID, bytes_of
 
@@ -25,7 +26,7 @@ class Streaming(Elementwise):
         """Elements [first, last) of one row: what is not aligned or whole, then whole vectors."""
         f, lanes, buffer = self.f, self.width(), self.streamed
         size = buffer.dtype.itemsize
-        address = f.cast("ptrtoint", f.at(outer.bases[buffer.name], first, self.element(buffer)), I64)
+        address = f.cast("ptrtoint", f.at(outer.bases[buffer.name], first, memory_element(buffer.dtype)), I64)
         head = f.div(f.bit_and(f.sub(0, address), lanes * size - 1), size)
         start = f.min(f.add(first, head), last)
         whole = f.add(start, f.bit_and(f.sub(last, start), -lanes))

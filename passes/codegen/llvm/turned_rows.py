@@ -8,6 +8,7 @@ find it; a panel is the buffer's place for these rows, with other strides.
 
 from dataclasses import replace
 
+from ....ir import dtype as dt
 from ....ir.kernel import POINT, Kernel, buffer_of
 from ....ir.target import host
 from .columns import Columns
@@ -98,7 +99,7 @@ def _turned(kernel: Kernel) -> list:
 def suits(kernel: Kernel, extents) -> bool:
     """Whether a kernel over these extents should take this way: it takes a function once for a row, which would have a vector
     for itself, and registers hold a square."""
-    if len(kernel.reduce) > 1 or host().vector_registers < 32:
+    if len(kernel.reduce) > 1 or host().vector_registers < 32 or any(b.dtype is dt.complex128 for b in kernel.buffers):
         return False
     once = [i for stage in kernel.stages if stage.over == POINT for i in stage.body]
     return (any(instr_cost(i) >= CHAIN for i in once) and SHORTEST <= extents[-1] <= LONGEST

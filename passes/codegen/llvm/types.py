@@ -56,6 +56,11 @@ def bytes_of(type_: str) -> int:
     return lanes_of(type_) * _BYTES[element_of(type_)]
 
 
+def together(types) -> str:
+    """The type of what holds a value of each of some types; of one, its own."""
+    return types[0] if len(types) == 1 else f"{{ {', '.join(types)} }}"
+
+
 @lru_cache(None)
 def is_float(type_: str) -> bool:
     """True for a float type or a vector of floats."""

@@ -180,6 +180,10 @@ class Builder(ABC):
         """The real and the imaginary part of a complex value."""
         return tuple([Val(self, dt.PARTS[z.dtype], ref) for ref in z.ref])
 
+    def pieces(self, value: Val) -> tuple:
+        """What of a value has a name of its own: the parts of a complex one, else itself."""
+        return self.parts(value) if value.dtype.is_complex else (value,)
+
     def whole(self, re: Val, im: Val) -> Val:
         """The complex value of two parts."""
         return Val(self, dt.WHOLES[re.dtype], (re.ref, im.ref))

@@ -111,10 +111,6 @@ class TritonBuilder(Builder):
         """A name of the text (two of a complex number) as a value."""
         return Val(self, dtype, ref)
 
-    def pieces(self, value: Val) -> tuple:
-        """What of a value has a name of its own: the parts of a complex one, else itself."""
-        return self.parts(value) if value.dtype.is_complex else (value,)
-
     def load(self, dtype, pointer: str, offset: str, mask: str) -> Val:
         """What memory holds some elements behind a pointer, as it is worked with; offset and mask may be empty."""
         if dtype is dt.complex128:
