@@ -135,6 +135,20 @@ def test_layouts_and_sizes_change_no_bit(name, kind):
         assert same(of([args[0][:5, None], args[1][:5]]).diagonal(), want[:5]), "spread"
 
 
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("count", [40, 50000])
+@pytest.mark.parametrize("name", ["mul", "div", "add", "sub"])
+def test_writing_in_place_changes_no_bit(name, count, kind):
+    args = operands(name, kind, count)
+    with np.errstate(all="ignore"):
+        for operand in (wrap(args[1]), 2 - 1j, 3.0):
+            want = getattr(ingot, name)(wrap(args[0]), operand)
+            assert same(getattr(wrap(args[0].copy()), f"{name}_")(operand).numpy(), want.numpy())
+            target = ingot.zeros(count, dtype=kind)
+            getattr(ingot, name)(wrap(args[0]), operand, out=target)
+            assert same(target.numpy(), want.numpy())
+
+
 # Where numpy's answer is a libm's, and every libm has its own (powers of infinite size, their signs; 0 to a power of nan).
 UNSAID = {"pow"}
 
@@ -188,14 +202,16 @@ def programs():
         "kinds": lambda z, w: z.to(ingot.complex128) * w.to(ingot.bool) + w.real.to(ingot.int64),
         "in place": lambda z, w: (lambda t: t.mul_(w).add_(1j).conj_physical_())(z * 1),
         "large ones": lambda z, w: (z.repeat(80, 70) * 1j - 1).sum(1),
+        "logarithms of rows": lambda z, w: z.sum(1).log() * (w + 1).prod(1).sqrt(),
         "softly": lambda z, w: (z.logsumexp(1) + w.var(1)).log1p(),
         "spectrum": lambda z, w: ingot.fft.irfft(ingot.fft.rfft(z.real) * w[:, :z.shape[1] // 2 + 1]),
     }
 
 
+@pytest.mark.parametrize("sizes", [((6, 8), (6, 8), (33, 70), (5, 9), (1, 4)), ((40, 12),) * 3], ids=["changing", "short rows"])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("name", programs())
-def test_traced_is_eager(name, kind):
+def test_traced_is_eager(name, kind, sizes):
     """To the bit, for sizes that were seen before and others, with gradients."""
     f = programs()[name]
 
@@ -209,7 +225,7 @@ def test_traced_is_eager(name, kind):
 
     traced = jit.trace(step)
     rng = np.random.default_rng(2)
-    for rows, columns in ((6, 8), (6, 8), (33, 70), (5, 9), (1, 4)):
+    for rows, columns in sizes:
         z, w = (wrap((rng.standard_normal((rows, columns)) + 1j * rng.standard_normal((rows, columns))).astype(kind.np))
                 for _ in range(2))
         for a, b in zip(step(z, w), traced(z, w), strict=True):

@@ -113,8 +113,7 @@ def composite(op: Op):
     """The operators of a body, as one kernel where arrays are large, or where the same call was made so often that its
     compilation pays; a result that is an argument itself is copied, since results own their memory. What is made of elements
     alone lies as these do, everything else row by row. The reference instead of operators where that takes less: trait
-    "ref_first", for functions of elements those of few, or of no floats (never of complex numbers, which numpy rounds in its
-    own way)."""
+    "ref_first", for functions of elements those of few, or of no floats."""
     body = op.lower.body
     made: Any = None
     small: float = 0    # calls on small arrays, until they are worth counting by kinds
@@ -144,8 +143,7 @@ def composite(op: Op):
                 small = -math.inf       # others will be refused, too
         else:
             small += 1
-        by_ref = few and (size < few or args[0].dtype not in _FLOAT_KINDS) and args[0].dtype.kind != "c"
-        result = (op.ref if by_ref else body)(*args, **params)
+        result = (op.ref if size < few or (few and args[0].dtype not in _FLOAT_KINDS) else body)(*args, **params)
         if of_elements:
             for a in args:
                 if result is a:
