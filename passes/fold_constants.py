@@ -26,6 +26,8 @@ def fold_constants(graph: Graph) -> Graph:
         if is_fill(node) or "exact" not in node.op.traits or "packs" in node.op.traits or not node.is_pure:
             return False
         values = [x for x in node.inputs if type(x) is Value]
+        if node.op.is_elementwise and any([v.dtype.is_complex for v in (*values, *node.outputs)]):  # noqa: C419
+            return False            # (numpy rounds in its own way)
         if not values or not all([v.node in known or (v.node is not None and is_fill(v.node)) for v in values]):  # noqa: C419
             return False
         known.add(node)

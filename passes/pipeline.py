@@ -16,13 +16,14 @@ from ..ir.graph import Graph
 from ..ir.text import show
 from ..ir.verify import verify
 from .canonicalize import canonicalize
+from .conjugates import conjugates
 from .cse import cse
 from .dce import dce
 from .decompose import decompose
 from .fold_constants import fold_constants
 from .simplify import simplify
 
-SIMPLER = (canonicalize, fold_constants, simplify, cse, dce)
+SIMPLER = (canonicalize, fold_constants, simplify, conjugates, cse, dce)
 
 PIPELINE = (
     *SIMPLER,        # on composites, so that patterns meet clean graphs

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..ir.dtype import bool_
 from ..ir.graph import Graph, Value
+from ..ir.ops.complexes import conj, imag, modulus, real
 from ..ir.ops.elementwise import (
     abs_,
     add,
@@ -107,6 +108,9 @@ SIGNS = (
     Rule("neg over neg", find=lambda x, y: div(neg(x), neg(y)), where=_is_real, make=lambda x, y: div(x, y)),
     Rule("abs of neg", find=lambda x: abs_(neg(x)), where=_is_signed_real, make=lambda x: abs_(x)),
     Rule("square of neg", find=lambda x: square(neg(x)), make=lambda x: square(x)),
+    Rule("real part of a conjugate", find=lambda x: real(conj(x)), make=lambda x: real(x)),
+    Rule("imaginary part of a conjugate", find=lambda x: imag(conj(x)), make=lambda x: neg(imag(x))),
+    Rule("size of a conjugate", find=lambda x: modulus(conj(x)), make=lambda x: modulus(x)),
     Rule("square of abs", find=lambda x: square(abs_(x)), where=_is_real, make=lambda x: square(x)),
 )
 

@@ -316,3 +316,9 @@ def test_parts_of_complex_numbers_can_be_trained(part, kind):
         own.sub_(0.5)
     np.testing.assert_allclose(own.detach().numpy(), np.full(own.shape, 0.5), rtol=1e-6)
     assert part(z).min() == 1.0
+
+
+def test_any_part_counts_for_a_bool():
+    z = ingot.tensor([1j, 0, 2, -0.0j])
+    assert z.bool().tolist() == z.to(ingot.bool).tolist() == z.tile(20000)[:4].bool().tolist() == [True, False, True, False]
+    assert jit.trace(lambda z: z.bool())(z).tolist() == [True, False, True, False]

@@ -203,6 +203,10 @@ def programs():
         "in place": lambda z, w: (lambda t: t.mul_(w).add_(1j).conj_physical_())(z * 1),
         "large ones": lambda z, w: (z.repeat(80, 70) * 1j - 1).sum(1),
         "logarithms of rows": lambda z, w: z.sum(1).log() * (w + 1).prod(1).sqrt(),
+        "pairs": lambda z, w: ingot.view_as_complex(ingot.view_as_real(z * 2)) * w,
+        "pairs far apart": lambda z, w: ingot.view_as_complex(ingot.stack([z.real, w.imag]).permute(1, 2, 0)).exp(),
+        "borders": lambda z, w: ingot.nn.functional.pad(z, (1, 2, 0, 3), value=2.5) * ingot.nn.functional.pad(w, (1, 2, 2, 1)),
+        "constants": lambda z, w: (ingot.full_like(z, 0.3 + 0.7j).square() * (0.1 - 2.3j)).sqrt() + w,
         "softly": lambda z, w: (z.logsumexp(1) + w.var(1)).log1p(),
         "spectrum": lambda z, w: ingot.fft.irfft(ingot.fft.rfft(z.real) * w[:, :z.shape[1] // 2 + 1]),
     }
@@ -237,3 +241,56 @@ def test_a_chain_is_one_kernel():
     z = wrap(numbers(dt.complex64, 200))
     traced(z, z)
     assert len(traced.kernels) == 1
+
+
+PRODUCTS = [((40, 50), (50, 60)), ((3, 20, 30), (3, 30, 70)), ((8, 100), (100, 2)), ((9, 0), (0, 40)),
+            ((2, 16, 300), (2, 300, 16)), ((7, 90), (90, 200)), ((200, 200), (200, 1)), ((1, 4), (4, 1))]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("a, b", PRODUCTS, ids=str)
+def test_products_of_matrices(a, b, kind):
+    """However the matrices lie; a row's product does not depend on the rows beside it."""
+    rng = np.random.default_rng(4)
+    x, y = ((rng.standard_normal(s) + 1j * rng.standard_normal(s)).astype(kind.np) for s in (a, b))
+    want = x.astype(np.complex128) @ y.astype(np.complex128)
+    tolerance = 2e-4 if kind is dt.complex64 else 1e-11
+    turned = [wrap(np.ascontiguousarray(np.swapaxes(v, -1, -2))).mT for v in (x, y)]
+    for left, right in ((wrap(x), wrap(y)), turned, (wrap(x), turned[1])):
+        np.testing.assert_allclose((left @ right).numpy(), want, rtol=tolerance, atol=tolerance)
+        if y.ndim == 2:
+            bias = wrap(rng.standard_normal(b[1]).astype(kind.np))
+            got = ingot.nn.functional.linear(left, right.mT, bias).numpy()
+            np.testing.assert_allclose(got, want + bias.numpy(), rtol=tolerance, atol=tolerance)
+
+
+CONVOLUTIONS = {
+    "plane": ((2, 3, 9, 8), (4, 3, 3, 2), {"padding": 1}), "groups": ((2, 6, 9, 8), (6, 2, 3, 3), {"groups": 3, "stride": 2}),
+    "line": ((3, 4, 30), (5, 4, 3), {"dilation": 2}), "depthwise": ((1, 4, 7, 7), (4, 1, 3, 3), {"groups": 4}),
+    "pointwise": ((2, 20, 6, 6), (30, 20, 1, 1), {}), "space": ((1, 2, 4, 5, 6), (3, 2, 2, 2, 2), {}),
+    "nothing": ((0, 3, 9, 8), (4, 3, 3, 2), {}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_convolutions_are_those_of_the_reference(name, kind):
+    shape, window, params = CONVOLUTIONS[name]
+    rng = np.random.default_rng(6)
+    x, w, b = ((rng.standard_normal(s) + 1j * rng.standard_normal(s)).astype(kind.np) for s in (shape, window, window[:1]))
+    tolerance = 1e-4 if kind is dt.complex64 else 1e-11
+    convolve = getattr(ingot.nn.functional, f"conv{len(shape) - 2}d")
+
+    def of(run):
+        leaves = [wrap(v.copy()).requires_grad_() for v in (x, w, b)]
+        out = run(*leaves)
+        (out * out.detach().conj()).real.sum().backward()
+        return [out.detach().numpy(), *[v.grad.numpy() for v in leaves]]
+
+    def by_parts(x, w, b):
+        (a, c), (d, e) = (x.real, x.imag), (w.real, w.imag)
+        ad, ce, ae, cd = (convolve(u, v, **params) for u, v in ((a, d), (c, e), (a, e), (c, d)))
+        return ingot.complex(ad - ce, ae + cd) + b.reshape(-1, *[1] * (len(shape) - 2))
+
+    for got, want in zip(of(lambda x, w, b: convolve(x, w, b, **params)), of(by_parts)):
+        np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance * max(1, abs(want).max(initial=0)))

@@ -122,3 +122,32 @@ def test_lower_levels_transform_as_well(level):
     done = subprocess.run([sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", tests], timeout=100,
                           capture_output=True, text=True, check=False, env={**os.environ, "INGOT_CPU_LEVEL": level})
     assert done.returncode == 0, done.stdout
+
+
+TRACED = {
+    "rows": lambda z: ingot.fft.fft(z), "columns": lambda z: ingot.fft.ifft(z, dim=0), "planes": lambda z: ingot.fft.fft2(z),
+    "all dims": lambda z: ingot.fft.ifftn(z, norm="ortho"), "halves": lambda z: ingot.fft.rfft(z.real),
+    "wholes": lambda z: ingot.fft.irfft(z[..., :z.shape[-1] // 2 + 1]),
+    "cosines": lambda z: ingot.fft.irfft2(ingot.fft.rfft2(z.real) * 2),
+    "turned": lambda z: ingot.fft.fft(z.mT) + 1,
+}
+
+
+@pytest.mark.parametrize("kind", [ingot.complex64, ingot.complex128], ids=str)
+@pytest.mark.parametrize("name", TRACED)
+def test_traced_transforms_are_native_and_those_of_eager_code(name, kind):
+    """Also of sizes that come later, and with gradients; what kernels do not take is called."""
+    def step(z):
+        leaf = z.clone().requires_grad_()
+        out = TRACED[name](leaf)
+        return out.detach(), *ingot.autograd.grad(out.abs().sum(), leaf)
+
+    traced = ingot.jit.trace(step)
+    for sizes in ((3, 12, 16), (3, 12, 16), (3, 12, 16), (2, 40, 64), (5, 11, 14), (1, 2, 2)):
+        rng = np.random.default_rng(sizes)
+        z = ingot.tensor(rng.standard_normal(sizes) + 1j * rng.standard_normal(sizes)).to(kind)
+        for want, got in zip(step(z), traced(z), strict=True):
+            np.testing.assert_array_equal(got.numpy(), want.numpy(), strict=True)
+        if sizes == (3, 12, 16):
+            said = str(traced.explain())
+    assert "native" in said and "call fft" not in said and "call rfft" not in said and "call irfft" not in said

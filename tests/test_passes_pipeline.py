@@ -36,7 +36,7 @@ def test_every_pass_is_a_step_and_the_graph_ends_decomposed():
     after = run(g, steps=steps)
     assert [s.name for s in steps] == [p.__name__ for p in PIPELINE]
     assert all(isinstance(s, Step) and s.seconds >= 0 for s in steps) and steps[-1].graph is after
-    assert [s.changed for s in steps[:5]] == [False, False, False, True, True]
+    assert [s.name for s in steps[:6] if s.changed] == ["cse", "dce"]
     a = np.random.default_rng(0).standard_normal((2, 3)).astype(np.float32)
     for p, q in zip(interpret(g, [a]).outputs, interpret(after, [a]).outputs):
         np.testing.assert_allclose(p, q, rtol=1e-6)

@@ -50,6 +50,15 @@ def test_two_operations(t, inner, outer, after):
                   text(lines, after if not lines else "%r", t=t))
 
 
+def test_parts_of_conjugates():
+    for part in ("real", "modulus"):
+        lines = ["%0: c64[2,3] = conj(%x)", f"%r: f32[2,3] = {part}(%0)"]
+        check_rewrite(simplify, text(lines, "%r", t="c64"), text([f"%r: f32[2,3] = {part}(%x)"], "%r", t="c64"))
+    before = ["%0: c64[2,3] = conj(%x)", "%r: f32[2,3] = imag(%0)"]
+    after = ["%1: f32[2,3] = imag(%x)", "%r: f32[2,3] = neg(%1)"]
+    check_rewrite(simplify, text(before, "%r", t="c64"), text(after, "%r", t="c64"))
+
+
 def test_negations_of_both_factors():
     lines = ["%0: f32[2,3] = neg(%x)", "%1: f32[2,3] = neg(%y)", "%r: f32[2,3] = {op}(%0, %1)"]
     for op in ("mul", "div"):

@@ -12,7 +12,7 @@ from ..batch import LEADING
 from ..dim_order import agreed, inverse
 from ..dtype import PARTS, WHOLES
 from ..errors import DTypeError, ShapeError
-from ..op import Host, Scalar, op
+from ..op import Composite, Scalar, Template, op
 from . import elementwise as ew
 from .shape import full, select
 
@@ -73,12 +73,20 @@ def _pairs(x):
     return made
 
 
-def _pairs_x(g, out, x):
-    return complex_(*[select(g, dim=len(x.shape), index=i) for i in range(2)])
+pairs = op("pairs", infer=_infer_pairs, ref=_pairs, vjp=(lambda g, out, x: of_pairs(g),), lower=Template("layout"),
+           batch=LEADING, traits=("exact",), doc="Real and imaginary parts beside each other, in a last dimension of 2.")
 
 
-pairs = op("pairs", infer=_infer_pairs, ref=_pairs, vjp=(_pairs_x,), lower=Host(), batch=LEADING,
-           doc="Real and imaginary parts beside each other, in a last dimension of 2.")
+def _infer_of_pairs(x):
+    if x.dtype not in WHOLES or not x.ndim or x.shape[-1] != 2:
+        raise ShapeError(f"pairs of real numbers are float32 or float64 with a last dimension of 2, got {x}")
+    return x.with_shape(x.shape[:-1]).with_dtype(WHOLES[x.dtype])
+
+
+of_pairs = op("of_pairs", infer=_infer_of_pairs, ref=lambda x: _complex(x[..., 0], x[..., 1]),
+              vjp=(lambda g, out, x: pairs(conj(g)),), batch=LEADING, traits=("exact",),
+              lower=Composite(lambda x: complex_(*[select(x, dim=len(x.shape) - 1, index=i) for i in range(2)])),
+              doc="Complex numbers of the pairs in a last dimension of 2.")
 
 
 def _modulus_x(g, out, x):

@@ -7,8 +7,8 @@ from ..batch import ALONG
 from ..errors import DTypeError, ShapeError
 from ..op import Host, op
 from . import elementwise as ew
-from .complexes import PARTS, WHOLES, real
-from .shape import iota, pad
+from .complexes import PARTS, WHOLES, conj
+from .shape import iota
 
 _OTHER_WAY = {"backward": "forward", "forward": "backward", "ortho": "ortho"}
 
@@ -34,10 +34,9 @@ def _rfft(x, *, dim, norm):
 
 
 def _rfft_vjp(g, out, x, *, dim, norm):
-    """The whole transform of what comes for one half of the frequencies."""
-    sides = {"low": 0, "high": x.shape[dim] - g.shape[dim], "interior": 0}
-    whole = pad(g, **{side: tuple([n if i == dim else 0 for i in range(len(g.shape))]) for side, n in sides.items()})
-    return real(fft(whole, dim=(dim,), inverse=False, norm=norm))
+    """The real parts of a transform whose other half of frequencies is 0: half of what conjugates there would give."""
+    back, n = conj(g), x.shape[dim]
+    return irfft(ew.where(_stand_alone(g, dim, n), back, ew.mul(back, 0.5)), dim=dim, n=n, norm=_OTHER_WAY[norm])
 
 
 def _infer_irfft(x, *, dim, n, norm):
@@ -53,11 +52,15 @@ def _irfft(x, *, dim, n, norm):
 
 
 def _irfft_vjp(g, out, x, *, dim, n, norm):
-    """Each frequency but the first, and the last of an even number, stands for its conjugate, too."""
     found = rfft(g, dim=dim, norm=_OTHER_WAY[norm])
-    at = iota(g, shape=x.shape, dim=dim, dtype=dt.int64)
-    alone = ew.eq(at, 0) if n % 2 else ew.logical_or(ew.eq(at, 0), ew.eq(at, n // 2))
-    return ew.where(alone, found, ew.mul(found, 2.0))
+    return ew.where(_stand_alone(found, dim, n), found, ew.mul(found, 2.0))
+
+
+def _stand_alone(x, dim, n):
+    """Where frequencies of n real numbers are that stand for themselves alone, not for a conjugate as well: the first, and the
+    last if n is even."""
+    at = iota(x, shape=x.shape, dim=dim, dtype=dt.int64)
+    return ew.eq(at, 0) if n % 2 else ew.logical_or(ew.eq(at, 0), ew.eq(at, n // 2))
 
 
 def _with_size(shape, dim, size):

@@ -8,7 +8,6 @@ import numpy as np
 from ...ir.errors import DTypeError, ShapeError
 from ...ir.ops import complexes as co
 from ...ir.ops import elementwise as ew
-from ...ir.ops.shape import select
 from ..tensor import Tensor
 from .promote import need_tensors, promote
 from .register import FUNCTIONS, api, deliver
@@ -126,4 +125,4 @@ def view_as_complex(input):
     """The complex numbers of which the last dimension, of size 2, has the parts."""
     if not input.ndim or input.shape[-1] != 2:
         raise ShapeError(f"view_as_complex takes a last dimension of 2, got {input.aval}")
-    return _unwritable(co.complex_(*(select(input, dim=input.ndim - 1, index=i) for i in range(2))))
+    return _unwritable(co.of_pairs(input))

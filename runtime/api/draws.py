@@ -6,8 +6,7 @@ from ...ir import dtype as dt
 from ...ir.errors import DTypeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import random as rn
-from ...ir.ops.complexes import complex_
-from ...ir.ops.shape import select
+from ...ir.ops.complexes import of_pairs
 from ..state import Defaults
 
 
@@ -26,4 +25,4 @@ def drawn(draw, key, shape, dtype):
     parts = draw.call(key, shape=(*shape, 2), dtype=dt.float32 if dtype is dt.complex64 else dt.float64)
     if draw is rn.normal:
         parts = ew.mul(parts, sqrt(0.5))
-    return complex_(*[select(parts, dim=len(shape), index=i) for i in (0, 1)])
+    return of_pairs(parts)

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import blas
 from ...ir import dtype as dt
 from ...ir.aval import Aval
 from ...ir.dim_order import inverse
@@ -61,6 +60,7 @@ from . import eager_reductions, eager_scalars
 from .kernel_table import KernelTable
 
 alloc = lazy(__package__, ".alloc")
+complex_products = lazy(__package__, ".complex_products")
 copies = lazy(__package__, ".copies")
 eager_draws = lazy(__package__, ".eager_draws")
 eager_factors = lazy(__package__, ".eager_factors")
@@ -79,7 +79,6 @@ kernels = lazy(__package__, ".kernels")
 scalars = lazy(__package__, "...passes.codegen.scalars")
 
 LARGE = eager_scalars.LARGE
-_FEW_PRODUCTS = 1 << 18             # of complex numbers, which one thread of numpy's BLAS has sooner than several
 _MANY = 1 << 20                     # elements of differences from which distances are compiled at the first call
 _FEW = 1 << 11                      # elements from which the kernels of a body's operators take less than numpy's loops
 _OFTEN = 128                        # calls of one kind on small arrays that take about as long as compiling them
@@ -278,13 +277,13 @@ def rows(op: Op):
 
 @TABLE.makes(linalg.matmul)
 def matmul(op: Op):
-    """The generated product for floats; numpy for integers."""
+    """The generated product for floats, and for complex numbers; numpy for integers."""
 
     def run(x, y):
         if x.dtype in _FLOAT_KINDS and x.dtype == y.dtype:
             return gemm.matmul(x, y)
         op.infer(*[Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, y)])
-        return blas.held(op.ref, x.size * y.shape[-1] <= _FEW_PRODUCTS, x, y)
+        return complex_products.product(x, y) if x.dtype.kind == "c" else op.ref(x, y)
 
     return run
 
@@ -346,7 +345,7 @@ def draws(op: Op):
 # What only moves elements.
 
 
-@TABLE.makes(shape.contiguous, shape.full, shape.cat, shape.flip, shape.pad, complexes.pairs, complexes.complex_)
+@TABLE.makes(shape.contiguous, shape.full, shape.cat, shape.flip, shape.pad, complexes.pairs, complexes.of_pairs)
 def moves(op: Op):
     """The copies of `eager_moves.py`."""
     return eager_moves.TABLE.make(op)

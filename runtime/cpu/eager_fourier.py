@@ -13,7 +13,7 @@ from .kernel_table import KernelTable
 TABLE = KernelTable()
 
 
-def _scale(norm, n, inverse) -> float:
+def scale_of(norm, n, inverse) -> float:
     """What the numbers of a transform of n are multiplied with."""
     return math.sqrt(1 / n) if norm == "ortho" else 1 / n if inverse == (norm == "backward") else 1.0
 
@@ -25,8 +25,8 @@ def fft(op: Op):
     def run(x, *, dim, inverse, norm):
         for d in reversed(dim):
             shape = x.shape
-            task = "rows" if d == len(shape) - 1 else "columns"
-            made = fourier.transform(task, x.dtype, shape, d, _scale(norm, shape[d], inverse), inverse, pool.get_num_threads())
+            task, scale = "rows" if d == len(shape) - 1 else "columns", scale_of(norm, shape[d], inverse)
+            made = fourier.transform(task, x.dtype, shape, d, scale, inverse, pool.get_num_threads())
             x = op.ref(x, dim=(d,), inverse=inverse, norm=norm) if made is None else made(copies.dense(x))
         return x
 
@@ -48,7 +48,7 @@ def rfft(op: Op):
     """Half of the frequencies of real numbers."""
 
     def run(x, *, dim, norm):
-        found = _along("halves", x, dim, _scale(norm, x.shape[dim], False))
+        found = _along("halves", x, dim, scale_of(norm, x.shape[dim], False))
         return op.ref(x, dim=dim, norm=norm) if found is None else found
 
     return run
@@ -59,7 +59,7 @@ def irfft(op: Op):
     """Real numbers of half of their frequencies."""
 
     def run(x, *, dim, n, norm):
-        found = _along("wholes", x, dim, _scale(norm, n, True)) if n % 2 == 0 and x.shape[dim] == n // 2 + 1 else None
+        found = _along("wholes", x, dim, scale_of(norm, n, True)) if n % 2 == 0 and x.shape[dim] == n // 2 + 1 else None
         return op.ref(x, dim=dim, n=n, norm=norm) if found is None else found
 
     return run

@@ -71,30 +71,20 @@ def pad(op: Op):
     return run
 
 
-@TABLE.makes(complexes.complex_)
-def complex_of_parts(op: Op):
-    """One copy where real and imaginary parts lie as complex numbers have them."""
-
-    def run(re, im):
-        item = re.itemsize
-        if (re.size >= copies.LEAST and re.shape == im.shape and re.dtype == im.dtype and re.strides == im.strides
-                and im.ctypes.data - re.ctypes.data == item and re.strides[-1] == 2 * item
-                and all(s % (2 * item) == 0 for s in re.strides)):
-            together = np.lib.stride_tricks.as_strided(re, (*re.shape, 2), (*re.strides, item))
-            return copies.in_rows(together).view(np.result_type(re.dtype, np.complex64))[..., 0]
-        return op.ref(re, im)
-
-    return run
-
-
 @TABLE.makes(complexes.pairs)
 def pairs(op: Op):
     """One copy: that is how complex numbers lie in memory."""
 
     def run(x):
-        return copies.in_rows(x).reshape(*x.shape, 1).view(complexes.PARTS[dt.BY_NP[x.dtype]].np)
+        return copies.in_rows(x).reshape(*x.shape, 1).view(dt.PARTS[dt.BY_NP[x.dtype]].np)
 
     return run
+
+
+@TABLE.makes(complexes.of_pairs)
+def of_pairs(op: Op):
+    """The same the other way."""
+    return lambda x: copies.in_rows(x).view(dt.WHOLES[dt.BY_NP[x.dtype]].np).reshape(x.shape[:-1])
 
 
 @TABLE.makes(shape.cat)

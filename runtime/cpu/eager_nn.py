@@ -9,6 +9,8 @@ import inspect
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.ops import batch_norm as norm_ops
@@ -16,7 +18,7 @@ from ...ir.ops import conv as conv_ops
 from ...ir.ops import point_taps as taps_ops
 from ...ir.ops import pool as pool_ops
 from ...ir.ops import resample as resample_ops
-from . import batch_norm, bins, conv, conv_low, kernels, maps, point_taps, pooling
+from . import batch_norm, bins, complex_products, conv, conv_low, kernels, maps, point_taps, pooling
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -49,22 +51,38 @@ def _in_low(run, other):
     return call
 
 
+def _in_parts(run, other):
+    """Complex arrays by what `run` makes of their parts, and their bias added; `other` takes what `run` does not."""
+    by_parts = complex_products.by_parts(run)
+
+    def call(x, y, *bias, **params):
+        if x.dtype.kind != "c" or x.dtype != y.dtype or not conv.supported(x.real, y):
+            return other(x, y, *bias, **params)
+        out = by_parts(x, y, *[None] * len(bias), **params)
+        for b in bias:
+            if b is not None:
+                np.add(out, b.reshape(-1, *[1] * (out.ndim - 2)), out)
+        return out
+
+    return call
+
+
 @TABLE.makes(conv_ops.conv)
 def convolution(op: Op):
     """The forward convolution."""
-    return _in_low(conv_low.forward, _widened(op, conv.forward, conv.supported))
+    return _in_parts(conv.forward, _in_low(conv_low.forward, _widened(op, conv.forward, conv.supported)))
 
 
 @TABLE.makes(conv_ops.conv_input_grad)
 def convolution_input_grad(op: Op):
     """Its gradient for the input: transposed convolutions too."""
-    return _in_low(conv_low.input_grad, _widened(op, conv.input_grad, conv.supported))
+    return _in_parts(conv.input_grad, _in_low(conv_low.input_grad, _widened(op, conv.input_grad, conv.supported)))
 
 
 @TABLE.makes(conv_ops.conv_weight_grad)
 def convolution_weight_grad(op: Op):
     """Its gradient for the weight."""
-    return _widened(op, conv.weight_grad, conv.supported)
+    return _in_parts(conv.weight_grad, _widened(op, conv.weight_grad, conv.supported))
 
 
 def _plane_op(op, run):

@@ -19,7 +19,7 @@ from ...ir.ops import recurrent_packed as packed_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import attention, call, copies, gathers, gemm, kernels, lookup, recurrent, recurrent_projected
+from . import attention, call, complex_products, copies, gathers, gemm, kernels, lookup, recurrent, recurrent_projected
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -258,6 +258,9 @@ def linear(op: Op):
         if not (x.dtype in _STORED and w.ndim == 2 and x.shape[-1] == w.shape[1] and x.dtype is w.dtype
                 and (b is None or (b.dtype is w.dtype and b.shape == w.shape[:1]))):
             op.infer(*[None if a is None else Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, w, b)])
+        if x.dtype.kind == "c" and x.size and w.size:
+            out = complex_products.product(x.reshape(-1, x.shape[-1]), w.T).reshape(*x.shape[:-1], w.shape[0])
+            return out if b is None else np.add(out, b, out)
         if x.dtype not in _STORED or not x.size or not w.size or (x.dtype == np.float16 and not host().half_conversions):
             return op.ref(x, w, b)
         rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])

@@ -10,6 +10,7 @@ second-level cache is taken; larger transforms are left to numpy.
 
 import functools
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,9 +26,34 @@ _REAL = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): 
 _COMPLEX = {part: whole for whole, part in _REAL.items()}
 
 
+class Planned(NamedTuple):
+    """A transform of arrays of one shape: the job on (x, out, factors), its factors, the shape and the dtype of the result."""
+
+    plan: jobs.JobsPlan
+    factors: np.ndarray
+    shape: tuple
+    dtype: np.dtype
+
+
 @functools.lru_cache(_KEPT)
 def transform(task: str, dtype, shape: tuple, dim: int, scale: float, inverse: bool, threads: int):
     """What transforms arrays of a dtype and shape; None where no kernel does."""
+    made = transform_plan(task, dtype, shape, dim, scale, inverse, threads)
+    if made is None:
+        return None
+    (plan, factors, out_shape, kind), empty = made, alloc.empty
+
+    def run(x):
+        out = empty(out_shape, kind)
+        plan(x, out, factors)
+        return out
+
+    return run
+
+
+@functools.lru_cache(_KEPT)
+def transform_plan(task, dtype, shape, dim, scale, inverse, threads) -> Planned | None:
+    """The same as a plan."""
     have, size = shape[dim], math.prod(shape)
     part, width = _REAL.get(dtype, dtype), 1 if task != "columns" else math.prod(shape[dim + 1:])
     n = 2 * (have - 1) if task == "wholes" else have
@@ -42,14 +68,7 @@ def transform(task: str, dtype, shape: tuple, dim: int, scale: float, inverse: b
     else:
         apart, out_shape, kind = ((n + 2) * item, n * item), (*shape[:-1], n), part
     plan, factors = _plan(part, lanes, n, task, many * blocks, width, blocks, apart, float(scale), inverse, threads)
-    empty = alloc.empty
-
-    def run(x):
-        out = empty(out_shape, kind)
-        plan(x, out, factors)
-        return out
-
-    return run
+    return Planned(plan, factors, out_shape, kind)
 
 
 # Sizes.

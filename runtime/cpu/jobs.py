@@ -82,9 +82,9 @@ class JobsPlan:
         self._launch(*arrays, self._address, start)
 
     def native(self, arrays) -> NativeCall:
-        """The jobs as steps of a graph; `arrays` says which operand each array of the plan is, or what part of one (`None`: it
-        is not read)."""
-        head = (*[0 if n is None else n if type(n) is At else At(n) for n in arrays], Scratch() if self.size else 0, 0)
+        """The jobs as steps of a graph; `arrays` says which operand each array of the plan is, what part of one, or which table
+        (`None`: it is not read)."""
+        head = (*[0 if n is None else At(n) if type(n) is int else n for n in arrays], Scratch() if self.size else 0, 0)
         steps = [NativeStep(task, (*head, *words), chunks, turns, len(arrays) + 1)
                  for task, chunks, turns, words in self._steps]
         return NativeCall(tuple(steps), self.size)

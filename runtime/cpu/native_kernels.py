@@ -91,7 +91,7 @@ def _fill(kind, bits: bytes) -> Kernel:
 
 
 def fill(target, count: int, number, kind) -> NativeStep:
-    """Stores a number in so many elements of a dtype that is not complex."""
+    """Stores a number in so many elements of a dtype."""
     return step(_fill(kind, as_kind(np.asarray(number), kind.np).tobytes()), (target,), n=count)
 
 

@@ -5,7 +5,7 @@ import math
 
 from ...ir import dtype as dt
 from ...ir.op import OPS
-from ...ir.ops import assign, shape
+from ...ir.ops import assign, complexes, shape
 from ...passes.plain_operands import STRIDED
 from ...passes.strided import row_major, through
 from . import copies, pool
@@ -34,8 +34,6 @@ def pad(node, operands, results):
     """The number everywhere, where elements do not cover all, then the elements that are not cut off."""
     (x, *_), (out,) = operands, results
     low, high, interior = (node.params[name] for name in ("low", "high", "interior"))
-    if out.dtype.kind == "c":
-        return None
     steps, places = [], [_seen(n, m, lo, gap) for n, m, lo, gap in zip(x.shape, out.shape, low, interior)]
     if any(lo > 0 or hi > 0 or gap for lo, hi, gap in zip(low, high, interior)):
         steps.append(fill(At(1), out.size, node.params.get("value", 0), dt.BY_NP[out.dtype]))
@@ -52,6 +50,22 @@ def _seen(size, room, low, gap):
     first = max(0, -(low // (gap + 1))) if low < 0 else 0
     place = low + first * (gap + 1)
     return first, place, max(0, min(size - first, -(-(room - place) // (gap + 1))))
+
+
+@native(complexes.pairs, reads=STRIDED)
+def pairs(node, operands, results):
+    """One copy: that is how complex numbers lie in memory."""
+    (x,), (out,) = operands, results
+    return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), out.strides[:-1]),))
+
+
+@native(complexes.of_pairs, reads=STRIDED)
+def of_pairs(node, operands, results):
+    """One copy, of pairs where their parts lie beside each other."""
+    (x,), (out,) = operands, results
+    if x.strides[-1] == x.dtype.itemsize:
+        return NativeCall((move(out.shape, out.dtype.itemsize, At(0), x.strides[:-1], At(1), out.strides),))
+    return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), (*out.strides, x.dtype.itemsize)),))
 
 
 @native(assign.assign_view, reads=STRIDED)

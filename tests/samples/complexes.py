@@ -19,6 +19,12 @@ def _(rng):
         yield Sample((numbers(rng, *shape).astype(np.complex64),), dtypes=DOUBLE)
 
 
+@samples("of_pairs")
+def _(rng):
+    for shape in ((3, 4, 2), (2,), (0, 2, 2)):
+        yield Sample((rng.standard_normal(shape),), dtypes=("float32", "float64"))
+
+
 @samples("complex")
 def _(rng):
     for shape in ((3, 4), (), (0, 2)):

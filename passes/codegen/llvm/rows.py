@@ -88,7 +88,7 @@ class Rows(Nest):
             wide = self.spread_all(self.s, env, stage.body)
             if folds_of(stage):
                 states = self.reduce(stage, wide, place)
-                env |= {i.name: fold.result(self.s, state)
+                env |= {i.name: fold.result(self.one, state)
                         for i, fold, state in zip(folds_of(stage), self.memory[stage][0], states)}
             else:
                 self.each(stage, wide, place)
