@@ -34,7 +34,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Given:
-    """An argument: its shape, in tests the small one; whole numbers below `high`, or floats of a kind."""
+    """An argument: its shape, in tests the small one; whole numbers below `high`, or floats (complex numbers) of a kind."""
 
     shape: tuple
     tiny: tuple
@@ -47,6 +47,8 @@ class Given:
         if self.high:
             return indices(min(self.high, plan.pick(self.high, self.high, 4)), *shape, seed=seed)
         made = distinct(*shape, seed=seed) if self.kind == "distinct" else randoms(*shape, seed=seed)
+        if self.kind == "complex":
+            return made + 1j * randoms(*shape, seed=seed + 100)
         if self.kind == "bool":
             return made > 0
         return np.abs(made) + np.float32(0.1) if self.kind == "positive" else made
@@ -363,6 +365,35 @@ ALGEBRA = {
     "x @ vector": Work(lambda lib, x, y: x @ y, (X, vector(1024)), 2),
 }
 
+Z, W = matrix(kind="complex"), matrix(kind="complex")
+
+
+def function(name, *options):
+    """A function of a complex tensor."""
+    return Work(lambda lib, z: getattr(lib, name)(z, *options), (Z,), 1)
+
+
+COMPLEX = {
+    "z + w": Work(lambda lib, z, w: z + w, (Z, W), 2), "z * w": Work(lambda lib, z, w: z * w, (Z, W), 2),
+    "z / w": Work(lambda lib, z, w: z / w, (Z, W), 2), "z * x": Work(lambda lib, z, x: z * x, (Z, X), 2),
+    "z.conj() * w": Work(lambda lib, z, w: z.conj() * w, (Z, W), 2), "z ** 2": Work(lambda lib, z: z ** 2, (Z,), 1),
+    "z.T * w": Work(lambda lib, z, w: z.T * w, (Z, W), 2),
+    **{name: function(name) for name in ("exp", "log", "sqrt", "sin", "tanh", "abs", "angle", "sgn")},
+    "sum(0)": function("sum", 0), "sum(-1)": function("sum", -1), "mean": function("mean"), "var(-1)": function("var", -1),
+    "cumsum(-1)": function("cumsum", -1), "norm": function("norm"),
+    "where": Work(lambda lib, m, z, w: lib.where(m, z, w), (MASK, Z, W)),
+    "polar": Work(lambda lib, x, y: lib.polar(x, y), (XP, Y), 2),
+    "real and imaginary parts": Work(lambda lib, z: z.real * z.imag, (Z,), 1),
+    "pairs": Work(lambda lib, x, w: lib.view_as_real(lib.view_as_complex(x.reshape(-1, 1024, 2)) * w[:512]), (X, W), 2),
+    "linear": Work(lambda lib, z, w: lib.nn.functional.linear(z[:256], w), (Z, W), 2),
+    "matmul": Work(lambda lib, z, w: z[:256] @ w, (Z, W), 2),
+    "conv2d": Work(lambda lib, z, w: lib.nn.functional.conv2d(z, w, padding=1),
+                   (Given((4, 32, 32, 32), (1, 2, 5, 5), kind="complex"),
+                    Given((32, 32, 3, 3), (3, 2, 3, 3), kind="complex")), 2),
+    "fft2": Work(lambda lib, z: lib.fft.fft2(z), (Z,), 1),
+    "fft of columns": Work(lambda lib, z: lib.fft.fft(z, dim=0), (Z,), 1),
+}
+
 OPTIMIZERS = {
     "SGD": {}, "SGD + momentum": {"momentum": 0.9}, "SGD, Nesterov": {"momentum": 0.9, "nesterov": True}, "Adam": {},
     "Adam, amsgrad": {"amsgrad": True}, "AdamW": {}, "RMSprop": {}, "RMSprop, centered": {"centered": True, "momentum": 0.9},
@@ -390,5 +421,6 @@ WORKLOADS = {
     "on_images": every_sixteenth(IMAGES, "Pools, norms and sizes of images."),
     "losses": every_sixteenth(LOSSES, "Losses and distances."),
     "algebra": every_sixteenth(ALGEBRA, "Transforms, factorisations, products."),
+    "complex_numbers": every_sixteenth(COMPLEX, "Functions, sums, products and transforms of complex numbers."),
     "every_optimizer": optimizers,
 }

@@ -12,7 +12,7 @@ from types import ModuleType
 
 import numpy as np
 
-from .errors import ArgumentError, DTypeError
+from .errors import ArgumentError, DTypeError, kind_of
 
 ml_dtypes: ModuleType | None
 try:
@@ -268,6 +268,8 @@ def fitted(value, d: DType, who: str):
     if isinstance(value, np.generic):
         value = value.item()
     if type(value) not in (bool, int, float, complex):
+        if value is None or isinstance(value, (str, bytes, list, tuple, dict, set)):
+            raise DTypeError(f"{who} takes tensors and numbers, got {kind_of(value)}")
         return value   # a size that is still symbolic
     if isinstance(value, complex) and not d.is_complex:
         if value.imag:

@@ -30,6 +30,14 @@ class NoTensorError(DTypeError):
     """An argument that is something else where a tensor belongs."""
 
 
+class NoNumberError(NoTensorError, AttributeError):
+    """An operand that is neither a tensor nor a number (`obj`). As an AttributeError it is taken by public functions, which say
+    which of their arguments that is."""
+
+    def __init__(self, x):
+        AttributeError.__init__(self, f"a tensor or a number belongs here, got {kind_of(x)}", name="dtype", obj=x)
+
+
 class ArgumentError(IngotError, RuntimeError, ValueError):
     """A value outside of what an argument allows."""
 

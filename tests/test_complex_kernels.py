@@ -199,6 +199,7 @@ def programs():
         "choice": lambda z, w: ingot.where(z.real > w.imag, z, 1j) == z,
         "views": lambda z, w: z.mT.contiguous().mT * w[:1] + z[:, ::2].repeat_interleave(2, 1)[:, :z.shape[1]],
         "parts": lambda z, w: ingot.complex(z.real * 2, w.imag) - ingot.polar(z.abs(), w.real),
+        "running": lambda z, w: z.cumsum(0) * w.cumsum(1) + z.cumprod(1),
         "kinds": lambda z, w: z.to(ingot.complex128) * w.to(ingot.bool) + w.real.to(ingot.int64),
         "in place": lambda z, w: (lambda t: t.mul_(w).add_(1j).conj_physical_())(z * 1),
         "large ones": lambda z, w: (z.repeat(80, 70) * 1j - 1).sum(1),

@@ -16,7 +16,7 @@ from .promote import as_operand, in_older_order, need_tensors, promote, result_t
 from .register import FUNCTIONS, api, deliver
 
 
-@api(inplace=True)
+@api(inplace=True, checked=True)
 def float_power(input, exponent, *, out=None):
     """input ** exponent in float64, of complex numbers in complex128."""
     wide = dt.complex128 if result_type(input, exponent).is_complex else dt.float64
@@ -72,7 +72,7 @@ def mvlgamma(input, p, *, out=None):
     return deliver(total, out, "mvlgamma")
 
 
-@api(inplace=True)
+@api(inplace=True, checked=True)
 @rounds_once
 def ldexp(input, other, *, out=None):
     """input * 2 ** other"""

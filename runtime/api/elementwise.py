@@ -11,7 +11,7 @@ from ...ir.ops.complexes import magnitude, modulus
 from ..dispatch import KERNELS, kernel_of, record_one, record_pair
 from ..state import tls
 from ..tensor import Tensor, wrap
-from .promote import alike, in_older_order, need_tensors, promote, result_type, to_dtype
+from .promote import alike, as_operand, in_older_order, need_tensors, promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 
 _INTEGERS = "".join([d.np.char for d in (dt.int32, dt.int64)])
@@ -309,8 +309,9 @@ def where(condition, input=None, other=None, *, out=None):
         condition = ew.ne(condition, 0)
     if condition.dtype is not dt.bool_:
         raise DTypeError(f"where takes a bool condition, got {condition.aval}; compare it first, as in x != 0")
-    d = result_type(input, other)
-    x, y = (to_dtype(v, d) if isinstance(v, Tensor) else dt.fitted(v, d, "where") for v in (input, other))
+    x, y = (as_operand(v, "where") for v in (input, other))
+    d = result_type(x, y)
+    x, y = (to_dtype(v, d) if isinstance(v, Tensor) else dt.fitted(v, d, "where") for v in (x, y))
     if not isinstance(x, Tensor) and not isinstance(y, Tensor):
         x = wrap(np.asarray(x, d.np))
     return deliver(ew.where.call(condition, x, y), out, "where")

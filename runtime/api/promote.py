@@ -11,7 +11,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import Aval
-from ...ir.errors import DTypeError, kind_of
+from ...ir.errors import DTypeError, NoNumberError, kind_of
 from ...ir.ops.elementwise import cast
 from ...ir.ops.families import NUMBERS
 from ..creation import as_array_tensor
@@ -30,6 +30,8 @@ def number_dtype(x) -> dt.DType:
         return dt.int64
     if isinstance(x, float):
         return Defaults.dtype
+    if x is None or isinstance(x, (str, bytes, list, tuple, dict, set)):
+        raise NoNumberError(x)
     return dt.complex128 if Defaults.dtype is dt.float64 else dt.complex64
 
 

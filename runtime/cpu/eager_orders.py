@@ -39,7 +39,7 @@ def running(op: Op):
     run_all = functools.partial(scans.extreme if how in codegen.FINDING else scans.scan, how)
 
     def run(x, *, dim):
-        return run_all(x, dim=dim) if scans.can_scan(x) else op.ref(x, dim=dim)
+        return run_all(x, dim=dim) if scans.can_scan(x, how) else op.ref(x, dim=dim)
 
     return run
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.dtype import FLOAT_CHARS
+from ...ir.errors import NoNumberError
 from ...ir.lazy import lazy
 from ...ir.op import Op
 from ...ir.ops import elementwise as ew
@@ -26,6 +27,8 @@ _WHOLE = 1 << 53            # integers below are exact as doubles
 
 def number_of(number, kind) -> np.ndarray:
     """A Python number as an array of a dtype without dims, which nobody writes: the same one for the same number."""
+    if number is None:      # of which numpy makes nan
+        raise NoNumberError(number)
     if number != number or not number or number.__class__ is complex:       # nan is no key, and -0.0 is that of 0.0
         return np.asarray(number).astype(kind)
     key = number, number.__class__, kind

@@ -33,7 +33,7 @@ def _running(how, places):
 
     def steps(node, operands, results):
         x = operands[0]
-        if not scans.can_scan(x):
+        if not scans.can_scan(x, how):
             return None
         return scans.plan(how, x.dtype, x.shape, node.params["dim"], pool.get_num_threads()).native(places)
 

@@ -5,7 +5,7 @@ from ...ir.ops import int8, linalg, nn
 from ...ir.target import host
 from ...passes.codegen.llvm import gemm as codegen
 from ...passes.codegen.llvm.epilogue import ColumnBias, Outside
-from ...passes.codegen.llvm.spelling import ELEMENT
+from ...passes.codegen.llvm.in_memory import ELEMENT
 from ...passes.plain_operands import STRIDED
 from ...passes.plan_steps import LINE
 from . import compile, int8_rows, pool

@@ -5,6 +5,7 @@ import math
 
 import numpy as np
 
+from ...ir import dtype as dt
 from ...ir.ops import scan as scan_ops
 from ...ir.target import host
 from ...passes.codegen.llvm import scans as codegen
@@ -13,21 +14,24 @@ from . import alloc, copies, jobs, pool
 from .compile import task_of
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
+_PARTS = {whole.np: part.np for whole, part in dt.PARTS.items()}
 _KEPT = 512
 # The step of each operator of one array.
 STEPS = {scan_ops.cumsum: codegen.ADD, scan_ops.cumprod: codegen.MUL, scan_ops.logcumsumexp: codegen.LOG_ADD,
          scan_ops.cummax: codegen.MOST, scan_ops.cummin: codegen.LEAST}
 
 
-def can_scan(x) -> bool:
-    """Whether the kernels take this array."""
-    return x.dtype in _ELEMENTS and x.size > 0 and len(x.shape) > 0
+def can_scan(x, how: str = "") -> bool:
+    """Whether the kernels take this array; running sums of complex numbers are those of their parts."""
+    return (x.dtype in _ELEMENTS or (how == codegen.ADD and x.dtype in _PARTS)) and x.size > 0 and len(x.shape) > 0
 
 
 @functools.lru_cache(_KEPT)
 def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan:
     """The job on (x, z, y), all of a shape, along a dim; z is not touched by sums and products."""
     outer, size, inner = sizes(shape, dim)
+    if dtype in _PARTS:
+        dtype, inner = _PARTS[dtype], 2 * inner
     kernel = codegen.ScanKernel(host(), _ELEMENTS[dtype], how)
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // kernel.rows) if inner == 1 else outer * -(-inner // kernel.block)

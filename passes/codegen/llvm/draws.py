@@ -13,7 +13,8 @@ from ....ir.philox import M0, M1, ROUNDS, W0, W1
 from ....ir.target import Target
 from ..scalars import random
 from .emit import Module
-from .spelling import ELEMENT, LlvmBuilder
+from .in_memory import ELEMENT
+from .spelling import LlvmBuilder
 from .tasks import Words
 from .types import I32, I64, Value, bytes_of, constant, iota, like, vector
 

@@ -15,8 +15,9 @@ from ....ir.target import Target
 from .. import scalars
 from .emit import Function, Module
 from .epilogue import Place
+from .in_memory import ELEMENT
 from .microkernel import memory_type
-from .spelling import ELEMENT, LlvmBuilder
+from .spelling import LlvmBuilder
 from .types import I64, PTR, Value, vector
 
 ACCUMULATED = "accumulated"
