@@ -376,7 +376,7 @@ def function(name, *options):
 COMPLEX = {
     "z + w": Work(lambda lib, z, w: z + w, (Z, W), 2), "z * w": Work(lambda lib, z, w: z * w, (Z, W), 2),
     "z / w": Work(lambda lib, z, w: z / w, (Z, W), 2), "z * x": Work(lambda lib, z, x: z * x, (Z, X), 2),
-    "z.conj() * w": Work(lambda lib, z, w: z.conj() * w, (Z, W), 2), "z ** 2": Work(lambda lib, z: z ** 2, (Z,), 1),
+    "z.conj() * w": Work(lambda lib, z, w: z.conj() * w, (Z, W)), "z ** 2": Work(lambda lib, z: z ** 2, (Z,), 1),
     "z.T * w": Work(lambda lib, z, w: z.T * w, (Z, W), 2),
     **{name: function(name) for name in ("exp", "log", "sqrt", "sin", "tanh", "abs", "angle", "sgn")},
     "sum(0)": function("sum", 0), "sum(-1)": function("sum", -1), "mean": function("mean"), "var(-1)": function("var", -1),
@@ -384,7 +384,8 @@ COMPLEX = {
     "where": Work(lambda lib, m, z, w: lib.where(m, z, w), (MASK, Z, W)),
     "polar": Work(lambda lib, x, y: lib.polar(x, y), (XP, Y), 2),
     "real and imaginary parts": Work(lambda lib, z: z.real * z.imag, (Z,), 1),
-    "pairs": Work(lambda lib, x, w: lib.view_as_real(lib.view_as_complex(x.reshape(-1, 1024, 2)) * w[:512]), (X, W), 2),
+    "pairs": Work(lambda lib, x, w: lib.view_as_real(lib.view_as_complex(x) * w),
+                  (Given((1024, 512, 2), (8, 8, 2)), matrix(1024, 512, "complex")), 2),
     "linear": Work(lambda lib, z, w: lib.nn.functional.linear(z[:256], w), (Z, W), 2),
     "matmul": Work(lambda lib, z, w: z[:256] @ w, (Z, W), 2),
     "conv2d": Work(lambda lib, z, w: lib.nn.functional.conv2d(z, w, padding=1),

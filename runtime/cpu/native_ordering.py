@@ -33,7 +33,7 @@ def _running(how, places):
 
     def steps(node, operands, results):
         x = operands[0]
-        if not scans.can_scan(x, how):
+        if not scans.can_scan(x) and not scans.can_scan_parts(x, how, node.params["dim"]):
             return None
         return scans.plan(how, x.dtype, x.shape, node.params["dim"], pool.get_num_threads()).native(places)
 

@@ -10,20 +10,26 @@ from ...ir.ops import scan as scan_ops
 from ...ir.target import host
 from ...passes.codegen.llvm import scans as codegen
 from ...passes.codegen.llvm.types import F32, F64, I32, I64
-from . import alloc, copies, jobs, pool
+from . import alloc, copies, jobs, kernels, pool
 from .compile import task_of
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
 _PARTS = {whole.np: part.np for whole, part in dt.PARTS.items()}
+_WIDE = 4           # complex numbers side by side from which parts fill vectors
 _KEPT = 512
 # The step of each operator of one array.
 STEPS = {scan_ops.cumsum: codegen.ADD, scan_ops.cumprod: codegen.MUL, scan_ops.logcumsumexp: codegen.LOG_ADD,
          scan_ops.cummax: codegen.MOST, scan_ops.cummin: codegen.LEAST}
 
 
-def can_scan(x, how: str = "") -> bool:
-    """Whether the kernels take this array; running sums of complex numbers are those of their parts."""
-    return (x.dtype in _ELEMENTS or (how == codegen.ADD and x.dtype in _PARTS)) and x.size > 0 and len(x.shape) > 0
+def can_scan(x) -> bool:
+    """Whether the kernels take this array."""
+    return x.dtype in _ELEMENTS and x.size > 0 and len(x.shape) > 0
+
+
+def can_scan_parts(x, how: str, dim: int) -> bool:
+    """Whether they take it as real numbers, of which the last dim has the parts: sums of complex numbers are those of these."""
+    return how == codegen.ADD and x.dtype in _PARTS and x.size > 0 and len(x.shape) > 0 and sizes(x.shape, dim)[2] >= _WIDE
 
 
 @functools.lru_cache(_KEPT)
@@ -52,6 +58,15 @@ def scan(how: str, x, *, dim):
     x, out = copies.dense(x), alloc.empty(x.shape, x.dtype)
     plan(how, x.dtype, x.shape, dim, pool.get_num_threads())(x, x, out)
     return out
+
+
+def complex_sums(x, *, dim):
+    """Running sums of complex numbers."""
+    if can_scan_parts(x, codegen.ADD, dim):
+        return scan(codegen.ADD, x, dim=dim)
+    kind = dt.BY_NP[x.dtype]
+    return kernels.function("complex", *[dt.PARTS[kind]] * 2)(
+        *[scan(codegen.ADD, kernels.function(part, kind)(x), dim=dim) for part in ("real", "imag")])
 
 
 def linear(a, b, *, dim):
