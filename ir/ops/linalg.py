@@ -73,6 +73,38 @@ dot = op("dot", infer=_infer_dot, ref=reference(lambda x, y: np.asarray(np.dot(x
          doc="The inner product of two vectors; low precision accumulates in float32.")
 
 
+def _infer_mv(x, y):
+    if x.dtype is not y.dtype:
+        raise DTypeError(f"mv takes two tensors of one dtype, got {x} and {y}; cast one with .to()")
+    if x.ndim != 2 or y.ndim != 1 or x.shape[1] != y.shape[0]:
+        raise ShapeError(f"mv takes a matrix and a vector with an element for each of its columns, got {x} and {y}")
+    return x.with_shape(x.shape[:1])
+
+
+def _mv_body(x, y):
+    return reshape(matmul(x, reshape(y, shape=(y.shape[0], 1))), shape=(x.shape[0],))
+
+
+def _mv_x(g, out, x, y):
+    return ew.mul(*[expand(reshape(v, shape=shape), shape=x.shape) for v, shape in ((g, (x.shape[0], 1)), (y, (1, x.shape[1])))])
+
+
+def _batch_mv(size, op, args, held, params):
+    """Vectors for one matrix are the rows of a product, matrices for one vector are a taller one."""
+    (x, y), (rows, columns) = args, args[0].shape[-2:]
+    if not held[0]:
+        return matmul(y, transpose_last(x))
+    if not held[1]:
+        return reshape(matmul(reshape(x, shape=(size * rows, columns)), reshape(y, shape=(columns, 1))), shape=(size, rows))
+    return reshape(matmul(x, reshape(y, shape=(size, columns, 1))), shape=(size, rows))
+
+
+mv = op("mv", infer=_infer_mv, ref=reference(np.matmul),
+        vjp=(_mv_x, lambda g, out, x, y: mv(transpose_last(x), g)), lower=Composite(_mv_body), batch=_batch_mv,
+        traits=("autocast_low",), flops=lambda args, outs, params: 2 * prod(args[0].shape),
+        doc="A matrix times a vector; low precision accumulates in float32.")
+
+
 def _infer_cross(x, y, *, dim):
     if x.dtype is not y.dtype:
         raise DTypeError(f"cross takes two tensors of one dtype, got {x} and {y}; cast one with .to()")

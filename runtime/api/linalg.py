@@ -60,7 +60,9 @@ def _matmul(x, y):
     left, right = shape_of(x), shape_of(y)
     k = left[-1]
     if len(right) == 1:
-        return la.dot.call(x, y) if len(left) == 1 else reshaped(_matmul(x, reshaped(y, (k, 1))), left[:-1])
+        if len(left) <= 2:
+            return (la.dot if len(left) == 1 else la.mv).call(x, y)
+        return reshaped(_matmul(x, reshaped(y, (k, 1))), left[:-1])
     if len(left) == 1:
         return reshaped(_matmul(reshaped(x, (1, k)), y), right[:-2] + right[-1:])
     if len(right) == 2 and len(left) > 2:

@@ -170,6 +170,13 @@ def _dot(x, y):
     return gemm.matmul(x.reshape(1, -1), y.reshape(-1, 1)).reshape(())
 
 
+def _mv(x, y):
+    """The body of mv, on arrays."""
+    if x.dtype not in _FLOAT_KINDS or x.dtype != y.dtype:
+        return linalg.mv.lower.body(x, y)
+    return gemm.matmul(x, y.reshape(-1, 1)).reshape(len(x))
+
+
 def _cross(x, y, *, dim):
     """The three numbers of all vectors, one after the other, without turned copies."""
     if x.dtype not in _WIDE or x.dtype != y.dtype:
@@ -201,7 +208,7 @@ def _of_pairs(op: Op):
 
 
 # Of composites, where more is known than of others.
-_BODIES = {linalg.dot: _dot, linalg.cross: _cross,
+_BODIES = {linalg.dot: _dot, linalg.mv: _mv, linalg.cross: _cross,
            **{op: _of_pairs(op) for op in (distance.distances, distance.distances_grad)}}
 
 

@@ -34,6 +34,16 @@ def _(rng):
     yield Sample((rng.integers(-5, 5, 6), rng.integers(-5, 5, 6)), grad=False)
 
 
+@samples("mv")
+def _(rng):
+    for rows, columns in ((1, 1), (3, 4), (40, 7), (5, 90)):
+        yield Sample((rng.standard_normal((rows, columns)), rng.standard_normal(columns)), tol=4)
+    yield Sample((rng.standard_normal((4, 6)).T, rng.standard_normal(8)[::-2]), tol=4)
+    yield Sample((np.zeros((3, 0)), np.zeros(0)))
+    yield Sample((np.zeros((0, 3)), rng.standard_normal(3)), tol=4)
+    yield Sample((rng.integers(-5, 5, (3, 6)), rng.integers(-5, 5, 6)), grad=False)
+
+
 @samples("grouped_matmul")
 def _(rng):
     def m(*shape):
