@@ -86,7 +86,8 @@ def _mv_body(x, y):
 
 
 def _mv_x(g, out, x, y):
-    return ew.mul(*[expand(reshape(v, shape=shape), shape=x.shape) for v, shape in ((g, (x.shape[0], 1)), (y, (1, x.shape[1])))])
+    rows, columns = x.shape
+    return ew.mul(*[expand(reshape(v, shape=shape), shape=x.shape) for v, shape in ((g, (rows, 1)), (y, (1, columns)))])
 
 
 def _batch_mv(size, op, args, held, params):

@@ -40,7 +40,7 @@ class Backward:
         self.create_graph = create_graph
         self.run = m.run
         self.check_nan = m.anomaly == CHECK_NAN
-        self.plain = not (self.on_tensors or self.check_nan or m.clock) and targets is None
+        self.plain = not (self.on_tensors or self.check_nan or m.clock)
         self.by_door = m.clock is not None and m.clock.hears_rules
         if m.clock is not None:
             self.through = m.clock.around_backward(self.through)
@@ -74,7 +74,7 @@ class Backward:
         """Processes every node when all gradients for it have arrived."""
         ready = [n for n in roots if waiting[n] == 0]
         pending, deliver, through = self.pending, self.deliver, self.through
-        plain, run, frees, wholes = self.plain, self.run, not self.retain, self.wholes
+        plain, run, frees, wholes, wanted = self.plain, self.run, not self.retain, self.wholes, self.wanted
         node: Any = None
         try:
             while ready:
@@ -92,7 +92,7 @@ class Backward:
                 if g is None:
                     grads = None
                 elif (plain and type(node) is Node and type(node.saved) is tuple
-                        and not node.pre_hooks and not node.post_hooks):
+                        and not node.pre_hooks and not node.post_hooks and node not in wanted):
                     if node.outs is not None:
                         g = self.gather_outputs(node, g)
                     grads = self.part(node, g) if node.op in _PARTS else run(node.apply, g, pending)
@@ -227,7 +227,8 @@ class Backward:
         self.wholes.pop(leaf, None)
         if g is None or (self.targets is not None and leaf not in self.targets):
             return
-        if self.plain and leaf.grad is None and g.__class__ is np.ndarray and not leaf.hooks and not leaf.post_hooks:
+        straight = self.plain and self.targets is None and not leaf.hooks and not leaf.post_hooks
+        if straight and leaf.grad is None and g.__class__ is np.ndarray:
             t = wrap(g)
             del g                       # or `own` could not see that the gradient is its own
             with _accumulating:
@@ -368,22 +369,28 @@ def count_dependencies(roots, needed=None) -> dict:
 
 def reach(roots, wanted) -> set:
     """The nodes that must run for the gradients of those that are wanted to arrive."""
-    running, seen = set(), set()
-    stack = [(n, False) for n in roots]
+    readers: dict = {n: [] for n in roots}         # of each node's results, the nodes that took them
+    stack = [n for n in roots if type(n) is not Leaf]
     while stack:
-        node, expanded = stack.pop()
-        if type(node) is Leaf:
-            continue
-        sources = [e.source if type(e) is Output else e for e in node.edges if e is not None]
-        if expanded:
-            if any(s in wanted or s in running for s in sources):
+        node = stack.pop()
+        for edge in node.edges:
+            if edge is None:
+                continue
+            source = edge.source if type(edge) is Output else edge
+            known = readers.get(source)
+            if known is not None:
+                known.append(node)
+                continue
+            readers[source] = [node]
+            if type(source) is not Leaf:
+                stack.append(source)
+    running: set = set()
+    stack = [n for n in wanted if n in readers]
+    while stack:
+        for node in readers[stack.pop()]:
+            if node not in running:
                 running.add(node)
-            continue
-        if node in seen:
-            continue
-        seen.add(node)
-        stack.append((node, True))
-        stack.extend((s, False) for s in sources if s not in seen)
+                stack.append(node)
     return running
 
 
