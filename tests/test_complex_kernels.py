@@ -251,7 +251,7 @@ PRODUCTS = [((40, 50), (50, 60)), ((3, 20, 30), (3, 30, 70)), ((8, 100), (100, 2
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("a, b", PRODUCTS, ids=str)
 def test_products_of_matrices(a, b, kind):
-    """However the matrices lie; a row's product does not depend on the rows beside it."""
+    """However the matrices lie."""
     rng = np.random.default_rng(4)
     x, y = ((rng.standard_normal(s) + 1j * rng.standard_normal(s)).astype(kind.np) for s in (a, b))
     want = x.astype(np.complex128) @ y.astype(np.complex128)
@@ -263,6 +263,24 @@ def test_products_of_matrices(a, b, kind):
             bias = wrap(rng.standard_normal(b[1]).astype(kind.np))
             got = ingot.nn.functional.linear(left, right.mT, bias).numpy()
             np.testing.assert_allclose(got, want + bias.numpy(), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_products_have_the_same_bits_wherever_factors_lie(kind):
+    """Also traced, where factors lie otherwise than in eager code."""
+    rng = np.random.default_rng(8)
+    x, y = ((rng.standard_normal(s) + 1j * rng.standard_normal(s)).astype(kind.np) for s in ((64, 1000), (1000, 64)))
+    both = [(wrap(v), wrap(np.ascontiguousarray(v.T)).mT) for v in (x, y)]
+    found = [(left @ right).numpy() for left in both[0] for right in both[1]]
+    assert all(same(found[0], other) for other in found[1:])
+
+    def step(x, y):
+        return (y.mT.conj() + 1) @ (x.mT * 2), x @ (x.mH * 2) @ x, (x.conj() * 1j) @ (y.mT * 3).mT
+
+    traced = jit.trace(step)
+    for _ in range(3):
+        for want, got in zip(step(*map(wrap, (x, y))), traced(*map(wrap, (x, y))), strict=True):
+            assert same(got.numpy(), want.numpy())
 
 
 CONVOLUTIONS = {

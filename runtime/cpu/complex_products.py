@@ -1,8 +1,8 @@
 """Products of matrices and convolutions of complex numbers in eager mode, by kernels of real ones.
 
 A matrix of complex numbers is, in memory, one of real numbers with twice the columns. Its product with another is a product
-of real matrices whose result is complex again, if each row of the other is there twice: as it is, and times i. Of a matrix that
-lies column by column each column is there twice. Convolutions are four of the parts.
+of real matrices whose result is complex again, if each row of the other is there twice: as it is, and times i. Convolutions
+are four of the parts.
 """
 
 import numpy as np
@@ -26,31 +26,18 @@ def product(x, y):
 
 
 def _of_real_ones(x, y):
-    turned = np.swapaxes(y, -1, -2)
-    if turned.flags.c_contiguous:
-        twice = np.swapaxes(_rows_twice(turned, "columns_twice", _column_twice), -1, -2)
-    else:
-        twice = _rows_twice(y, "rows_twice", _row_twice)
-    return gemm.matmul(alloc.dense(x).view(_PARTS[x.dtype]), twice).view(x.dtype)
+    """Both in rows, wherever their elements lie, so that sums are made in one order."""
+    part, (*lead, rows, columns) = _PARTS[x.dtype], y.shape
+    kind, twice = dt.BY_NP[y.dtype], alloc.empty((*lead, rows, 2, columns), y.dtype)
+    rows_twice = kernels.elementwise("rows_twice", (kind,), (kind,) * 2, _twice)
+    rows_twice(alloc.dense(y), out=(twice[..., 0, :], twice[..., 1, :]))
+    found = gemm.matmul(alloc.dense(x).view(part), twice.view(part).reshape(*lead, 2 * rows, 2 * columns))
+    return found.view(x.dtype)
 
 
-def _rows_twice(y, name, build):
-    """Matrices of real numbers with twice the rows and columns: two rows of a function for each."""
-    *lead, rows, columns = y.shape
-    kind, made = dt.BY_NP[y.dtype], alloc.empty((*lead, rows, 2, columns), y.dtype)
-    kernels.elementwise(name, (kind,), (kind,) * 2, build)(y, out=(made[..., 0, :], made[..., 1, :]))
-    return made.view(_PARTS[y.dtype]).reshape(*lead, 2 * rows, 2 * columns)
-
-
-def _row_twice(k, z):
+def _twice(k, z):
     """What a number is multiplied by for its real part, and for its imaginary one."""
     return z, k.fn.complex(-k.fn.imag(z), k.fn.real(z))
-
-
-def _column_twice(k, z):
-    """What gives the real part of a product, and what the imaginary one."""
-    re, im = k.fn.real(z), k.fn.imag(z)
-    return k.fn.complex(re, -im), k.fn.complex(im, re)
 
 
 def by_parts(run):
