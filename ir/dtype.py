@@ -121,6 +121,7 @@ FLOAT8 = (float8_e4m3fn, float8_e5m2)
 NARROW = (float16, bfloat16, *FLOAT8)               # what kernels compute in float32
 PARTS = {complex64: float32, complex128: float64}   # of complex numbers
 WHOLES = {part: whole for whole, part in PARTS.items()}
+NP_PARTS = {whole.np: part.np for whole, part in PARTS.items()}
 FLOAT_CHARS = "efd"     # numpy's own floats; its kind "f" has float8_e5m2, too
 INTEGERS = (uint8, int8, int16, int32, int64)
 

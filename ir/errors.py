@@ -31,11 +31,16 @@ class NoTensorError(DTypeError):
 
 
 class NoNumberError(NoTensorError, AttributeError):
-    """An operand that is neither a tensor nor a number (`obj`). As an AttributeError it is taken by public functions, which say
-    which of their arguments that is."""
+    """An operand that is neither a tensor nor a number. As an AttributeError it is taken by public functions, which say which
+    of their arguments that is: the one that is `obj`."""
 
-    def __init__(self, x):
-        AttributeError.__init__(self, f"a tensor or a number belongs here, got {kind_of(x)}", name="dtype", obj=x)
+    def __init__(self, message, obj=None):
+        AttributeError.__init__(self, message, name="dtype", obj=obj)
+
+    @classmethod
+    def of(cls, x):
+        """The error of an operand."""
+        return cls(f"a tensor or a number belongs here, got {kind_of(x)}", x)
 
 
 class ArgumentError(IngotError, RuntimeError, ValueError):

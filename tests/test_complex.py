@@ -269,6 +269,7 @@ def test_equal_complex_numbers_have_a_spread_with_the_gradient_zero():
 REFUSED = {
     "imag of real": (lambda: ingot.ones(2).imag, DTypeError),
     "a last dimension of 3": (lambda: ingot.view_as_complex(ingot.ones(3)), ShapeError),
+    "pairs of half": (lambda: ingot.view_as_complex(ingot.ones(3, 2).half()), DTypeError),
     "half": (lambda: ingot.fft.fft(ingot.ones(2, dtype=ingot.float16)), DTypeError),
     "rfft of complex": (lambda: ingot.fft.rfft(ingot.ones(2) * 1j), DTypeError),
     "nothing": (lambda: ingot.fft.fft(ingot.ones(3, 0)), ShapeError),

@@ -206,6 +206,7 @@ def programs():
         "logarithms of rows": lambda z, w: z.sum(1).log() * (w + 1).prod(1).sqrt(),
         "pairs": lambda z, w: ingot.view_as_complex(ingot.view_as_real(z * 2)) * w,
         "pairs far apart": lambda z, w: ingot.view_as_complex(ingot.stack([z.real, w.imag]).permute(1, 2, 0)).exp(),
+        "pairs in odd rows": lambda z, w: ingot.view_as_complex(z.real.exp()[:, 1:3]) * ingot.view_as_complex(w.imag[:, :2]),
         "borders": lambda z, w: ingot.nn.functional.pad(z, (1, 2, 0, 3), value=2.5) * ingot.nn.functional.pad(w, (1, 2, 2, 1)),
         "constants": lambda z, w: (ingot.full_like(z, 0.3 + 0.7j).square() * (0.1 - 2.3j)).sqrt() + w,
         "softly": lambda z, w: (z.logsumexp(1) + w.var(1)).log1p(),

@@ -94,5 +94,6 @@ def test_functions_are_found_again(fn):
 def test_what_is_no_number_is_refused(call, value):
     """None was taken for a complex number, and written as nan."""
     for x in (T, ingot.ones(50_000)):
-        with pytest.raises(TypeError, match=f"got {kind_of(value)}"):
+        with pytest.raises(TypeError, match=f"got {kind_of(value)}") as caught:
             call(x, value)
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)

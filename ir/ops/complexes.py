@@ -78,8 +78,10 @@ pairs = op("pairs", infer=_infer_pairs, ref=_pairs, vjp=(lambda g, out, x: of_pa
 
 
 def _infer_of_pairs(x):
-    if x.dtype not in WHOLES or not x.ndim or x.shape[-1] != 2:
-        raise ShapeError(f"pairs of real numbers are float32 or float64 with a last dimension of 2, got {x}")
+    if x.dtype not in WHOLES:
+        raise DTypeError(f"view_as_complex takes float32 and float64, got {x}")
+    if not x.ndim or x.shape[-1] != 2:
+        raise ShapeError(f"view_as_complex takes a last dimension of 2, got {x}")
     return x.with_shape(x.shape[:-1]).with_dtype(WHOLES[x.dtype])
 
 

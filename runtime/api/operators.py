@@ -27,13 +27,12 @@ _COMPLEX = "".join([d.np.char for d in dt.PARTS])
 _INEXACT = dt.FLOAT_CHARS + _COMPLEX
 
 
-def _shortcut(op, ufunc, general, chars):
+def _shortcut(op, ufunc, general, chars, uneven):
     """`a <op> b` when nothing special is going on: equal dtypes whose character is in `chars`, or a number beside floats, go
-    straight to the ufunc, or to the kernel of large arrays; everything else takes `general`. Products and quotients of complex
-    numbers, which ufuncs round differently from place to place, are always the kernel's."""
+    straight to the ufunc, or to the kernel of large arrays; everything else takes `general`. Dtypes in `uneven`, whose
+    results the ufunc rounds differently from place to place, are always the kernel's."""
     taped = op.vjp is not NO_GRAD
     integers = chars != _INEXACT
-    rounding = _COMPLEX if op is ew.mul or op is ew.div else ""
 
     def method(self, other):
         m = tls.m
@@ -46,7 +45,7 @@ def _shortcut(op, ufunc, general, chars):
             if d is not b.dtype or (d is not _FLOAT32 and d.char not in chars):
                 return general(self, other)
             few = (a.size * b.size < LARGE or (a.size < LARGE and a.shape == b.shape)    # even laid out over each other
-                   ) and (d is _FLOAT32 or d.char not in rounding)
+                   ) and (d is _FLOAT32 or d.char not in uneven)
         elif ((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
                 integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR):
             b, few = other, a.size < LARGE
@@ -109,10 +108,9 @@ def _reflected(general):
     return method
 
 
-def _inplace(general, name, ufunc=None, chars="", op=None):
+def _inplace(general, name, ufunc=None, chars="", op=None, uneven=""):
     """`a <op>= b`: the ufunc writes into a's array where nobody else takes notice and dtypes are one; else the result of
-    `general` is stored. Large arrays are overwritten by the kernel of `op`, and what `_shortcut` leaves to it."""
-    rounding = _COMPLEX if op is ew.mul or op is ew.div else ""
+    `general` is stored. Large arrays and dtypes in `uneven` are overwritten by the kernel of `op`."""
 
     def method(self, other):
         m, a = tls.m, self._a
@@ -126,7 +124,7 @@ def _inplace(general, name, ufunc=None, chars="", op=None):
                 b = other
                 fits = ((type(b) is float or type(b) is int) and d.kind == "f" and d.itemsize > 2) or (
                     not here and type(b) is int and d is _INT64 and -_FAR < b < _FAR and ufunc is not np.true_divide)
-            if fits and (not here or a.size >= LARGE or d.char in rounding):
+            if fits and (not here or a.size >= LARGE or d.char in uneven):
                 if overwrite(op, self, name, other):
                     return self
             elif fits:
@@ -165,18 +163,18 @@ def _quicken(name, quick):
 _FACTOR, _SIGN = {"alpha"}, {"add_": 1, "sub_": -1}
 
 
-def _attach(name, fn, *, op=None, ufunc=None, chars="", reflected=True, inplace=True):
+def _attach(name, fn, *, op=None, ufunc=None, chars="", uneven="", reflected=True, inplace=True):
     general = _guarded(fn, f"__{name}__")
-    forward = _shortcut(op, ufunc, general, chars) if op is not None else general
+    forward = _shortcut(op, ufunc, general, chars, uneven) if op is not None else general
     methods = {f"__{name}__": forward}
     if reflected:
         backward = _guarded(_reflected(fn), f"__r{name}__")
         methods[f"__r{name}__"] = backward if op is None else _reflected_shortcut(op, ufunc, backward)
     if inplace:
         key = f"__i{name}__"
-        methods[key] = _guarded(_inplace(fn if op is None else forward, key, ufunc, chars, op), key)
+        methods[key] = _guarded(_inplace(fn if op is None else forward, key, ufunc, chars, op, uneven), key)
     if op is not None and inplace:
-        _quicken(f"{fn.__name__}_", _inplace(forward, f"{fn.__name__}_", ufunc, chars, op))
+        _quicken(f"{fn.__name__}_", _inplace(forward, f"{fn.__name__}_", ufunc, chars, op, uneven))
     for key, method in methods.items():
         method.__name__ = key
         method.__qualname__ = f"Tensor.{key}"
@@ -187,8 +185,8 @@ _ANY = "".join([d.np.char for d in dt.ALL if d not in dt.FLOAT8])     # of the d
 _REAL = "".join([d.np.char for d in dt.ALL if d.np.isbuiltin == 1 and not d.is_complex])
 _attach("add", api_ew.add, op=ew.add, ufunc=np.add, chars=_ANY)
 _attach("sub", api_ew.sub, op=ew.sub, ufunc=np.subtract, chars=_ANY)
-_attach("mul", api_ew.mul, op=ew.mul, ufunc=np.multiply, chars=_ANY)
-_attach("truediv", api_ew.div, op=ew.div, ufunc=np.true_divide, chars=_INEXACT)
+_attach("mul", api_ew.mul, op=ew.mul, ufunc=np.multiply, chars=_ANY, uneven=_COMPLEX)
+_attach("truediv", api_ew.div, op=ew.div, ufunc=np.true_divide, chars=_INEXACT, uneven=_COMPLEX)
 _attach("floordiv", FUNCTIONS["floor_divide"])
 _attach("mod", FUNCTIONS["remainder"])
 _attach("pow", api_ew.pow)

@@ -31,7 +31,7 @@ def number_dtype(x) -> dt.DType:
     if isinstance(x, float):
         return Defaults.dtype
     if x is None or isinstance(x, (str, bytes, list, tuple, dict, set)):
-        raise NoNumberError(x)
+        raise NoNumberError.of(x)
     return dt.complex128 if Defaults.dtype is dt.float64 else dt.complex64
 
 

@@ -14,7 +14,6 @@ from . import alloc, gemm, kernels
 LEAST = 1 << 16         # products of numbers below which numpy's call takes less
 FEW = 8                 # rows for which it is not worth while to write the other matrix twice
 _ALONE = 1 << 18        # products that one thread of numpy's BLAS has sooner than several
-_PARTS = {whole.np: part.np for whole, part in dt.PARTS.items()}
 
 
 def product(x, y):
@@ -27,7 +26,7 @@ def product(x, y):
 
 def _of_real_ones(x, y):
     """Both in rows, wherever their elements lie, so that sums are made in one order."""
-    part, (*lead, rows, columns) = _PARTS[x.dtype], y.shape
+    part, (*lead, rows, columns) = dt.NP_PARTS[x.dtype], y.shape
     kind, twice = dt.BY_NP[y.dtype], alloc.empty((*lead, rows, 2, columns), y.dtype)
     rows_twice = kernels.elementwise("rows_twice", (kind,), (kind,) * 2, _twice)
     rows_twice(alloc.dense(y), out=(twice[..., 0, :], twice[..., 1, :]))
@@ -44,10 +43,11 @@ def by_parts(run):
     """`run`, which multiplies arrays of real numbers, for complex ones."""
 
     def of_complex(x, y, *others, **params):
-        (a, b), (c, d) = ([np.ascontiguousarray(part) for part in (z.real, z.imag)] for z in (x, y))
+        kind = dt.BY_NP[x.dtype]
+        part = dt.PARTS[kind]
+        (a, b), (c, d) = ([kernels.function(name, kind)(z) for name in ("real", "imag")] for z in (x, y))
         pairs = (a, c), (b, d), (a, d), (b, c)
-        kind = dt.BY_NP[a.dtype]
-        join = kernels.elementwise("of_products", (kind,) * 4, (dt.WHOLES[kind],), _joined)
+        join = kernels.elementwise("of_products", (part,) * 4, (kind,), _joined)
         return join(*[run(p, q, *others, **params) for p, q in pairs])
 
     return of_complex

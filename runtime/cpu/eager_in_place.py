@@ -92,7 +92,7 @@ def _scalar(op: Op):
         if op is ew.where and out.size < _FEW and args[2] is out and args[0].__class__ is np.ndarray:
             np.copyto(out, args[1], where=args[0])
             return True
-        if kind.kind == "c" or (kind in FLOAT_KINDS and (out.size >= _FEW or quick is None)):
+        if (out.size >= _FEW or quick is None) if kind in FLOAT_KINDS else kind.kind == "c":
             return kind in compiled.kinds and (compiled.sweep(args, out) or compiled.write(args, out))
         if by_numpy(kind, args):
             try:

@@ -39,12 +39,12 @@ def running(op: Op):
     run_all = functools.partial(scans.extreme if how in codegen.FINDING else scans.scan, how)
 
     def run(x, *, dim):
-        if scans.can_scan(x):
-            return run_all(x, dim=dim)
-        whole = op is scan.cumsum and x.dtype.kind == "c" and x.size
-        return scans.complex_sums(x, dim=dim) if whole else op.ref(x, dim=dim)
+        return run_all(x, dim=dim) if scans.can_scan(x) else op.ref(x, dim=dim)
 
-    return run
+    def run_sums(x, *, dim):
+        return scans.complex_sums(x, dim=dim) if x.dtype.kind == "c" and x.size else run(x, dim=dim)
+
+    return run_sums if op is scan.cumsum else run
 
 
 @TABLE.makes(scan.linear_scan)

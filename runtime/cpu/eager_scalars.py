@@ -27,9 +27,9 @@ _WHOLE = 1 << 53            # integers below are exact as doubles
 
 def number_of(number, kind) -> np.ndarray:
     """A Python number as an array of a dtype without dims, which nobody writes: the same one for the same number."""
-    if number is None:      # of which numpy makes nan
-        raise NoNumberError(number)
     if number != number or not number or number.__class__ is complex:       # nan is no key, and -0.0 is that of 0.0
+        if number is None:      # of which numpy makes nan
+            raise NoNumberError.of(number)
         return np.asarray(number).astype(kind)
     key = number, number.__class__, kind
     found = _numbers.get(key)

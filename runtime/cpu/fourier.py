@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ...ir import dtype as dt
 from ...ir.target import host
 from ...passes.codegen.llvm import fourier as codegen
 from ...passes.codegen.llvm.types import bytes_of
@@ -22,8 +23,7 @@ from .compile import compile_module
 from .texts import text_of
 
 _KEPT = 1024
-_REAL = {np.dtype(np.complex64): np.dtype(np.float32), np.dtype(np.complex128): np.dtype(np.float64)}
-_COMPLEX = {part: whole for whole, part in _REAL.items()}
+_COMPLEX = {part: whole for whole, part in dt.NP_PARTS.items()}
 
 
 class Planned(NamedTuple):
@@ -55,7 +55,7 @@ def transform(task: str, dtype, shape: tuple, dim: int, scale: float, inverse: b
 def transform_plan(task, dtype, shape, dim, scale, inverse, threads) -> Planned | None:
     """The same as a plan."""
     have, size = shape[dim], math.prod(shape)
-    part, width = _REAL.get(dtype, dtype), 1 if task != "columns" else math.prod(shape[dim + 1:])
+    part, width = dt.NP_PARTS.get(dtype, dtype), 1 if task != "columns" else math.prod(shape[dim + 1:])
     n = 2 * (have - 1) if task == "wholes" else have
     lanes = _lanes(part, n, task) if size else 0
     if not lanes:

@@ -61,9 +61,9 @@ def pairs(node, operands, results):
 
 @native(complexes.of_pairs, reads=STRIDED)
 def of_pairs(node, operands, results):
-    """One copy, of pairs where their parts lie beside each other."""
+    """One copy, of pairs where their parts lie beside each other and pairs lie whole numbers of pairs apart."""
     (x,), (out,) = operands, results
-    if x.strides[-1] == x.dtype.itemsize:
+    if x.strides[-1] == x.dtype.itemsize and not any([s % out.dtype.itemsize for s in x.strides[:-1]]):  # noqa: C419
         return NativeCall((move(out.shape, out.dtype.itemsize, At(0), x.strides[:-1], At(1), out.strides),))
     return NativeCall((move(x.shape, x.dtype.itemsize, At(0), x.strides, At(1), (*out.strides, x.dtype.itemsize)),))
 

@@ -14,7 +14,6 @@ from . import alloc, copies, jobs, kernels, pool
 from .compile import task_of
 
 _ELEMENTS = {np.dtype(np.float32): F32, np.dtype(np.float64): F64, np.dtype(np.int32): I32, np.dtype(np.int64): I64}
-_PARTS = {whole.np: part.np for whole, part in dt.PARTS.items()}
 _WIDE = 4           # complex numbers side by side from which parts fill vectors
 _KEPT = 512
 # The step of each operator of one array.
@@ -29,15 +28,15 @@ def can_scan(x) -> bool:
 
 def can_scan_parts(x, how: str, dim: int) -> bool:
     """Whether they take it as real numbers, of which the last dim has the parts: sums of complex numbers are those of these."""
-    return how == codegen.ADD and x.dtype in _PARTS and x.size > 0 and len(x.shape) > 0 and sizes(x.shape, dim)[2] >= _WIDE
+    return how == codegen.ADD and x.dtype in dt.NP_PARTS and x.size > 0 and len(x.shape) > 0 and sizes(x.shape, dim)[2] >= _WIDE
 
 
 @functools.lru_cache(_KEPT)
 def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan:
     """The job on (x, z, y), all of a shape, along a dim; z is not touched by sums and products."""
     outer, size, inner = sizes(shape, dim)
-    if dtype in _PARTS:
-        dtype, inner = _PARTS[dtype], 2 * inner
+    if dtype in dt.NP_PARTS:
+        dtype, inner = dt.NP_PARTS[dtype], 2 * inner
     kernel = codegen.ScanKernel(host(), _ELEMENTS[dtype], how)
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // kernel.rows) if inner == 1 else outer * -(-inner // kernel.block)

@@ -8,7 +8,7 @@ from .. import scalars
 from ..scalars import Builder, Val
 
 _MEMORY = frozenset({"load", "store"})
-_FREE = frozenset({"const", "index", "size", "cast", "reduce", "scan", "complex", "conj", "copy"})
+_FREE = frozenset({"const", "index", "size", "cast", "reduce", "scan", "complex"})
 _TURNS = 16         # of a loop that ends when it is done
 
 
