@@ -40,6 +40,7 @@ from .rewrite import prune
 
 PRODUCT = "product"
 CONVOLUTIONS = (conv, conv_input_grad, conv_weight_grad)
+DTYPES = (float32, float64)         # that kernels of blocks take
 
 
 class Asked(NamedTuple):
@@ -68,8 +69,8 @@ class Chosen(NamedTuple):
 
 def layout(graph: Graph, choose: Callable) -> Graph:
     """The graph with its convolutions, and what can be with them, in blocks."""
-    convs = [n for n in graph.nodes if n.op in CONVOLUTIONS and n.output.dtype in (float32, float64)]
-    return Blocker(graph, choose).run() if convs else graph
+    found = any(n.op in CONVOLUTIONS and n.output.dtype in DTYPES for n in graph.nodes)
+    return Blocker(graph, choose).run() if found else graph
 
 
 class Blocker:
@@ -182,6 +183,8 @@ class Blocker:
 
     def ask(self, node, images, weight, also=False):
         """Which kernel runs a convolution or a gradient of one; `also` says that it reads other images that lie in blocks."""
+        if node.output.dtype not in DTYPES:
+            return None
         return self.choose(Asked(images.aval, weight, node.params, self.lanes(images) > 0, also or node.output in self.wanted,
                                  self.kept, node.op))
 

@@ -46,12 +46,33 @@ def test_int64_beside_numbers(n):
     assert (x / 2).dtype is ingot.float32
 
 
-def test_clamp_in_place_keeps_what_its_gradient_needs():
-    x = ingot.tensor([-1.0, 0.0, 0.5, 1.0, 2.0], requires_grad=True)
-    h = x * 1
-    h.clamp_(0, 1)
-    h.sum().backward()
-    assert x.grad.tolist() == [0, 0, 1, 0, 0]
+BOUNDS = [(0.0, 1.0), (0, None), (None, -0.0), (2.0, 1.0), (-np.inf, 1.0), (None, np.inf), (float("nan"), 1.0)]
+
+
+@pytest.mark.parametrize("times", [1, 300, 30_000])      # over numpy's loops, rules that come often, and kernels
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.bfloat16], ids=str)
+@pytest.mark.parametrize("low, high", BOUNDS)
+def test_the_gradient_of_clamp_goes_to_what_lies_strictly_between(low, high, dtype, times):
+    """Whatever is overwritten afterwards; a limit that is missing excludes nothing but nan."""
+    values = np.concatenate([np.tile(X, (1, times)), np.ones((2, 1), np.float32)], axis=1)
+    above, below = low is None or values > low, high is None or values < high
+    inside = above & below & ~np.isnan(values)
+
+    def pulled(write):
+        x = ingot.tensor(values).to(dtype).requires_grad_()
+        h = x * 1
+        y = h.clamp_(low, high) if write == "itself" else h.clamp(low, high)
+        if write == "argument":
+            h.mul_(2)
+        if write == "result":
+            y.mul_(2)
+        y.backward(ingot.full_like(y, 3))
+        return x.grad
+
+    for write, factor in (("", 1), ("itself", 1), ("argument", 1), ("result", 2)):
+        for _ in range(1 if times != 1 else 200):
+            assert np.array_equal(pulled(write).float().numpy(), np.where(inside, 3.0 * factor, 0.0)), write
+    assert bits(jit.trace(pulled)("")) == bits(pulled(""))
 
 
 def test_the_gradient_of_dot_to_order_2():

@@ -171,6 +171,26 @@ def test_values_of_few_dimensions_beside_a_convolution(beside):
             close(a, b, beside)
 
 
+@pytest.mark.parametrize("kind", [ingot.uint8, ingot.int32, ingot.int64, ingot.float16, ingot.bfloat16, ingot.complex64],
+                         ids=str)
+def test_convolutions_of_other_dtypes_beside_one_of_floats(kind):
+    """They have no blocks, though floats of their size may have some."""
+
+    def step(x, w, v):
+        first, second = nn.functional.conv2d(x, w), nn.functional.conv2d(x.to(kind), v)
+        if not kind.is_inexact:
+            return first, second
+        return first, second, *ingot.autograd.grad(first.sum() + second.abs().float().sum(), (w, v))
+
+    w = ingot.randn(16, 32, 3, 3, requires_grad=True)
+    v = (w.detach() * 3).to(kind).requires_grad_(kind.is_inexact)
+    traced = jit.trace(step)
+    for size in (9, 12, 40):
+        x = ingot.randn(2, 32, size, size) * 9
+        for a, b in zip(traced(x, w, v), step(x, w, v), strict=True):
+            assert a.detach().numpy().tobytes() == b.detach().numpy().tobytes(), size
+
+
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_lone_window_of_one_pixel_is_a_product(bias):
     net = nn.Sequential(nn.Conv2d(24, 40, 1, bias=bias), nn.ReLU()).eval()

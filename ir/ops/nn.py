@@ -216,13 +216,15 @@ def _clamp_body(x, *, min_val, max_val):
 
 
 def _clamp_vjp(g, out, x, *, min_val, max_val):
-    return ew.where(ew.logical_and(ew.gt(x, min_val), ew.lt(x, max_val)), g, 0.0)
+    above = (ew.ge if min_val == -math.inf else ew.gt)(out, min_val)
+    below = (ew.le if max_val == math.inf else ew.lt)(out, max_val)
+    return ew.where(ew.logical_and(above, below), g, 0.0)
 
 
 clamp = op("clamp", infer=lambda x, *, min_val, max_val: x, ref=in_single(_clamp), vjp=(_clamp_vjp,),
            lower=Composite(_clamp_body), numbers=("min_val", "max_val"), batch=LEADING,
-           traits=("exact", "ref_first", "pointwise"),
-           doc="x limited to [min_val, max_val]; the gradient goes to what lies strictly between.")
+           traits=("exact", "ref_first", "rescued", "pointwise"),
+           doc="x limited to [min_val, max_val]; the gradient goes to what lies strictly between. Infinite limits are none.")
 
 
 def _hardsigmoid_body(x):

@@ -286,7 +286,12 @@ def _infer_bitcast(x, *, dtype):
     return Aval(x.shape[:-1] + (x.shape[-1] * old // new,), dtype)
 
 
-bitcast = op("bitcast", infer=_infer_bitcast, ref=lambda x, *, dtype: x.view(dtype.np), vjp=NO_GRAD, lower=View(),
+def _bitcast(x, *, dtype):
+    """Of values that lie in another order than the one that was asked about, as traced ones may, a copy."""
+    return (x if dtype.itemsize == x.itemsize else np.ascontiguousarray(x)).view(dtype.np)
+
+
+bitcast = op("bitcast", infer=_infer_bitcast, ref=_bitcast, vjp=NO_GRAD, lower=View(),
              batch=LEADING,
              traits=("exact",), doc="The same bits read as another dtype.")
 

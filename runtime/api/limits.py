@@ -68,10 +68,10 @@ def _limited(x, low, high, d):
 
 
 def _has_plain_bounds(x, low, high) -> bool:
-    """Whether floats without a history, or integers, are limited by plain numbers that they can be, and no recorder listens: to
-    that each bound is an operand of its own, and the tape keeps masks, so that the argument may be overwritten."""
+    """Whether floats or integers are limited by plain numbers that they can be, which for the tape are finite, and no recorder
+    listens: to that each bound is an operand of its own."""
     m = tls.m
-    if m.special or not isinstance(x, Tensor) or (m.grad and x._node is not None):
+    if m.special or not isinstance(x, Tensor):
         return False
     kind = x._a.dtype.kind
     if kind in "iu":
@@ -79,8 +79,11 @@ def _has_plain_bounds(x, low, high) -> bool:
         return all(b is None or (b.__class__ is int and least <= b <= most) for b in (low, high))
     if kind != "f" or x._a.itemsize <= 2:
         return False
+    taped = m.grad and x._node is not None
     for b in (low, high):
-        if b is not None and (not (b.__class__ is float or (b.__class__ is int and -_EXACT < b < _EXACT)) or b != b):
+        if b is None:
+            continue
+        if not (b.__class__ is float or (b.__class__ is int and -_EXACT < b < _EXACT)) or b != b or (taped and abs(b) == inf):
             return False
     return True
 

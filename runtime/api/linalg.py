@@ -372,10 +372,14 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         raise ShapeError(f"cdist takes two tensors of rows of one length, got {x1.aval} and {x2.aval}")
     if p < 0:
         raise ArgumentError(f"cdist takes an order of at least 0, got {p}")
+    for x in (x1, x2):
+        if not x.dtype.is_inexact:
+            raise DTypeError(f"cdist takes floating point tensors, got {x.aval}; cast it with .float()")
     batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
     x, y = (_to_shape(t, batch + t.shape[-2:]) for t in (x1, x2))
     large = x.shape[-2] > _MANY_ROWS or y.shape[-2] > _MANY_ROWS
-    if p == 2 and (compute_mode == modes[1] or (compute_mode == modes[0] and large)):
+    by_product = compute_mode == modes[1] or (compute_mode == modes[0] and large)
+    if p == 2 and by_product and x.dtype.is_floating_point:
         return _euclid_by_product(x, y)
     m, n, k = x.shape[-2], y.shape[-2], x.shape[-1]
     if k and x.dtype is y.dtype and x.dtype.is_floating_point:

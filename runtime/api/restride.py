@@ -9,6 +9,7 @@ from ..device_array import address_of, zeros_beside
 from ..state import tls
 from ..storage import Storage
 from ..tensor import Tensor, numel_of, shape_of
+from .convert import empty_strides
 from .register import api
 from .shape import fill_in, reshape, sizes_of, squeeze, t, transpose, unsqueeze
 
@@ -90,7 +91,10 @@ def storage_offset(self) -> int:
 def as_strided(input, size, stride, storage_offset=None):
     """Any strided window over the memory behind a tensor."""
     offset = own_offset(input) if storage_offset is None else storage_offset
-    return sh.as_strided(flattened_storage(input), shape=sizes_of((size,)), strides=sizes_of((stride,)), offset=offset)
+    shape, strides = sizes_of((size,)), sizes_of((stride,))
+    if tls.m.sizes is not None:
+        _ = strides == empty_strides(shape)     # noted: only of a window in rows is contiguous() the tensor itself
+    return sh.as_strided(flattened_storage(input), shape=shape, strides=strides, offset=offset)
 
 
 @api(checked=True)
