@@ -81,6 +81,17 @@ def test_an_input_without_batch():
     np.testing.assert_array_equal(F.conv_transpose2d(t, w).numpy(), F.conv_transpose2d(t.unsqueeze(0), w).numpy()[0])
 
 
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("rank", CONVS)
+def test_a_convolution_of_no_channels_has_gradients_of_none(rank, traced):
+    def gradients(x, w):
+        return ingot.autograd.grad(CONVS[rank](x, w).sum(), [x, w])
+
+    x, w = ingot.ones(2, 0, *[5] * rank, requires_grad=True), ingot.ones(3, 0, *[2] * rank, requires_grad=True)
+    found = (ingot.jit.trace(gradients) if traced else gradients)(x, w)
+    assert [tuple(g.shape) for g in found] == [x.shape, w.shape]
+
+
 @pytest.mark.parametrize("size", [1, 4, 40])
 def test_a_row_does_not_depend_on_the_batch_much(size):
     x, w = ingot.randn(5, 3, size, size), ingot.randn(4, 3, 1, 1)

@@ -163,7 +163,7 @@ def _spread_dense(g, w, sizes, stride, dilation, groups):
     g = g.reshape(n, groups, o // groups, prod(counts))
     full = np.empty((n, w.shape[1] * groups, *sizes), g.dtype)
     for part in batches(n, groups * rows * prod(counts)):
-        columns = np.matmul(matrix, g[part]).reshape(-1, w.shape[1] * groups, *kernel, *counts)
+        columns = np.matmul(matrix, g[part]).reshape(part.stop - part.start, w.shape[1] * groups, *kernel, *counts)
         full[part] = add_windows(columns, sizes, stride, dilation)
     return full
 
