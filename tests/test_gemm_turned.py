@@ -40,7 +40,8 @@ def test_where_operands_change_places(rows, columns, depth, turned):
     if turned:
         assert made.road == "tiles" and (named["rows"], named["columns"] + named["last"]) == (columns, rows)
     assert not words_of(rows, columns, depth, left="turned")[1]["turned"], "A is packed along its rows"
-    assert not words_of(rows, columns, depth, dtype="bfloat16")[1]["turned"], "its sums are no elements of C"
+    low, named = words_of(rows, columns, depth, dtype="bfloat16")
+    assert low.road == "amx" or not named["turned"], "sums of register tiles are no elements of its C"
 
 
 @pytest.mark.parametrize("rows, depth, last", [
