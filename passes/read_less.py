@@ -248,11 +248,11 @@ def _fitting(nodes, group) -> Body | None:
 
 def _sweeps(group) -> int:
     """How often a kernel goes over what it fetches: once for each reduction of a reduction, and once for its results, unless it
-    holds its rows."""
+    holds its rows. (One that picks an element of each row goes over none.)"""
     body = group.body
     if not body.reduced or prod(body.shape[d] for d in body.reduced) <= HELD:
         return 1
-    deepest = max(t.depth for t in one_sweep(body).terms if t.kind == FOLD)
+    deepest = max([t.depth for t in one_sweep(body).terms if t.kind == FOLD], default=0)
     return deepest + any(v not in body.rows for v in body.results)
 
 

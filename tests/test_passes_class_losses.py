@@ -5,7 +5,7 @@ import pytest
 
 import ingot
 from graphs import check_untouched, same_bits
-from ingot import jit
+from ingot import jit, nn
 from ingot.ir.aval import Aval
 from ingot.ir.dtype import float32, float64, int64
 from ingot.ir.errors import DimError
@@ -13,6 +13,8 @@ from ingot.ir.graph import Builder
 from ingot.ir.ops import elementwise as ew
 from ingot.ir.ops import loss
 from ingot.ir.verify import verify
+from ingot.nn import functional as F
+from ingot.passes import lower
 from ingot.passes.class_losses import BODIES, class_losses
 from ingot.passes.plan_memory import plan
 from ingot.passes.plan_steps import Run
@@ -114,3 +116,25 @@ def test_a_class_that_may_be_out_of_range_is_not_picked_in_a_kernel():
     traced = jit.trace(picked)
     for _ in range(2):
         assert traced(x, classes).tolist() == [10.0, 35.0, 74.0, 85.0]
+
+
+@pytest.mark.parametrize("classes", [10, lower.HELD, lower.HELD + 1, 50257])
+@pytest.mark.parametrize("logits", ["a product", "a bias behind it", "a sum beside it"])
+def test_a_step_of_a_language_model_is_traced_over_any_number_of_classes(logits, classes):
+    """Rows that kernels hold, and longer ones, of which the loss picks elements in a kernel of its own."""
+    ingot.manual_seed(5)
+    head, shift = nn.Linear(8, classes, bias=logits != "a product"), ingot.randn(classes)
+    x, y = ingot.randn(3, 7, 8, requires_grad=True), ingot.randint(classes, (3, 7))
+
+    def step(x, y):
+        head.zero_grad()
+        out = head(x)
+        out = out + shift if logits == "a sum beside it" else out
+        loss = F.cross_entropy(out.reshape(-1, classes), y.reshape(-1))
+        loss.backward()
+        return loss.detach(), head.weight.grad.clone()
+
+    want, traced = step(x, y), jit.trace(step)
+    for _ in range(2):
+        for a, b in zip(traced(x, y), want, strict=True):
+            assert a.allclose(b, rtol=1e-5, atol=1e-7), f"seed 5: {(a - b).abs().max()}"
