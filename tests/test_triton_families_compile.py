@@ -150,8 +150,7 @@ def test_scans_along_rows_load_whole_vectors(name, how):
         assert {"ld.global.v4.b32", "ld.global.v2.b64", "ld.global.v2.b32"} & set(loads(ptx))
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
+@pytest.mark.parametrize("kind, arch", thinned((dt.float32, dt.float64), ARCHS, strength=1), ids=str)
 def test_factors(kind, arch):
     """As the runtime launches them; small matrices without waiting for other warps."""
     for side in (16, 32, 64):
@@ -168,8 +167,7 @@ def test_factors(kind, arch):
         assert kind is dt.float64 or "fma.rn.f32" in ptx, "products that round as float32 does"
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
+@pytest.mark.parametrize("kind, arch", thinned((dt.float32, dt.float64), ARCHS, strength=1), ids=str)
 def test_lu_factors(kind, arch):
     for rows, columns in ((16, 16), (32, 32), (lu.WHOLE, lu.WHOLE), (lu.HELD[kind] // lu.PANEL, lu.PANEL)):
         constants, warps = lu.tile(kind, rows, columns)
@@ -179,8 +177,7 @@ def test_lu_factors(kind, arch):
         compiled(lu.exchanged(kind.itemsize), (("BN", pivots), ("BC", columns)), 4, arch)
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("kind", [dt.float32, dt.float64], ids=str)
+@pytest.mark.parametrize("kind, arch", thinned((dt.float32, dt.float64), ARCHS, strength=1), ids=str)
 def test_reflections(kind, arch):
     for rows, columns in ((16, 16), (32, 32), (householder.HELD[kind] // householder.PANEL, householder.PANEL)):
         how = (("BM", rows), ("BN", columns)), householder.warps(kind, rows, columns)
@@ -258,8 +255,8 @@ def test_gradients_of_attention_on_cards(kind, precision, size, arch, spills):
         compiled(write(how), constants, warps, arch, stages, spills=spills)
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("size", [32, 64, pytest.param(128, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size, arch", thinned((32, 64), ARCHS, strength=1) + [
+    pytest.param(128, arch, marks=pytest.mark.slow) for arch in ARCHS])
 def test_exact_attention_over_turned_keys(size, arch):
     depths = attention.depths(dt.float32, "ieee", size, size, attention.LEAST_WORK)
     how = attention.Kind(dt.float32, attention.NO_MASK, True, even=True, full=arch == 90, late=True, depths=depths)
@@ -371,10 +368,13 @@ def test_convolutions(kind, arch):
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("kind, precision", [(dt.bfloat16, "ieee"), (dt.float32, "tf32")], ids=str)
-def test_convolutions_over_many_channels_load_whole_vectors(kind, precision, arch):
+ON_TENSOR_CORES = thinned(((dt.bfloat16, "ieee"), (dt.float32, "tf32")), ARCHS, strength=1)
+
+
+@pytest.mark.parametrize("kind_and_precision, arch", ON_TENSOR_CORES, ids=str)
+def test_convolutions_over_many_channels_load_whole_vectors(kind_and_precision, arch):
     """On tensor cores, by asynchronous copies of 16 bytes, whatever the planes are (of 4 where TF32 goes across the depth)."""
+    kind, precision = kind_and_precision
     narrow = kind is dt.float32 and arch == 90
     for source, rows in ((conv_last.product(kind, precision, False, True), 12544),
                          (conv_last.product_last(kind, precision, False, True), 12544),
@@ -392,11 +392,11 @@ def test_convolutions_over_many_channels_load_whole_vectors(kind, precision, arc
         assert ("wgmma" if arch == 90 and not crossed else "mma.sync") in ptx
 
 
-@pytest.mark.parametrize("arch", ARCHS)
 @pytest.mark.parametrize("columns", [3, pytest.param(21, marks=pytest.mark.slow), pytest.param(70, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind, precision", [(dt.bfloat16, "ieee"), (dt.float32, "tf32")], ids=str)
-def test_convolutions_that_make_few_channels_load_whole_vectors(kind, precision, columns, arch):
+@pytest.mark.parametrize("kind_and_precision, arch", ON_TENSOR_CORES, ids=str)
+def test_convolutions_that_make_few_channels_load_whole_vectors(kind_and_precision, arch, columns):
     """All tiles that a tuner may take: narrow ones of tensor cores, by copies of 16 bytes."""
+    kind, precision = kind_and_precision
     for source in (conv_last.product(kind, precision, False, True), conv_last.product(kind, precision, True),
                    conv_last.product_last(kind, precision, True, turned=True)):
         for tile, warps, stages in conv_last.candidates(kind, 12544, columns, SHARED[arch]):
@@ -409,8 +409,7 @@ def test_convolutions_that_make_few_channels_load_whole_vectors(kind, precision,
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("channels", [4, 8])
+@pytest.mark.parametrize("channels, arch", thinned((4, 8), ARCHS, strength=1), ids=str)
 @pytest.mark.parametrize("kind, precision", [(dt.bfloat16, "ieee"), pytest.param(dt.float32, "tf32", marks=pytest.mark.slow)],
                          ids=str)
 def test_convolutions_over_few_channels_load_whole_vectors(kind, precision, channels, arch):
