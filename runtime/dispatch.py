@@ -18,21 +18,12 @@ from ..ir.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
 from ..ir.ops.shape import reshape
 from ..ir.substitute import at_hint
 from . import doors
-from .autograd.node import (
-    INEXACT,
-    ComplexNode,
-    Node,
-    Output,
-    PackedValues,
-    aval_of,
-    broadcast_edge,
-    keep,
-    keep_planned,
-)
+from .autograd.node import aval_of
 from .device_array import DeviceArray
 from .state import tls
-from .storage import Storage, user_line
-from .tensor import Tensor, shape_of, wrap
+from .storage import Storage
+from .taping import record
+from .tensor import Tensor, wrap
 
 _new = object.__new__
 copies = lazy(__package__, ".cpu.copies")
@@ -259,136 +250,6 @@ def explain(op, arrays, params, error) -> Exception:
     said = ", ".join(f"{k}={v!r}" for k, v in params.items())
     kind = next((ours for theirs, ours in _OURS if isinstance(error, theirs)), IngotError)
     return kind(f"{op.name}({', '.join(map(str, avals))}{', ' + said if said else ''}) failed: {error}")
-
-
-def record(op: Op, args, params, out):
-    """Puts one operation on the tape: makes its node and hangs it on the results."""
-    m = tls.m
-    if type(out) is tuple:
-        record_several(m, op, args, params, out)
-        return
-    if out._a.dtype.kind not in INEXACT:
-        return
-    if not m.special and not op.is_view:
-        out._shared = Storage()        # most results are saved by somebody, and later this takes a lock
-    if len(args) == 1 and op.plan(_ONE) in _SHAPES and args[0]._a.dtype.kind in INEXACT:
-        x = args[0]
-        of_out = aval_of(out._a) if op.plan(_ONE)[0] else None
-        node = Node(op, params, (x._node,), (of_out, aval_of(x._a)), ())
-    else:
-        edges, needs = [], []
-        for a in args:                   # a loop, as in `call`
-            edge = None if not isinstance(a, Tensor) or a._node is None else edge_of(op, a, out)
-            edges.append(edge)
-            needs.append(edge is not None)
-        saved, guards = keep_planned(op.plan(tuple(needs)), args, out)
-        node = Node(op, params, tuple(edges), saved, guards)
-    if m.special:
-        annotate(m, node, args, out)
-    if out._a.dtype.kind == "c":
-        node.__class__ = ComplexNode
-    out._node = node
-
-
-def record_several(m, op: Op, args, params, outs: tuple):
-    """What `record` does, for an operation with several results."""
-    inexact, is_complex, avals = [], False, []
-    for i, t in enumerate(outs):
-        kind = t._a.dtype.kind
-        if kind in INEXACT:
-            inexact.append(i)
-            is_complex = is_complex or kind == "c"
-        if not m.special:
-            t._shared = Storage()
-        avals.append(t.aval if m.special else aval_of(t._a))
-    if not inexact:
-        return
-    edges, needs = [], []
-    for a in args:                       # a loop, as in `call`
-        edge = None if not isinstance(a, Tensor) or a._node is None else edge_of(op, a, outs[0])
-        edges.append(edge)
-        needs.append(edge is not None)
-    saved, guards = keep_planned(op.plan(tuple(needs)), args, outs)
-    node = Node(op, params, tuple(edges), saved, guards)
-    if m.special:
-        annotate(m, node, args, outs)
-    node.outs = tuple(avals)
-    node.inexact_outs = inexact
-    if is_complex:
-        node.__class__ = ComplexNode
-    for i in inexact:
-        outs[i]._node = Output(node, i)
-
-
-def record_pair(op: Op, x: Tensor, y, out: Tensor):
-    """What `record` does, for two inexact operands of one dtype (the second may be a number)."""
-    shape = out._a.shape
-    first, second, numbered = x._node, None, not isinstance(y, Tensor)
-    if first is not None and x._a.shape != shape:
-        first = broadcast_edge(first, aval_of(x._a), shape)
-    if not numbered:
-        second = y._node
-        if second is not None and y._a.shape != shape:
-            second = broadcast_edge(second, aval_of(y._a), shape)
-    out._shared = Storage()
-    needs = first is not None, second is not None
-    of_out, of_x, of_y = op.plans.get(needs) or op.plan(needs)
-    guards: Any = ()
-    saved: tuple = _NOTHING
-    if of_out or of_x or of_y:
-        guards = []
-        saved = (of_out and keep(out, of_out, guards), of_x and keep(x, of_x, guards),
-                 of_y and (y if numbered else keep(y, of_y, guards)))
-    node = out._node = _new(ComplexNode if out._a.dtype.kind == "c" else Node)      # by hand: calling the class takes as long
-    node.op = op
-    node.params = _NO_PARAMS
-    node.edges = first, second
-    node.saved = saved
-    node.guards = guards
-
-
-def record_one(op: Op, x: Tensor, out: Tensor):
-    """What `record` does, for one floating point operand of an elementwise operator without parameters."""
-    out._shared = Storage()
-    of_out, of_x = op.plan(_ONE)
-    guards: list = []
-    saved = of_out and keep(out, of_out, guards), of_x and keep(x, of_x, guards)
-    out._node = Node(op, _NO_PARAMS, (x._node,), saved, guards)
-
-
-_ONE = (True,)
-_SHAPES = ((None, "meta"), ("meta", "meta"))     # plans of rules that read no values
-_NOTHING = (None, None, None)
-_NO_PARAMS: dict = {}
-
-
-def edge_of(op, a, out):
-    """Where the gradient of an argument with a history goes."""
-    edge = a._node
-    if a._a.dtype.kind not in INEXACT:
-        return None
-    if op.broadcasts and a._a.shape != out._a.shape:
-        return broadcast_edge(edge, a.aval, shape_of(out))
-    return edge
-
-
-def annotate(m, node, args, out):
-    """What a node carries only under a recorder, anomaly mode or saved-tensor hooks."""
-    if m.recorder is not None:
-        m.recorder.taped(node, args, out)
-    if m.anomaly:
-        node.line = user_line()
-    if m.saved_hooks is not None:
-        pack, unpack = m.saved_hooks
-        values = [_over(v, t) if hasattr(v, "strides") else v for v, t in zip(node.saved, (out, *args))]
-        node.saved, node.guards = PackedValues(values, pack, unpack), ()
-
-
-def _over(array, t) -> Tensor:
-    """A tensor without history over the array of another one: the same memory, with its version."""
-    found = wrap(array)
-    found._shared = t._storage if isinstance(t, Tensor) else None
-    return found
 
 
 # Views.

@@ -8,8 +8,9 @@ from ...ir.errors import ArgumentError, DTypeError
 from ...ir.op import NO_GRAD, OPS
 from ...ir.ops import elementwise as ew
 from ...ir.ops.complexes import magnitude, modulus
-from ..dispatch import KERNELS, kernel_of, record_one, record_pair
+from ..dispatch import KERNELS, kernel_of
 from ..state import tls
+from ..taping import record_one, record_pair
 from ..tensor import Tensor, wrap
 from .promote import alike, as_operand, in_older_order, need_tensors, promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver

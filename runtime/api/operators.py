@@ -7,9 +7,10 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.op import NO_GRAD
 from ...ir.ops import elementwise as ew
-from ..dispatch import KERNELS, kernel_of, record, record_pair
+from ..dispatch import KERNELS, kernel_of
 from ..overwrite import overwrite
 from ..state import tls
+from ..taping import record, record_pair
 from ..tensor import Tensor
 from ..writes import is_quiet, wrote_plainly
 from . import elementwise as api_ew

@@ -332,15 +332,15 @@ def _meets(a, b) -> bool:
 def aval_of(a) -> Aval:
     """Shape and dtype of an array."""
     key = a.shape, a.dtype
-    known = _avals.get(key)
+    known = known_avals.get(key)
     if known is None:
-        if len(_avals) >= _MOST_AVALS:
-            _avals.clear()
-        known = _avals[key] = Aval(a.shape, BY_NP.get(a.dtype) or from_numpy(a.dtype))
+        if len(known_avals) >= _MOST_AVALS:
+            known_avals.clear()
+        known = known_avals[key] = Aval(a.shape, BY_NP.get(a.dtype) or from_numpy(a.dtype))
     return known
 
 
-_avals: dict = {}       # by shape and dtype of arrays
+known_avals: dict = {}       # by shape and dtype of arrays
 _MOST_AVALS = 16384
 INEXACT = "fcV"         # numpy's kinds of dtypes that can carry gradients (V is bfloat16's)
 

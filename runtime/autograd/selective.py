@@ -8,8 +8,9 @@ from collections import defaultdict
 from ...ir.errors import ArgumentError, AutogradError
 from ...ir.op import NO_GRAD, OPS, Op
 from ..at_door import AtDoor
-from ..dispatch import call, record
+from ..dispatch import call
 from ..state import tls
+from ..taping import record
 from ..tensor import Tensor
 from .function import _alias
 
