@@ -36,7 +36,9 @@ def along_one_dim(op: Op):
 
 
 def _trailing(x, dims: int):
-    """An array as rows over its last `dims` dims."""
+    """An array as a matrix of rows over its last `dims` dims."""
+    if dims == 1 and x.ndim == 2:
+        return x
     return x.reshape(math.prod(x.shape[:x.ndim - dims]), math.prod(x.shape[x.ndim - dims:]))
 
 
@@ -50,32 +52,33 @@ def _shaped(x, shape):
     return x if x.shape == shape else x.reshape(shape)
 
 
-def _given(*arrays):
-    return [a.reshape(-1) for a in arrays if a is not None]
+def _along(*arrays):
+    """Those that there are of arrays that go along rows."""
+    return [a if a.ndim == 1 else a.reshape(-1) for a in arrays if a is not None]
 
 
-@TABLE.makes(norm.layer_norm)
-def layer_norm(op: Op):
+@TABLE.makes(norm.layer_norm, norm.rms_norm)
+def normalised(op: Op):
     """One sweep over each row."""
+    by_kinds: dict = {}         # the kernel by eps and dtypes, None where the reference is for those
 
-    def run(x, w, b, *, dims, eps):
-        if not is_floating(x, w, b) or not x.size or (w is None and b is not None):
-            return op.ref(x, w, b, dims=dims, eps=eps)
-        made = kernels.rowop(op.name, dt.BY_NP[x.dtype], eps=eps, weight=w is not None, bias=b is not None)
-        return _shaped(made(_rows(x, dims), *_given(w, b))[0], x.shape)
+    def make(x, given, eps):
+        there = dict(zip(("weight", "bias"), [a is not None for a in given]))
+        if not is_floating(x, *given) or (there.get("bias") and not there["weight"]):
+            return None
+        return kernels.rowop(op.name, dt.BY_NP[x.dtype], eps=eps, **there)
 
-    return run
-
-
-@TABLE.makes(norm.rms_norm)
-def rms_norm(op: Op):
-    """One sweep over each row."""
-
-    def run(x, w, *, dims, eps):
-        if not is_floating(x, w) or not x.size:
-            return op.ref(x, w, dims=dims, eps=eps)
-        made = kernels.rowop(op.name, dt.BY_NP[x.dtype], eps=eps, weight=w is not None)
-        return _shaped(made(_rows(x, dims), *_given(w))[0], x.shape)
+    def run(x, *given, dims, eps):
+        kinds: list = [eps, x.dtype]
+        for a in given:
+            kinds.append(None if a is None else a.dtype)
+        key = tuple(kinds)
+        made = by_kinds.get(key)
+        if made is None and key not in by_kinds:
+            made = by_kinds[key] = make(x, given, eps)
+        if made is None or not x.size:
+            return op.ref(x, *given, dims=dims, eps=eps)
+        return _shaped(made(_rows(x, dims), *_along(*given))[0], x.shape)
 
     return run
 
@@ -93,16 +96,27 @@ def rms_norm_grad(op: Op):
 
 
 def _gradients(op, backward, centred):
-    def run(g, x, w, *, dims, eps):
-        if not is_floating(g, x, w) or not x.size:
-            return op.ref(g, x, w, dims=dims, eps=eps)
+    by_kinds: dict = {}         # the two kernels
+
+    def make(g, x, w, eps):
+        if not is_floating(g, x, w):
+            return None
         kind = dt.BY_NP[x.dtype]
-        made = kernels.rowop(backward, kind, eps=eps, weight=w is not None)
-        dx, *statistics = made(_rows(g, dims), _rows(x, dims), *_given(w))
+        return (kernels.rowop(backward, kind, eps=eps, weight=w is not None),
+                kernels.rowop("norm_weight_backward", kind, centred=centred, bias=centred))
+
+    def run(g, x, w, *, dims, eps):
+        key = eps, g.dtype, x.dtype, None if w is None else w.dtype
+        made = by_kinds.get(key)
+        if made is None and key not in by_kinds:
+            made = by_kinds[key] = make(g, x, w, eps)
+        if made is None or not x.size:
+            return op.ref(g, x, w, dims=dims, eps=eps)
+        of_input, of_weight = made
+        dx, *statistics = of_input(_rows(g, dims), _rows(x, dims), *_along(w))
         if w is None:
             return _shaped(dx, x.shape)
-        sums = kernels.rowop("norm_weight_backward", kind, centred=centred, bias=centred)
-        found = sums(_trailing(g, dims), _trailing(x, dims), *_given(*statistics), dim=0)
+        found = of_weight(_trailing(g, dims), _trailing(x, dims), *statistics, dim=0)
         return (_shaped(dx, x.shape), *[_shaped(d, w.shape) for d in (found if centred else (found,))])
 
     return run

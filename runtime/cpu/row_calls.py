@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.errors import ShapeError
 from ...ir.kernel_builder import KernelBuilder
 from ...passes.codegen import library, reductions
 from ...passes.codegen.llvm.kernels import suited
@@ -184,70 +185,69 @@ class RowOp:
     def __init__(self, kind: str, dtype, params):
         self.kind, self.dtype, self.params = kind, dtype, params
         self._kernels: dict[str, Any] = {}
-        self._made: dict[tuple, Any] = {}
         self._plans: dict[tuple, tuple] = {}
-
-    def made(self, layout, extents):
-        """(kernel, native entry) of a layout, by the strategy that suits the extents."""
-        if layout not in self._kernels:
-            self._kernels[layout] = library.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout, **self.params)
-        kernel = self._kernels[layout]
-        how = suited(kernel, extents)
-        if (layout, how) not in self._made:
-            ranks, rules = self._ranks(kernel)
-            self._made[layout, how] = entries(kernel, {"door": ranks}, {"door": rules}, how)["door"]
-        return kernel, self._made[layout, how]
-
-    def _ranks(self, kernel):
-        side_by_side = len(kernel.parallel) == 2
-        full = next(i for i, b in enumerate(kernel.buffers) if _shape_kind(b, side_by_side) == "full")
-        ranks = {"full": 3 if side_by_side else 2, "row": 2 if side_by_side else 1, "along": 1}
-        rules = {"A": ("size", full, 0), "R": ("size", full, 1), "B": ("size", full, 2), "RB": ("sizes", full, 1, 3)}
-        return tuple(ranks[_shape_kind(b, side_by_side)] for b in kernel.buffers), rules
 
     def __call__(self, *arrays, dim=-1, out=None):
         """Runs on arrays in the library's order; gives the outputs, one alone or a tuple."""
         if len(arrays) == 1 and out is None:
             x, = arrays
             ready = self._plans.get((dim, x.shape))
-            if ready is not None and x.flags.c_contiguous:
-                entry, forms, made, make = ready
-                if forms is None and len(made) == 1:
-                    result = make(*made[0])
-                    entry(x, result)
-                    return result
-        key = (dim, *[a.shape for a in arrays])
-        entry, forms, made, make = self._plans.get(key) or self._plan(key, arrays, dim)
-        outs = out if isinstance(out, tuple) else (out,) if out is not None else tuple([make(*each) for each in made])
+            if ready is not None and len(ready[2]) == 1 and x.flags.c_contiguous:
+                entry, words, made, make = ready
+                result = make(*made[0])
+                entry(x, result, words)
+                return result
+        key: list = [dim]
+        for a in arrays:                # a loop, since a list in one expression is a call of its own
+            key.append(a.shape)
+        entry, words, made, make = self._plans.get(tuple(key)) or self._plan(tuple(key))
+        if out is None:
+            outs = [make(shape, kind) for shape, kind in made] if len(made) > 1 else [make(*made[0])]
+        else:
+            outs = [*out] if type(out) is tuple else [out]
+            if [o.shape for o in outs] != [shape for shape, _ in made]:
+                raise ShapeError(f"{self.kind} gives arrays of shapes {[shape for shape, _ in made]}, out has "
+                                 f"{[o.shape for o in outs]}")
         given = [*arrays, *outs]
         for i, v in enumerate(given):
             if not v.flags.c_contiguous:
                 given[i] = copies.dense(v)
-        if forms is not None:
-            given = [v if v.shape == form else v.reshape(form) for v, form in zip(given, forms)]
-        entry(*given)
-        return outs if len(outs) > 1 else outs[0]
+        entry(*given, words)
+        return tuple(outs) if len(outs) > 1 else outs[0]
 
-    def _plan(self, key, arrays, dim):
-        """(native entry, the shape each buffer is seen in, None where that is its own, shape and dtype of each output, what
-        makes outputs) for arrays of these shapes."""
-        x = max(arrays, key=lambda a: a.ndim)
-        shape = x.shape or (1,)
+    def _plan(self, key):
+        """(native entry, its plan, shape and dtype of each output, what makes outputs) for arrays of some shapes."""
+        dim, *shapes = key
+        whole = max(shapes, key=len)
+        shape = whole or (1,)
         dim %= len(shape)
         a, r, b = math.prod(shape[:dim]), shape[dim], math.prod(shape[dim + 1:])
         side_by_side = b != 1 or self.kind in (library.scan.__name__, library.norm_weight_backward.__name__)
-        kernel, entry = self.made(library.COLUMNS, (a, b, r)) if side_by_side else self.made(library.ROWS, (a, r))
-        seen = {"full": (a, r, b) if side_by_side else (a, r), "row": (a, b) if side_by_side else (a,), "along": (r,)}
-        whole = {"full": x.shape, "row": shape[:dim] + shape[dim + 1:], "along": (r,)}
+        kernel, how = self._kernel(*((library.COLUMNS, (a, b, r)) if side_by_side else (library.ROWS, (a, r))))
         kinds = [_shape_kind(o, side_by_side) for o in kernel.buffers]
-        made = [(whole[kind], o.dtype.np) for kind, o in zip(kinds, kernel.buffers) if o.written]
+        count = {"full": a * r * b, "row": a * b, "along": r}
+        for given, kind in zip(shapes, kinds):
+            if math.prod(given) != count[kind]:
+                raise ShapeError(f"{self.kind} of {list(whole)} along dim {dim} takes an array of {count[kind]} elements, got "
+                                 f"{list(given)}")
+        shaped = {"full": whole, "row": shape[:dim] + shape[dim + 1:], "along": (r,)}
+        made = [(shaped[kind], o.dtype.np) for kind, o in zip(kinds, kernel.buffers) if o.written]
+        values = {"A": a, "R": r, "B": b, "RB": r * b}
+        words = np.array([native_kernels.address_of(kernel, how), *[values[s] for s in kernel.symbols]], np.int64)
+        inputs = [o.dtype.np for o in kernel.buffers if not o.written]
+        entry = planned_entry(kernel.name, tuple([(kind, len(given)) for kind, given in zip(inputs, shapes)]),
+                              tuple([(kind, len(given)) for given, kind in made]))
         if len(self._plans) >= MAX_PLANS:
             self._plans.clear()
-        forms = [seen[kind] for kind in kinds]
         make = np.empty if all(math.prod(shape) * kind.itemsize < SMALL_BYTES for shape, kind in made) else empty
-        as_they_are = [*[v.shape for v in arrays], *[shape for shape, _ in made]] == forms
-        plan = self._plans[key] = (entry, None if as_they_are else forms, made, make)
-        return plan
+        found = self._plans[key] = entry, words, made, make
+        return found
+
+    def _kernel(self, layout, extents):
+        """The kernel of a layout, and the strategy that suits the extents."""
+        if layout not in self._kernels:
+            self._kernels[layout] = library.ROW_KERNELS[self.kind](f"{self.kind}_{layout}", self.dtype, layout, **self.params)
+        return self._kernels[layout], suited(self._kernels[layout], extents)
 
 
 def _shape_kind(buffer, side_by_side):
