@@ -5,7 +5,7 @@ import pytest
 
 import short_epilogues as ep
 from ingot.ir import target
-from ingot.ir.errors import ShapeError
+from ingot.ir.errors import DTypeError, ShapeError
 from ingot.passes.codegen.llvm import gemm as codegen
 from ingot.runtime.cpu import gemm
 from products import BF16, DTYPES, LAYOUTS, error, make
@@ -43,6 +43,28 @@ def test_epilogues_fuse(dtype, rows, columns, depth, right, threads):
     want = np.maximum(0.25 * (wide[0] @ wide[1]) + wide[2] + wide[3][:, None], 0) - 2 * wide[4]
     assert got.dtype == out_dtype
     assert np.abs(got - want).max() < (1e-11 if dtype == "float64" else 2e-4)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16"])
+@pytest.mark.parametrize("rows, columns, depth, right", [*ROADS, (300, 200, 100, "turned")])
+def test_an_array_stands_for_its_address(dtype, rows, columns, depth, right, threads):
+    """As the only word of an epilogue; where it lies so that kernels cannot read it, a copy does."""
+    threads(2)
+    rng = np.random.default_rng(16)
+    stored = codegen.Precision.of({"float32": "float", "float64": "double", "bfloat16": "bfloat"}[dtype]).a
+    a, b, bias = make(rng, (rows, depth), dtype), make(rng, (depth, columns), dtype, right), make(rng, (columns,), dtype)
+    product = gemm.Product(dtype, None, ep.ColumnBias(stored))
+    block = words(bias.ctypes.data)
+    want = product(a, b, operands=block.ctypes.data).tobytes()
+    shifted = np.frombuffer(b"\0" + bias.tobytes(), np.uint8)[1:].view(bias.dtype)
+    for given in (bias, bias.repeat(2)[::2], shifted):
+        assert product(a, b, operands=given).tobytes() == want
+    assert not shifted.flags.aligned
+    out = np.empty((rows, columns), bias.dtype)
+    assert product(a, b, out, bias) is out
+    assert out.tobytes() == want
+    with pytest.raises(DTypeError):
+        product(a, b, operands=bias.astype(np.float16))
 
 
 def test_epilogues_know_their_batch():

@@ -19,7 +19,7 @@ from ...ir.ops import recurrent_packed as packed_ops
 from ...ir.target import host
 from ...passes.codegen.llvm.epilogue import ColumnBias
 from ...passes.codegen.llvm.types import BF16, F16, F32, F64
-from . import attention, call, complex_products, copies, gathers, gemm, kernels, lookup, recurrent, recurrent_projected
+from . import attention, complex_products, copies, gathers, gemm, kernels, lookup, recurrent, recurrent_projected
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -255,39 +255,24 @@ def linear(op: Op):
     """The product, with the bias added to each sum before it is stored."""
 
     def run(x, w, b):
-        if not (x.dtype in _STORED and w.ndim == 2 and x.shape[-1] == w.shape[1] and x.dtype is w.dtype
-                and (b is None or (b.dtype is w.dtype and b.shape == w.shape[:1]))):
+        kind = x.dtype
+        if not (kind in _STORED and kind is w.dtype and w.ndim == 2 and x.shape[-1] == w.shape[1]
+                and (b is None or (b.dtype is kind and b.shape == w.shape[:1]))):
             op.infer(*[None if a is None else Aval(a.shape, dt.from_numpy(a.dtype)) for a in (x, w, b)])
-        if x.dtype.kind == "c" and x.size and w.size:
+        if kind.kind == "c" and x.size and w.size:
             out = complex_products.product(x.reshape(-1, x.shape[-1]), w.T).reshape(*x.shape[:-1], w.shape[0])
             return out if b is None else np.add(out, b, out)
-        if x.dtype not in _STORED or not x.size or not w.size or (x.dtype == np.float16 and not host().half_conversions):
+        if kind not in _STORED or not x.size or not w.size or (kind == np.float16 and not host().half_conversions):
             return op.ref(x, w, b)
         rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
-        if b is None or (len(w) == 1 and x.dtype not in _LOW):
+        if b is None or (len(w) == 1 and kind not in _LOW):
             out = gemm.matmul(rows, w.T)
             out = out if b is None else np.add(out, b, out)
         else:
-            b = b if b.flags.c_contiguous else np.ascontiguousarray(b)
-            words = _word(call.address_of(b))
-            out = _product_with_bias(x.dtype)(rows, w.T, None, call.address_of(words))
+            out = _product_with_bias(kind)(rows, w.T, None, b if b.flags.c_contiguous else np.ascontiguousarray(b))
         return out if rows is x else out.reshape(*x.shape[:-1], w.shape[0])
 
     return run
-
-
-def _word(number) -> np.ndarray:
-    """A word that holds a number: the addresses of biases are few, and stay."""
-    found = _words.get(number)
-    if found is None:
-        found = np.array([number], np.int64)
-        if len(_words) < _MOST_WORDS:
-            _words[number] = found
-    return found
-
-
-_words: dict = {}
-_MOST_WORDS = 4096
 
 
 # Rows of tables.

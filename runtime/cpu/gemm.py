@@ -43,8 +43,10 @@ class Product:
         self._kernels, self._tasks, self._plans = {}, {}, {}
         self._launchers = None          # entries that keep (for short products) and release the interpreter lock
 
-    def __call__(self, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None, operands: int = 0) -> np.ndarray:
-        """out = epilogue(a @ b), for a (..., M, K) and b (..., K, N); `operands` is the address of the epilogue's words."""
+    def __call__(self, a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None,
+                 operands: int | np.ndarray = 0) -> np.ndarray:
+        """out = epilogue(a @ b), for a (..., M, K) and b (..., K, N); `operands` is the address of the epilogue's words, or the
+        array that its only word is the address of."""
         if out is not None:
             return self._into(a, b, out, operands)
         key = a.shape, a.strides, b.shape, b.strides, pool.get_num_threads()
@@ -146,19 +148,24 @@ class Product:
             left = _even_depth(left.swapaxes(-1, -2) if plan.swapped else left)
         if self._launchers is None:
             self._launchers = _launchers(self.dtype, self.out_dtype)
-        launch = self._launchers[plan.parallel]
+        beside = operands.__class__ is not int
+        launch = self._launchers[beside][plan.parallel]
         try:
             launch(left, right, out, plan.address, _scratch(plan.scratch_bytes) if plan.scratch_bytes else 0, operands)
         except TypeError:
-            if self._is_plain(a) and self._is_plain(b):
+            readable = not beside or (self._is_plain(operands) and operands.flags.c_contiguous)
+            if readable and self._is_plain(a) and self._is_plain(b):
                 raise
-            out[...] = self(self._plain(a), self._plain(b), None, operands)
+            out[...] = self(self._plain(a), self._plain(b), None, operands if readable else self._copied(operands))
 
     def _is_plain(self, array):
         return type(array) is np.ndarray and array.dtype == self.dtype and array.dtype.isnative and array.flags.aligned
 
     def _plain(self, array):
-        """An aligned, native, exact ndarray."""
+        """The array, or an aligned, native, exact one with its elements."""
+        return array if self._is_plain(array) else self._copied(array)
+
+    def _copied(self, array):
         if array.dtype != self.dtype:
             raise DTypeError(f"matmul: expected {self.dtype}, got {array.dtype}")
         return np.array(array, self.dtype.newbyteorder("="), order="C", subok=False)
@@ -172,10 +179,13 @@ def product_of(dtype, epilogue=None) -> Product:
 
 @functools.lru_cache(None)
 def _launchers(dtype, out_dtype):
-    address = compile_module(codegen.launch_text(host()), [codegen.LAUNCH])[codegen.LAUNCH]
+    """What runs plans, keeping the interpreter lock and releasing it; then the same with an epilogue's array."""
+    addresses = compile_module(codegen.launch_text(host()), [codegen.LAUNCH, codegen.LAUNCH_BESIDE])
     operand, result = call.array(dtype, -1), call.array(out_dtype, -1, writable=True)
-    parameters = (operand, operand, result, call.INTEGER, call.INTEGER, call.INTEGER)
-    return tuple([call.entry("matmul", address, parameters, release_at) for release_at in (-1, 0)])
+    beside = call.array(dtype, -1, contiguous=True)
+    return tuple([tuple([call.entry("matmul", addresses[symbol], (operand, operand, result, call.INTEGER, call.INTEGER, last),
+                                    release_at) for release_at in (-1, 0)])
+                  for symbol, last in ((codegen.LAUNCH, call.INTEGER), (codegen.LAUNCH_BESIDE, beside))])
 
 
 class Packed:

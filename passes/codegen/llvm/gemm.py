@@ -45,7 +45,7 @@ from .tasks import write_task
 from .types import I64, PTR, bytes_of, constant
 
 ROADS = ("tiles", "vector", "pairs", "amx", "dots")
-LAUNCH = "gemm_launch"
+LAUNCH, LAUNCH_BESIDE = "gemm_launch", "gemm_launch_beside"
 _ACCUMULATE, _LAST = 1, 2
 GROUP_TILES = 16                    # of rows that are worked on together: their A may be packed, their C turned
 _TALLEST, _NEVER = 12, 1 << 30      # rows of a tile of few vectors; more than there are
@@ -55,21 +55,25 @@ _LINE, _FIRST_LINES = 64, 4
 
 
 def launch_text(target: Target) -> str:
-    """A module with `void gemm_launch(ptr block)`: run a plan on {a, b, c, plan, scratch, operands}.
+    """A module with `void gemm_launch(ptr block)`: run a plan on {a, b, c, plan, scratch, operands}. The other launcher
+    takes, in place of the address of operands, what is their only word.
 
     The plan's job is copied to the stack, so that threads may run one plan at the same time.
     """
     module = Module(target)
-    f = module.function(LAUNCH, [(PTR, "block")])
-    block, = f.params
-    job, plan = f.local(8 * len(WORDS)), f.load(PTR, f.at(block, 24))
-    for number in range(len(WORDS)):
-        f.store(f.load(I64, f.at(plan, 8 * number)), f.at(job, 8 * number))
-    for name, offset in (("a", 0), ("b", 8), ("c", 16), ("scratch", 32), ("operands", 40)):
-        f.store(f.load(I64, f.at(block, offset)), f.at(job, OFFSET[name]))
-    task, chunks = f.load(PTR, f.at(plan, 8 * len(WORDS))), f.load(I64, f.at(plan, 8 * len(WORDS) + 8))
-    f.call("ingot_pool_run", "void", task, job, chunks)
-    f.ret()
+    for name in (LAUNCH, LAUNCH_BESIDE):
+        f = module.function(name, [(PTR, "block")])
+        block, = f.params
+        job, plan = f.local(8 * len(WORDS)), f.load(PTR, f.at(block, 24))
+        for number in range(len(WORDS)):
+            f.store(f.load(I64, f.at(plan, 8 * number)), f.at(job, 8 * number))
+        for what, offset in (("a", 0), ("b", 8), ("c", 16), ("scratch", 32)):
+            f.store(f.load(I64, f.at(block, offset)), f.at(job, OFFSET[what]))
+        operands = f.at(block, 40)
+        f.store(f.load(I64, operands) if name == LAUNCH else operands, f.at(job, OFFSET["operands"]))
+        task, chunks = f.load(PTR, f.at(plan, 8 * len(WORDS))), f.load(I64, f.at(plan, 8 * len(WORDS) + 8))
+        f.call("ingot_pool_run", "void", task, job, chunks)
+        f.ret()
     return module.text()
 
 
@@ -398,6 +402,7 @@ __all__ = [
     "GROUP_TILES",
     "IN_PLACE",
     "LAUNCH",
+    "LAUNCH_BESIDE",
     "PACK_ANY",
     "PACK_ROWS",
     "PACK_TRANSPOSED",
