@@ -51,12 +51,14 @@ def capture(fn, args, kwargs, tensors, symbols=None) -> Captured:
             for i, t in enumerate(tensors):
                 recorder.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
             result = plain(*args, **kwargs)
-            recording = recorder.finish(_tensors_of(result))
+            handed_out = _tensors_of(result)
+            recording = recorder.finish(handed_out)
         finally:
             m.recorder = m.sizes = None
             recorder.release()
             m.refresh()
-    graph = recording.builder.finish([o.value for o in recording.outputs])
+    # (Behind them are wholes that some are parts of, for replays that give them one memory. A model's results are apart.)
+    graph = recording.builder.finish([o.value for o in recording.outputs[:len(handed_out)]])
     return _with_arguments_first(graph, recording.sources, recorder, result, len(tensors))
 
 
