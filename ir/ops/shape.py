@@ -9,7 +9,7 @@ from ..aval import Aval, broadcast_shapes, same_shape
 from ..batch import ALONG, LEADING, Chain, Leading
 from ..dim_order import inverse
 from ..errors import ShapeError
-from ..op import NO_GRAD, OPS, Host, Scalar, Template, View, op
+from ..op import NO_GRAD, OPS, Composite, Host, Scalar, Template, View, op
 
 
 def wide(x):
@@ -333,6 +333,37 @@ def joined(*xs, dim):
 cat = op("cat", infer=_infer_cat, ref=joined, vjp=_cat_vjp, saves=(),
          lower=Template("join"), batch=ALONG, traits=("exact", "float8", "self_checking"),
          doc="Joins along an existing dimension.")
+
+
+def grown(shape, dim) -> tuple:
+    """A shape with a dim of size one more."""
+    return (*shape[:dim], 1, *shape[dim:])
+
+
+def _infer_stack(*xs, dim):
+    first = xs[0]
+    for i, x in enumerate(xs):
+        if x.shape != first.shape:
+            raise ShapeError(f"stack takes tensors of one shape, got {first.shape} and, at position {i}, {x.shape}")
+    return first.with_shape((*first.shape[:dim], len(xs), *first.shape[dim:]))
+
+
+def _stack_body(*xs, dim):
+    return cat(*[reshape(x, shape=grown(x.shape, dim)) for x in xs], dim=dim)
+
+
+def _stack_vjp(g, out, *xs, dim, needs):
+    return tuple([select(g, dim=dim, index=i) if need else None for i, need in enumerate(needs)])
+
+
+def _stack(*xs, dim):
+    if not dim and xs[0].ndim:
+        return joined(*xs, dim=0).reshape(len(xs), *xs[0].shape)
+    return joined(*[x.reshape(grown(x.shape, dim)) for x in xs], dim=dim)
+
+
+stack = op("stack", infer=_infer_stack, ref=_stack, vjp=_stack_vjp, saves=(), lower=Composite(_stack_body), batch=ALONG,
+           traits=("exact", "float8", "self_checking"), doc="Joins along a new dimension.")
 
 
 def _infer_pad(x, *, low, high, interior, value=0):

@@ -12,7 +12,7 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
 from ...ir.symbolic import is_symbol
-from ..dispatch import kernel_of, look, looks
+from ..dispatch import look, looks
 from ..placement import beside
 from ..state import Defaults, tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
@@ -85,28 +85,16 @@ def cat(tensors, dim=0, *, out=None):
 @api(method=False)
 def stack(tensors, dim=0, *, out=None):
     """Joined along a new dimension."""
-    m = tls.m
-    if not m.special and (arrays := _arrays_of(tensors)) is not None and _is_one([a.shape for a in arrays]) and not (
-            m.grad and any([t._node is not None for t in tensors])):  # noqa: C419
-        joined = wrap(m.run(_stacked, arrays, canonical_dim(dim, arrays[0].ndim + 1)))
-        return joined if out is None else deliver(joined, out, "stack")
     xs = _alike(_tensors(tensors, "stack"))
     shape = shape_of(xs[0])
+    d = canonical_dim(dim, len(shape) + 1)
+    if not tls.m.special:
+        return deliver(sh.stack.call(*xs, dim=d), out, "stack")
     for i, x in enumerate(xs):
         if shape_of(x) != shape:
-            raise ShapeError(f"stack takes tensors of one shape, got {shape} and, at position {i}, {x._a.shape}")
-    d = canonical_dim(dim, len(shape) + 1)
-    grown = shape[:d] + (1,) + shape[d:]
+            raise ShapeError(f"stack takes tensors of one shape, got {shape} and, at position {i}, {shape_of(x)}")
+    grown = sh.grown(shape, d)
     return deliver(sh.cat.call(*[look(sh.reshape, x, {"shape": grown}) for x in xs], dim=d), out, "stack")
-
-
-def _stacked(arrays, dim):
-    """Arrays of one shape along a new dim, which is behind each other along the first one if that is where they are put."""
-    shape, join = arrays[0].shape, kernel_of(sh.cat)
-    if not dim and shape:
-        return join(*arrays, dim=0).reshape((len(arrays), *shape))
-    grown = shape[:dim] + (1,) + shape[dim:]
-    return join(*[a.reshape(grown) for a in arrays], dim=dim)
 
 
 def _at_least(x, n):

@@ -115,6 +115,15 @@ def _(rng):
     yield Sample((_values(rng, 5),), {"dim": 0})
 
 
+@samples("stack")
+def _(rng):
+    yield Sample((_values(rng, 2, 3), _values(rng, 2, 3)), {"dim": 0}, dtypes="any")
+    yield Sample((_values(rng, 2, 3), _values(rng, 2, 3), _values(rng, 2, 3)), {"dim": 2})
+    yield Sample((_values(rng, 0, 2), _values(rng, 0, 2)), {"dim": 1})
+    yield Sample((_values(rng), _values(rng)), {"dim": 0})
+    yield Sample((_values(rng, 5),), {"dim": 1})
+
+
 @samples("pad")
 def _(rng):
     yield Sample((_values(rng, 2, 3),), {"low": (1, 0), "high": (0, 2), "interior": (0, 0), "value": 0}, dtypes="any")
