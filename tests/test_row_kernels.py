@@ -5,6 +5,7 @@ import pytest
 
 from ingot.ir import dtype as dt
 from ingot.ir import philox
+from ingot.ir.errors import ShapeError
 from ingot.runtime.cpu import kernels
 
 
@@ -116,3 +117,10 @@ def test_philox_known_answers_and_moments():
     assert abs(z.std() - 1) < 0.003
     assert abs((z**3).mean()) < 0.01
     assert abs((z**4).mean() - 3) < 0.03
+
+
+@pytest.mark.parametrize("sizes", [(7, 8), (9, 8), (8, 7), (0, 8)])
+def test_kernels_read_no_more_than_there_is(sizes):
+    x, w, b = np.zeros((3, 8)), *[np.zeros(n) for n in sizes]
+    with pytest.raises(ShapeError, match="layer_norm of \\[3, 8\\] along dim 1 takes an array of 8 elements"):
+        kernels.rowop("layer_norm", dt.float64, eps=1e-5)(x, w, b)

@@ -187,9 +187,9 @@ class RowOp:
         self._kernels: dict[str, Any] = {}
         self._plans: dict[tuple, tuple] = {}
 
-    def __call__(self, *arrays, dim=-1, out=None):
+    def __call__(self, *arrays, dim=-1):
         """Runs on arrays in the library's order; gives the outputs, one alone or a tuple."""
-        if len(arrays) == 1 and out is None:
+        if len(arrays) == 1:
             x, = arrays
             ready = self._plans.get((dim, x.shape))
             if ready is not None and len(ready[2]) == 1 and x.flags.c_contiguous:
@@ -198,22 +198,14 @@ class RowOp:
                 entry(x, result, words)
                 return result
         key: list = [dim]
+        given: list = []
         for a in arrays:                # a loop, since a list in one expression is a call of its own
             key.append(a.shape)
+            given.append(a if a.flags.c_contiguous else copies.dense(a))
         entry, words, made, make = self._plans.get(tuple(key)) or self._plan(tuple(key))
-        if out is None:
-            outs = [make(shape, kind) for shape, kind in made] if len(made) > 1 else [make(*made[0])]
-        else:
-            outs = [*out] if type(out) is tuple else [out]
-            if [o.shape for o in outs] != [shape for shape, _ in made]:
-                raise ShapeError(f"{self.kind} gives arrays of shapes {[shape for shape, _ in made]}, out has "
-                                 f"{[o.shape for o in outs]}")
-        given = [*arrays, *outs]
-        for i, v in enumerate(given):
-            if not v.flags.c_contiguous:
-                given[i] = copies.dense(v)
-        entry(*given, words)
-        return tuple(outs) if len(outs) > 1 else outs[0]
+        outs = tuple([make(shape, kind) for shape, kind in made])
+        entry(*given, *outs, words)
+        return outs if len(outs) > 1 else outs[0]
 
     def _plan(self, key):
         """(native entry, its plan, shape and dtype of each output, what makes outputs) for arrays of some shapes."""
