@@ -20,6 +20,7 @@ from .group_order import GroupOrder
 from .kernel_body import Body, Unfit, can_fuse, is_free, node_cost, source_of
 from .lower import Loops
 from .one_sweep import one_sweep
+from .plain_operands import LOOPS, readable
 
 MOST_NODES = 96      # of a group
 MOST_BUFFERS = 40
@@ -62,8 +63,9 @@ def own_results(graph: Graph, owned) -> Graph:
     if not copied:
         return graph
     b = Builder(graph.name)
-    env = b.inline(graph, b.copy_inputs(graph))
-    return b.finish([b.append(contiguous, (env[v],), {}) if i in copied else env[v] for i, v in enumerate(graph.outputs)])
+    env, copies = b.inline(graph, b.copy_inputs(graph)), {}
+    return b.finish([b.append(contiguous, (readable(b, env[v], LOOPS, copies),), {}) if i in copied else env[v]
+                     for i, v in enumerate(graph.outputs)])
 
 
 def fuse(graph: Graph, late=frozenset(), launches=False) -> list:

@@ -24,27 +24,29 @@ def plain_operands(graph: Graph, reads: Callable) -> Graph:
         how = how_of(node)
         if how is None or not any(type(x) is Value and not _readable(x, how) for x in node.inputs):
             return None
-        return b.append(node.op, [readable(b, x, how) if type(x) is Value else x for x in operands], node.params)
-
-    def readable(b, value, how):
-        if _readable(value, how):
-            return value
-        views = _after_break(value)
-        start = views[0].inputs[0] if views else value
-        if views and views[0].op is bitcast:        # no strides say that, whatever it is of
-            start, views = views[0].output, views[1:]
-        if start not in copies:
-            copies[start] = b.append(contiguous, (start,), {})
-        made = copies[start]
-        for node in views:
-            made = b.append(node.op, (made,), node.params)
-        return readable(b, made, how)
+        return b.append(node.op, [readable(b, x, how, copies) if type(x) is Value else x for x in operands], node.params)
 
     def how_of(node):
         return LOOPS if can_fuse(node) else reads(node)
 
     copies: dict = {}
     return rebuild(graph, visit) if any(how_of(n) is not None for n in graph.nodes) else graph
+
+
+def readable(b: Builder, value: Value, how: str, copies: dict) -> Value:
+    """A value as code that reads so can read it; `copies` are those that were made, by what they are of."""
+    if _readable(value, how):
+        return value
+    views = _after_break(value)
+    start = views[0].inputs[0] if views else value
+    if views and views[0].op is bitcast:        # no strides say that, whatever it is of
+        start, views = views[0].output, views[1:]
+    if start not in copies:
+        copies[start] = b.append(contiguous, (start,), {})
+    made = copies[start]
+    for node in views:
+        made = b.append(node.op, (made,), node.params)
+    return readable(b, made, how, copies)
 
 
 def pattern_of(value: Value) -> tuple[Value, Pattern] | None:

@@ -69,8 +69,20 @@ def words(seed=0):
     return Words().eval()
 
 
+class Boxes(nn.Module):
+    """The head of a detector: six numbers for each anchor of each place, the places in rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 24, 3, 2, 1)
+
+    def forward(self, x):
+        found = self.conv(x).permute(0, 2, 3, 1).reshape(2, -1, 6)
+        return (found, *found.sigmoid().split([4, 2], -1))
+
+
 CASES = {"mlp": (mlp, lambda: ingot.randn(3, 12)), "cnn": (cnn, lambda: ingot.randn(2, 3, 11, 11)),
-         "words": (words, lambda: ingot.randint(0, 11, (2, 7)))}
+         "words": (words, lambda: ingot.randint(0, 11, (2, 7))), "boxes": (Boxes, lambda: ingot.randn(2, 3, 9, 12))}
 
 
 def results_of(fn, x):
