@@ -76,10 +76,21 @@ _SINGLE = """
 """
 
 _SEVERAL = """
-    {outs} = out
-    inexact, kind = _kinds_of({kinds})
+    {outs}= out
+    inexact, kind = _kinds_of(({kinds}))
     if not inexact:
         return
+"""
+
+_BROADCAST = """
+    {edge} = {x}._node
+    if {x}._a.shape != a.shape:
+        {edge} = _broadcast_edge({edge}, _aval_of({x}._a), a.shape)
+"""
+
+_GUARD = """
+    {storage} = {x}._shared or {x}._own_storage()
+    {storage}.guarded = True
 """
 
 _NODE = """
@@ -88,7 +99,7 @@ _NODE = """
     node.params = params
     node.edges = ({edges})
     node.saved = ({saved})
-    node.guards = {guards}
+    node.guards = ({guards})
 """
 
 _HANG = """
@@ -102,53 +113,47 @@ _HANG = """
 def _text_of(op, kinds, several) -> str:
     """The source of `put(op, args, params, out)`, for arguments that are True (a tensor with a history that gradients can go
     to), False (another tensor) or the class of a number."""
-    needs = tuple([k is True for k in kinds])
-    of_out, *of_args = op.plan(needs)
-    outs = [f"t{i}" for i in range(several)]
-    lines = ["def put(op, args, params, out):"]
-    held: list = []         # tensors whose arrays are kept
-
-    def kept(name, kind):
-        if kind == "value":
-            held.append(name)
-            return f"{name}._a"
-        return _aval(f"{name}._a") if kind else "None"
-
-    saved = [_all([kept(t, ("value" if i in of_out else "meta") if type(of_out) is frozenset else of_out)
-                   for i, t in enumerate(outs)]) if several and of_out else kept("out", of_out)]
-    edges = []
-    for i, (kind, plan) in enumerate(zip(kinds, of_args)):
-        edges.append(f"x{i}._node" if kind is True else "None")
-        saved.append("None" if plan is None else f"x{i}" if kind.__class__ is not bool else kept(f"x{i}", plan))
-    lines.append(f"    {_all([f'x{i}' for i in range(len(kinds))])[1:-1]} = args")
+    of_out, *of_args = op.plan(tuple([k is True for k in kinds]))
+    args, outs = [f"x{i}" for i in range(len(kinds))], [f"t{i}" for i in range(several)]
     if several:
-        lines.append(_SEVERAL.format(outs=_all(outs)[1:-1], kinds=_all([f"{t}._a.dtype.kind" for t in outs])))
-        lines += [f"    {t}._shared = _Storage()" for t in outs]
+        saved = [f"({_items(map(_saved, outs, _plans_of(of_out, several)))})" if of_out else "None"]
+        held = [t for t, plan in zip(outs, _plans_of(of_out, several)) if plan == "value"]
+        begin = _SEVERAL.format(outs=_items(outs), kinds=_items([f"{t}._a.dtype.kind" for t in outs]))
+        end = _HANG.format(outs=_items([_aval(t) for t in outs]))
     else:
-        lines.append(_SINGLE)
-        if not op.is_view:          # most results are saved by somebody, and later this takes a lock
-            lines.append("    out._shared = _Storage()")
-    for i, edge in enumerate(edges):
-        if op.broadcasts and edge != "None":
-            lines += [f"    e{i} = {edge}", f"    if x{i}._a.shape != {'t0._' if several else ''}a.shape:",
-                      f"        e{i} = _broadcast_edge(e{i}, _aval_of(x{i}._a), {'t0._' if several else ''}a.shape)"]
-            edges[i] = f"e{i}"
-    for name in dict.fromkeys(held):
-        lines += [f"    s_{name} = {name}._shared or {name}._own_storage()", f"    s_{name}.guarded = True"]
-    guards = [f"(s_{name}, s_{name}.version)" for name in dict.fromkeys(held)]
-    lines.append(_NODE.format(edges=_all(edges)[1:-1], saved=_all(saved)[1:-1], guards=_all(guards)))
-    lines.append(_HANG.format(outs=_all([_aval(f"{t}._a") for t in outs])[1:-1]) if several else "    out._node = node")
-    return "\n".join(lines)
+        saved, held, begin, end = [_saved("out", of_out)], ["out"] * (of_out == "value"), _SINGLE, "    out._node = node\n"
+    own = [] if op.is_view else outs or ["out"]        # most results are saved by somebody, and later this takes a lock
+    broadcast = {x for x, kind in zip(args, kinds) if kind is True and op.broadcasts}
+    edges = [f"e_{x}" if x in broadcast else f"{x}._node" if kind is True else "None" for x, kind in zip(args, kinds)]
+    for x, kind, plan in zip(args, kinds, of_args):
+        saved.append(_saved(x, plan) if kind.__class__ is bool or plan is None else x)
+        held += [x] * (kind.__class__ is bool and plan == "value")
+    guards = [f"(s_{x}, s_{x}.version)" for x in held]
+    return "".join([
+        f"def put(op, args, params, out):\n    {_items(args)}= args", begin, *[f"    {t}._shared = _Storage()\n" for t in own],
+        *[_BROADCAST.format(edge=f"e_{x}", x=x) for x in args if x in broadcast],
+        *[_GUARD.format(storage=f"s_{x}", x=x) for x in held],
+        _NODE.format(edges=_items(edges), saved=_items(saved), guards=_items(guards)), end])
 
 
-def _all(parts) -> str:
-    """The text of a tuple."""
-    return f"({', '.join(parts)}{',' * (len(parts) == 1)})"
+def _plans_of(plan, several) -> list:
+    """What is kept of each of several results; of those that a set does not name, what they are like."""
+    return [("value" if i in plan else "meta") if type(plan) is frozenset else plan for i in range(several)]
 
 
-def _aval(array: str) -> str:
-    """The text that gives an array's shape and dtype."""
-    return f"_known_avals.get(({array}.shape, {array}.dtype)) or _aval_of({array})"
+def _saved(name: str, plan) -> str:
+    """The text of what is kept of a tensor."""
+    return f"{name}._a" if plan == "value" else _aval(name) if plan else "None"
+
+
+def _aval(name: str) -> str:
+    """The text that gives a tensor's shape and dtype."""
+    return f"_known_avals.get(({name}._a.shape, {name}._a.dtype)) or _aval_of({name}._a)"
+
+
+def _items(parts) -> str:
+    """The text of what stands in a tuple."""
+    return "".join([f"{part}, " for part in parts])
 
 
 def _kinds_of(kinds: tuple) -> tuple:
