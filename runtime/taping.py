@@ -35,9 +35,8 @@ _ONE = (True,)
 
 def record(op: Op, args, params, out):
     """Puts one operation on the tape: makes its node and hangs it on the result, or on several."""
-    m = tls.m
-    if m.special:
-        (_several_heard if type(out) is tuple else _heard)(m, op, args, params, out)
+    if tls.m.special:
+        (_several_by_steps if type(out) is tuple else _by_steps)(op, args, params, out)
         return
     kinds: list = [op]
     for a in args:                       # a loop, since a list in one expression is a call of its own
@@ -46,7 +45,7 @@ def record(op: Op, args, params, out):
         else:
             kinds.append(a.__class__)
     if out.__class__ is tuple:
-        kinds.append(-len(out))
+        kinds.append(-len(out))         # negative, as True is 1 to a table
     key = tuple(kinds)
     (_written.get(key) or _write(key))(op, args, params, out)
 
@@ -171,15 +170,8 @@ _found_kinds: dict = {}
 
 
 def _by_steps(op, args, params, out):
-    _heard(tls.m, op, args, params, out)
-
-
-def _several_by_steps(op, args, params, outs):
-    _several_heard(tls.m, op, args, params, outs)
-
-
-def _heard(m, op, args, params, out):
     """Puts an operation on the tape; whoever listens hears of it."""
+    m = tls.m
     if out._a.dtype.kind not in INEXACT:
         return
     if not m.special and not op.is_view:
@@ -194,8 +186,9 @@ def _heard(m, op, args, params, out):
     out._node = node
 
 
-def _several_heard(m, op, args, params, outs):
+def _several_by_steps(op, args, params, outs):
     """The same for an operation with several results."""
+    m = tls.m
     inexact, kind = _kinds_of(tuple([t._a.dtype.kind for t in outs]))
     if not m.special:
         for t in outs:

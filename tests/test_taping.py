@@ -21,9 +21,9 @@ from samples import (
     rows,
     table,  # noqa: F401  (fills SAMPLES)
 )
+from test_doors import arrays
 
 NAMES = sorted(n for n in SAMPLES if OPS[n].vjp is not NO_GRAD)
-DTYPES = {"float": "float32", "int": "int64", "any": "float32", "number": "float32", "integral": "int64"}
 
 
 @pytest.fixture(autouse=True)
@@ -31,11 +31,6 @@ def nothing_written():
     taping._written.clear()
     yield
     taping._written.clear()
-
-
-def arrays(sample):
-    """A sample's arguments, in the first dtype that the operator takes."""
-    return sample.cast(dt.by_name(DTYPES.get(sample.dtypes) or sample.dtypes[0]))
 
 
 def called(op, sample, which):

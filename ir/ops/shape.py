@@ -356,14 +356,16 @@ def _stack_vjp(g, out, *xs, dim, needs):
     return tuple([select(g, dim=dim, index=i) if need else None for i, need in enumerate(needs)])
 
 
-def _stack(*xs, dim):
+def stacked(join, xs, dim):
+    """Arrays of one shape along a new dim: joined, then seen with it, where it is the first one; before that elsewhere."""
     if not dim and xs[0].ndim:
-        return joined(*xs, dim=0).reshape(len(xs), *xs[0].shape)
-    return joined(*[x.reshape(grown(x.shape, dim)) for x in xs], dim=dim)
+        return join(*xs, dim=0).reshape(len(xs), *xs[0].shape)
+    return join(*[x.reshape(grown(x.shape, dim)) for x in xs], dim=dim)
 
 
-stack = op("stack", infer=_infer_stack, ref=_stack, vjp=_stack_vjp, saves=(), lower=Composite(_stack_body), batch=ALONG,
-           traits=("exact", "float8", "self_checking"), doc="Joins along a new dimension.")
+stack = op("stack", infer=_infer_stack, ref=lambda *xs, dim: stacked(joined, xs, dim), vjp=_stack_vjp, saves=(),
+           lower=Composite(_stack_body), batch=ALONG, traits=("exact", "float8", "self_checking"),
+           doc="Joins along a new dimension.")
 
 
 def _infer_pad(x, *, low, high, interior, value=0):

@@ -12,9 +12,9 @@ from ...ir.ops import indexing as ix
 from ...ir.ops import reduce as rd
 from ...ir.ops import shape as sh
 from ...ir.symbolic import is_symbol
-from ..dispatch import look, looks
+from ..dispatch import looks
 from ..placement import beside
-from ..state import Defaults, tls
+from ..state import Defaults
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .creation import counted, filled, made, tensor
 from .promote import result_type, to_dtype
@@ -86,15 +86,7 @@ def cat(tensors, dim=0, *, out=None):
 def stack(tensors, dim=0, *, out=None):
     """Joined along a new dimension."""
     xs = _alike(_tensors(tensors, "stack"))
-    shape = shape_of(xs[0])
-    d = canonical_dim(dim, len(shape) + 1)
-    if not tls.m.special:
-        return deliver(sh.stack.call(*xs, dim=d), out, "stack")
-    for i, x in enumerate(xs):
-        if shape_of(x) != shape:
-            raise ShapeError(f"stack takes tensors of one shape, got {shape} and, at position {i}, {shape_of(x)}")
-    grown = sh.grown(shape, d)
-    return deliver(sh.cat.call(*[look(sh.reshape, x, {"shape": grown}) for x in xs], dim=d), out, "stack")
+    return deliver(sh.stack.call(*xs, dim=canonical_dim(dim, xs[0].ndim + 1)), out, "stack")
 
 
 def _at_least(x, n):
