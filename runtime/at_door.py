@@ -11,6 +11,7 @@ class AtDoor:
     operator runs; operators inside of one are part of it."""
 
     hears_rules = False       # whether gradient rules go by the door, too
+    only_watches = False      # whether functions do just what they do when nobody hears of it
 
     def __init__(self):
         self.before: Any = None
@@ -45,6 +46,9 @@ class AtDoor:
         finally:
             m.clock = self
             m.refresh()
+
+    def met_only_now(self):
+        """Something happens that depends on more than shapes and dtypes, or should not happen twice (`Mode.only_now`)."""
 
     def around_operator(self, op, run, args, kwargs):
         """Calls an operator of the user's, which `run` does."""

@@ -18,11 +18,13 @@ from ..ir.op import BINDERS, NO_GRAD, Nothing, Op, find_binder, run_reference
 from ..ir.ops.shape import reshape
 from ..ir.substitute import at_hint
 from . import doors
-from .autograd.node import aval_of
+from .autograd.node import INEXACT, aval_of
 from .device_array import DeviceArray
 from .state import tls
 from .storage import Storage
 from .taping import record
+from .taping import write as write_taping
+from .taping import written as taped
 from .tensor import Tensor, wrap
 
 _new = object.__new__
@@ -274,7 +276,11 @@ def call_view(m, op, args, params):
     if m.recorder is not None:
         m.recorder.saw(op, args, params, out)
     if x._node is not None and m.grad and op.vjp is not NO_GRAD:
-        record(op, args, params, out)
+        if m.special:
+            record(op, args, params, out)
+        else:
+            kinds = (op, a.dtype.kind in INEXACT)
+            (taped.get(kinds) or write_taping(kinds))(op, args, params, out)
     return out
 
 
@@ -341,4 +347,5 @@ def look(op, x, params):
 
 doors.NAMES.update({f"_{f.__name__}": f for f in (Tensor, accept, after_failure, binder_of, by_rows, call, call_view, kernel_of,
                                                     record, wrap, _ndarray)},
-                   _KERNELS=KERNELS, _accepted=_accepted, _new=_new, _tls=tls)
+                   _INEXACT=INEXACT, _KERNELS=KERNELS, _accepted=_accepted, _new=_new, _taped=taped, _tls=tls,
+                   _write=write_taping)

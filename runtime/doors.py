@@ -8,7 +8,7 @@ the same at every call. Whatever is special, and whoever else runs records, is l
 
 import inspect
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +37,14 @@ def count_call(op: Op) -> None:
     """Counts a call of an operator, and gives it a door when that is one of several."""
     n = _calls[op] = _calls.get(op, 0) + 1
     if n == _OFTEN:
+        open_door(op)
+
+
+def open_door(op: Op) -> Any:
+    """An operator with a door, which has got it now if it had none."""
+    if type(op) is Op:
         object.__setattr__(op, "__class__", _class_of(form_of(op)))     # records are frozen
+    return op
 
 
 def form_of(op: Op) -> Form | None:
@@ -159,6 +166,12 @@ _RECORD = """
         _record(self, {operands}, {options}, _out)
 """
 
+_RECORD_KNOWN = """
+    if _m.grad and ({wanted}):
+        _kinds = (self, {histories}) if _out.__class__ is not tuple else (self, {histories}, -len(_out))
+        (_taped.get(_kinds) or _write(_kinds))(self, {operands}, {options}, _out)
+"""
+
 
 def text_of(form: Form) -> str:
     """The source of a form's `__call__`."""
@@ -184,15 +197,17 @@ def text_of(form: Form) -> str:
         "given_arrays": ", ".join([*arrays, *options]),
         "kind": f"({', '.join(['self', *kinds, *form.options])})",
         "wanted": " or ".join([f"({are_tensors[x]} and {x}._node is not None)" for x in names]),
+        "histories": ", ".join([f"({x}._node is not None and {a}.dtype.kind in _INEXACT) if {are_tensors[x]} else {x}.__class__"
+                                for x, a in zip(names, arrays)]),
     }
     words["check"] = _CHECK.format(**words) if form.checked else ""
-    body = _VIEW if form.is_view else _RUN + _after(form)
+    body = _VIEW if form.is_view else _RUN + _after(form, _RECORD_KNOWN)
     return (_FRAME + body).format(**words)
 
 
-def _after(form: Form) -> str:
+def _after(form: Form, record: str) -> str:
     """What becomes of a result."""
-    return (_BY_ROWS if form.by_rows else "") + _WRAP + (_RECORD if form.taped else "") + "    return _out\n"
+    return (_BY_ROWS if form.by_rows else "") + _WRAP + (record if form.taped else "") + "    return _out\n"
 
 
 def _open_text(form: Form) -> str:
@@ -209,4 +224,4 @@ def _open_text(form: Form) -> str:
     }
     words["check"] = _CHECK.format(**words) if form.checked else ""
     words["kind"] = ", ".join(form.options)
-    return (_OPEN + _after(form)).format(**words)
+    return (_OPEN + _after(form, _RECORD)).format(**words)

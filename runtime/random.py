@@ -74,6 +74,7 @@ class Generator:
 
     def key(self) -> Tensor:
         """The next key, a u64[2] tensor (seed, counter). A recorder is told, so that each run of a trace draws anew."""
+        tls.m.only_now()
         with self._lock:
             drawn = np.empty(2, _UINT64)
             _pack(drawn, 0, self._seed, self._call)

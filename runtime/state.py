@@ -14,13 +14,14 @@ class Mode:
 
     grad       whether operators are put on the tape
     special    whether anything below is active, so that the hot path asks one question
+    listened   the same, but for who only watches what remembered functions come to (`api/watched_calls.py`)
     run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
     asked      how many modes (`overrides.TorchFunctionMode`) are asked about functions
     failures   how many operators have raised
     """
 
     __slots__ = ("_context", "anomaly", "asked", "autocast", "backward", "batched", "clock", "failures", "grad", "inference",
-                 "recorder", "run", "saved_hooks", "sizes", "special")
+                 "listened", "recorder", "run", "saved_hooks", "sizes", "special")
 
     def __init__(self):
         self.grad = True
@@ -34,16 +35,28 @@ class Mode:
         self.backward: Any = None  # the innermost `Backward` that is under way
         self.anomaly = False
         self.asked = 0
-        self.special = False
+        self.special = self.listened = False
         self.failures = 0
         self._context = contextvars.Context()
         self._context.run(np.seterr, all="ignore")
         self.run: Any = self._context.run
 
+    @property
+    def watched(self) -> bool:
+        """Whether a call is watched to be remembered: what it would do depending on values must be done by operators."""
+        return self.special and not self.listened
+
+    def only_now(self):
+        """Called by what may be another thing at the next call that looks the same (values that are read, random keys), or must
+        not be done again for nothing (writes, warnings)."""
+        if self.clock is not None:
+            self.clock.met_only_now()
+
     def refresh(self):
         """Call after changing any field behind `special`."""
-        self.special = bool(self.recorder or self.autocast or self.saved_hooks or self.anomaly or self.batched or
-                            self.clock or self.asked)
+        self.listened = bool(self.recorder or self.autocast or self.saved_hooks or self.anomaly or self.batched or self.asked or
+                             (self.clock is not None and not self.clock.only_watches))
+        self.special = self.listened or self.clock is not None
 
 
 class _Local(threading.local):
@@ -68,6 +81,7 @@ class Defaults:
 
     dtype = dt.float32
     device = "cpu"
+    told: list = []     # called without arguments when the dtype changes
 
 
 def get_default_dtype() -> dt.DType:
@@ -81,6 +95,8 @@ def set_default_dtype(d) -> None:
     if d not in dt.FLOATS:
         raise dt.DTypeError(f"the default dtype must be a floating point dtype, got {d}")
     Defaults.dtype = d
+    for tell in Defaults.told:
+        tell()
 
 
 def computes_with_numbers(function):

@@ -47,13 +47,13 @@ def record(op: Op, args, params, out):
     if out.__class__ is tuple:
         kinds.append(-len(out))         # negative, as True is 1 to a table
     key = tuple(kinds)
-    (_written.get(key) or _write(key))(op, args, params, out)
+    (written.get(key) or write(key))(op, args, params, out)
 
 
-_written: dict = {}         # what puts a kind of call on the tape, by operator, kinds of arguments and number of results
+written: dict = {}          # what puts a kind of call on the tape, by operator, kinds of arguments and number of results
 
 
-def _write(key):
+def write(key):
     """Writes out what puts a kind of call on the tape."""
     op, *kinds = key
     several = -kinds.pop() if kinds and kinds[-1].__class__ is int else 0
@@ -63,7 +63,7 @@ def _write(key):
         made = found["put"]
     else:
         made = _several_by_steps if several else _by_steps
-    _written[key] = made
+    written[key] = made
     return made
 
 

@@ -354,7 +354,11 @@ def _plain(x):
 def _read(t: Tensor, how: str, value):
     """Python has read `value` out of a tensor: a recorder turns that into a guard."""
     m = tls.m
-    return value if m.recorder is None else m.recorder.read(t, how, value)
+    if m.special:
+        if m.recorder is not None:
+            return m.recorder.read(t, how, value)
+        m.only_now()
+    return value
 
 
 def shape_of(t: Tensor) -> tuple:

@@ -124,6 +124,8 @@ def wrote_plainly(dst: Tensor, name: str):
 def check_writable(dst: Tensor, m, name: str, shared: bool = False):
     """Raises if writing into `dst` would be wrong; `shared` says that all elements get one value, so that several of them may
     share one place."""
+    if m.special:
+        m.only_now()
     flags = dst._a.flags
     if not flags.writeable:
         raise ShapeError(f"{name}: the memory of this tensor of shape {dst._a.shape} is read-only; clone() it before writing")

@@ -16,7 +16,7 @@ from .promote import as_operand, in_older_order, need_tensors, promote, result_t
 from .register import FUNCTIONS, api, deliver
 
 
-@api(inplace=True, checked=True)
+@api(inplace=True, remembered=True)
 def float_power(input, exponent, *, out=None):
     """input ** exponent in float64, of complex numbers in complex128."""
     wide = dt.complex128 if result_type(input, exponent).is_complex else dt.float64
@@ -24,7 +24,7 @@ def float_power(input, exponent, *, out=None):
     return deliver(pow(*double), out, "float_power")
 
 
-@api(inplace=ew.logit)
+@api(inplace=ew.logit, remembered=True)
 def logit(input, eps=None, *, out=None):
     """log(x / (1 - x)), with x limited to [eps, 1 - eps] first if eps is given; eps holds where the two cross."""
     x = promote(ew.logit, input)[0]
@@ -72,7 +72,7 @@ def mvlgamma(input, p, *, out=None):
     return deliver(total, out, "mvlgamma")
 
 
-@api(inplace=True, checked=True)
+@api(inplace=True, remembered=True)
 @rounds_once
 def ldexp(input, other, *, out=None):
     """input * 2 ** other"""
@@ -81,7 +81,7 @@ def ldexp(input, other, *, out=None):
     return operate(ew.mul, x, operate(ew.exp2, power), out=out)
 
 
-@api(inplace=(piecewise.lerp, piecewise.lerp_by), checked=True)
+@api(inplace=(piecewise.lerp, piecewise.lerp_by), remembered=True)
 @rounds_once
 def lerp(input, end, weight, *, out=None):
     """input + weight * (end - input), exact at both ends."""
@@ -97,12 +97,12 @@ def lerp(input, end, weight, *, out=None):
         whole = d.is_floating_point and x.shape == y.shape == w.shape
         result = piecewise.lerp_by(x, y, w) if whole else piecewise.lerp_by.lower.body(x, y, w)
     else:
-        whole = not tls.m.special and d.is_floating_point and x.shape == y.shape       # to recorders the weight is an operand
+        whole = not tls.m.listened and d.is_floating_point and x.shape == y.shape       # to recorders the weight is an operand
         result = piecewise.lerp(x, y, weight=float(weight)) if whole else piecewise.lerp.lower.body(x, y, weight=weight)
     return deliver(result, out, "lerp")
 
 
-@api(inplace=(ew.add, ew.add_product))
+@api(inplace=(ew.add, ew.add_product), remembered=True)
 @rounds_once
 def addcmul(input, tensor1, tensor2, *older, value=1, out=None):
     """input + value * tensor1 * tensor2"""
@@ -117,7 +117,7 @@ def addcmul(input, tensor1, tensor2, *older, value=1, out=None):
     return add(input, product if value == 1 else operate(ew.mul, product, value), out=out)
 
 
-@api(inplace=(ew.add, ew.add_quotient))
+@api(inplace=(ew.add, ew.add_quotient), remembered=True)
 @rounds_once
 def addcdiv(input, tensor1, tensor2, *older, value=1, out=None):
     """input + value * tensor1 / tensor2"""
@@ -142,7 +142,7 @@ def rad2deg(input, *, out=None):
     return scale(ew.mul, promote(ew.sin, input)[0], 180 / math.pi, out)
 
 
-@api(inplace=piecewise.nan_to_num, checked=True)
+@api(inplace=piecewise.nan_to_num, remembered=True)
 def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
     """Replaces nan (by 0 unless said) and infinities (by the largest finite numbers unless said), in both parts of complex
     numbers, of which those with such a part have no gradient."""
@@ -154,7 +154,7 @@ def nan_to_num(input, nan=None, posinf=None, neginf=None, *, out=None):
         return deliver(ew.copy(input), out, "nan_to_num")
     low, high = dt_limits(input.dtype)
     chosen = {"nan": nan or 0.0, "posinf": high if posinf is None else posinf, "neginf": low if neginf is None else neginf}
-    if tls.m.special:       # to recorders the numbers are operands
+    if tls.m.listened:       # to recorders the numbers are operands
         return deliver(piecewise.nan_to_num.lower.body(input, **chosen), out, "nan_to_num")
     return deliver(piecewise.nan_to_num(input, **{k: float(v) for k, v in chosen.items()}), out, "nan_to_num")
 

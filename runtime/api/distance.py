@@ -5,7 +5,7 @@ from .promote import common_type, to_dtype
 from .register import FUNCTIONS, api
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between two tensors along a dimension; norms are at least eps."""
     kind = common_type(x1, x2)
@@ -19,13 +19,13 @@ def _norm(x, dim):
     return FUNCTIONS["norm"](x, 2, dim, True)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
     """The p-norm of x1 - x2 + eps along the last dimension."""
     return FUNCTIONS["norm"](x1 - x2 + eps, p, -1, keepdim)
 
 
-@api(method=False, checked=True)
+@api(method=False, remembered=True)
 def pdist(input, p=2.0):
     """The p-norm distances of all pairs of rows, as the upper triangle row by row."""
     if input.ndim != 2:

@@ -18,7 +18,7 @@ from .register import api
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def einsum(equation, *operands):
     """Sums of products of the operands as `equation` says, such as ``einsum("bij,bjk->bik", x, y)``."""
     if not isinstance(equation, str):

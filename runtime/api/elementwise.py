@@ -176,7 +176,7 @@ def as_one(xs, factor) -> bool:
     """Whether a sum of tensors, of which one is taken `factor` times, is one operator: they are wide floats, the factor is a
     number, and nobody listens, to whom it would be an operand of its own."""
     first = xs[0]
-    return not tls.m.special and factor.__class__ in (int, float) and isinstance(first, Tensor) and (
+    return not tls.m.listened and factor.__class__ in (int, float) and isinstance(first, Tensor) and (
         first._a.dtype.kind == "f" and first._a.itemsize >= 4 and all([isinstance(x, Tensor) for x in xs]) and alike(xs))  # noqa: C419
 
 

@@ -33,9 +33,9 @@ def _vector(x):
 
 def _no_negatives(name, at, size, dim):
     """The index tuple, where indices that count from the end are not taken: raises for them. On a device, whose numbers are not
-    looked at, and in what a recorder notes for other numbers, they become indices beyond the end, for which kernels raise."""
+    looked at, and in what is noted for other numbers, they become indices beyond the end, for which kernels raise."""
     *before, index = at
-    is_elsewhere, recorder = index._a.__class__ is DeviceArray, tls.m.recorder
+    is_elsewhere, recorder = index._a.__class__ is DeviceArray or tls.m.watched, tls.m.recorder
     if not is_elsewhere and numel_of(index) and index._a.min() < 0:
         if recorder is not None:
             recorder.failed(ix.index)
@@ -51,7 +51,7 @@ def _nothing_of(x):
     return sh.slice_(ravel(x), dim=0, start=0, step=1, stop=0)
 
 
-@api()
+@api(remembered=True)
 def gather(input, dim, index, *, sparse_grad=False, out=None):
     """out[i][j] = input[index[i][j]][j] for dim 0, and so on."""
     d = canonical_dim(dim, input.ndim)
@@ -78,7 +78,7 @@ def _along(op, input, dim, index, src, mode, who):
     return result if input._a.ndim else sh.reshape(result, shape=())
 
 
-@api(inplace=(ix.scatter, ix.scatter_reduce))
+@api(inplace=(ix.scatter, ix.scatter_reduce), remembered=True)
 def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     """input with out[index[i][j]][j] = src[i][j] for dim 0, and so on (or added or multiplied)."""
     src = value if src is None else src
@@ -89,7 +89,7 @@ def scatter(input, dim, index, src=None, *, value=None, reduce=None, out=None):
     return deliver(_along(op, input, dim, index, src, mode, "scatter"), out, "scatter")
 
 
-@api(inplace=ix.scatter)
+@api(inplace=ix.scatter, remembered=True)
 def scatter_add(input, dim, index, src, *, out=None):
     """input with out[index[i][j]][j] += src[i][j] for dim 0, and so on."""
     return deliver(_along(ix.scatter, input, dim, index, src, "add", "scatter_add"), out, "scatter_add")
@@ -112,7 +112,7 @@ def _identity(reduce, d):
     return 1 if reduce == "prod" else 0
 
 
-@api(inplace=(ix.scatter, ix.scatter_reduce))
+@api(inplace=(ix.scatter, ix.scatter_reduce), remembered=True)
 def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=None):
     """Scatters src over input, combining by sum, prod, mean, amax or amin, with what was there or (include_self False)
     only among what is scattered."""
@@ -179,7 +179,7 @@ def _unvector(result, input):
     return result if input._a.ndim else sh.reshape(result, shape=())
 
 
-@api()
+@api(remembered=True)
 def index_select(input, dim, index, *, out=None):
     """The slices along a dimension that an index vector names."""
     x, at, d = _slices(input, dim, index, "index_select")
@@ -201,20 +201,20 @@ def _written(input, dim, index, source, accumulate, who):
     return _unvector(ix.index_put.call(x, source, *at, accumulate=accumulate), input)
 
 
-@api(inplace=ix.index_put)
+@api(inplace=ix.index_put, remembered=True)
 def index_add(input, dim, index, source, *, alpha=1, out=None):
     """input with alpha * source added to the slices that an index vector names."""
     scaled = source if alpha == 1 else ew.cast(ew.mul(source, alpha), dtype=source.dtype)
     return deliver(_written(input, dim, index, scaled, True, "index_add"), out, "index_add")
 
 
-@api(inplace=ix.index_put)
+@api(inplace=ix.index_put, remembered=True)
 def index_copy(input, dim, index, source, *, out=None):
     """input with the slices that an index vector names replaced by those of source."""
     return deliver(_written(input, dim, index, source, False, "index_copy"), out, "index_copy")
 
 
-@api(inplace=ix.index_put)
+@api(inplace=ix.index_put, remembered=True)
 def index_fill(input, dim, index, value):
     """input with one value in the slices that an index vector names."""
     x, at, d = _slices(input, dim, index, "index_fill")
@@ -360,7 +360,7 @@ def _replaced(input, view_op, src, **params):
     return assign_view(input, to_dtype(src, input.dtype), chain=chain)
 
 
-@api()
+@api(remembered=True)
 def select_scatter(input, src, dim, index):
     """input with src in place of one index along a dimension."""
     d = canonical_dim(dim, input.ndim)
@@ -370,7 +370,7 @@ def select_scatter(input, src, dim, index):
     return _replaced(input, sh.select, src, dim=d, index=index % n)
 
 
-@api()
+@api(remembered=True)
 def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     """input with src in place of a slice along a dimension."""
     d = canonical_dim(dim, input.ndim)
@@ -380,7 +380,7 @@ def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
     return _replaced(input, sh.slice_, src, dim=d, start=first, stop=max(first, last), step=step)
 
 
-@api()
+@api(remembered=True)
 def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
     """input with src in place of a diagonal."""
     return _replaced(input, sh.diagonal, src, offset=offset, dim1=canonical_dim(dim1, input.ndim),

@@ -13,7 +13,7 @@ def _image(input, name):
     return tuple(input.shape[:-3]), tuple(input.shape[-3:])
 
 
-@api(method=False, checked=True)
+@api(method=False, remembered=True)
 def pixel_shuffle(input, upscale_factor):
     """(..., C * r * r, H, W) to (..., C, H * r, W * r)"""
     lead, (c, h, w) = _image(input, "pixel_shuffle")
@@ -25,7 +25,7 @@ def pixel_shuffle(input, upscale_factor):
     return reshape(permute(parts, dims=order).contiguous(), shape=(*lead, c // (r * r), h * r, w * r))
 
 
-@api(method=False, checked=True)
+@api(method=False, remembered=True)
 def pixel_unshuffle(input, downscale_factor):
     """(..., C, H * r, W * r) to (..., C * r * r, H, W)"""
     lead, (c, h, w) = _image(input, "pixel_unshuffle")
@@ -37,7 +37,7 @@ def pixel_unshuffle(input, downscale_factor):
     return reshape(permute(parts, dims=order).contiguous(), shape=(*lead, c * r * r, h // r, w // r))
 
 
-@api(method=False, names=("native_channel_shuffle",), checked=True)
+@api(method=False, names=("native_channel_shuffle",), remembered=True)
 def channel_shuffle(input, groups):
     """Takes the channels (dim 1) of `groups` groups in turn."""
     if input.ndim < 3:
@@ -56,7 +56,7 @@ _SAMPLING = ("linear", "nearest", "cubic")
 _PADDING = ("zeros", "border", "reflection")
 
 
-@api(method=False, names=("grid_sampler_2d", "grid_sampler_3d"), checked=True)
+@api(method=False, names=("grid_sampler_2d", "grid_sampler_3d"), remembered=True)
 def grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners):
     """grid_sample with its modes as numbers: 0 bilinear, 1 nearest, 2 bicubic; 0 zeros, 1 border, 2 reflection."""
     if interpolation_mode not in (0, 1, 2) or padding_mode not in (0, 1, 2):

@@ -63,7 +63,7 @@ def _are_plain(tensors) -> bool:
     return arrays is not None and arrays[0].ndim > 0 and _is_one([a.ndim for a in arrays])
 
 
-@api(method=False, names=("concat", "concatenate"))
+@api(method=False, names=("concat", "concatenate"), remembered=True)
 def cat(tensors, dim=0, *, out=None):
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
     if out is None and _are_plain(tensors):
@@ -82,7 +82,7 @@ def cat(tensors, dim=0, *, out=None):
     return deliver(sh.cat.call(*xs, dim=d), out, "cat")
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def stack(tensors, dim=0, *, out=None):
     """Joined along a new dimension."""
     xs = _alike(_tensors(tensors, "stack"))
@@ -124,33 +124,33 @@ def atleast_3d(*tensors) -> Any:
     return _at_least_each(tensors, 3)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def hstack(tensors, *, out=None):
     """Joined side by side: along dim 1, or 0 for vectors."""
     xs = [_at_least(x, 1) for x in _tensors(tensors, "hstack")]
     return cat(xs, 0 if xs[0].ndim == 1 else 1, out=out)
 
 
-@api(method=False, names=("row_stack",))
+@api(method=False, names=("row_stack",), remembered=True)
 def vstack(tensors, *, out=None):
     """Joined one below the other; vectors are rows."""
     return cat([_at_least(x, 2) for x in _tensors(tensors, "vstack")], 0, out=out)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def dstack(tensors, *, out=None):
     """Joined along the third dimension."""
     return cat([_at_least(x, 3) for x in _tensors(tensors, "dstack")], 2, out=out)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def column_stack(tensors, *, out=None):
     """Joined side by side; vectors are columns."""
     xs = _tensors(tensors, "column_stack")
     return cat([x if x.ndim > 1 else sh.reshape(x, shape=(numel_of(x), 1)) for x in xs], 1, out=out)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def block_diag(*tensors):
     """A matrix with the given matrices along its diagonal."""
     if not tensors:
@@ -170,7 +170,7 @@ def block_diag(*tensors):
 # Cut apart.
 
 
-@api()
+@api(remembered=True)
 def unbind(input, dim=0) -> tuple[Tensor, ...]:
     """Every index along a dimension, as a tuple of views."""
     if not input.ndim:
@@ -188,7 +188,7 @@ def cut(input, dim, sizes):
     return tuple(looks(sh.slice_, input, pieces))
 
 
-@api(keywords={"split_size": "split_size_or_sections"})
+@api(keywords={"split_size": "split_size_or_sections"}, remembered=True)
 def split(tensor, split_size_or_sections, dim=0) -> tuple[Tensor, ...]:
     """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
     if not tensor.ndim:
@@ -212,13 +212,13 @@ def _split_sizes(x, sizes, d):
     return cut(x, d, sizes)
 
 
-@api()
+@api(remembered=True)
 def split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
     """Pieces of the sizes listed, as views."""
     return _split_sizes(input, tuple(split_sizes), canonical_dim(dim, input.ndim))
 
 
-@api()
+@api(remembered=True)
 def chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     """At most `chunks` pieces of one size (the last may be smaller), as views."""
     chunks, = integers(chunks, "chunks")
@@ -230,13 +230,13 @@ def chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     return cut(input, d, [0] * chunks) if size == 0 and input.ndim else split(input, size, d)
 
 
-@api()
+@api(remembered=True)
 def unsafe_chunk(input, chunks, dim=0) -> tuple[Tensor, ...]:
     """chunk()"""
     return chunk(input, chunks, dim)
 
 
-@api()
+@api(remembered=True)
 def unsafe_split(tensor, split_size, dim=0) -> tuple[Tensor, ...]:
     """split()"""
     return split(tensor, split_size, dim)
@@ -245,7 +245,7 @@ def unsafe_split(tensor, split_size, dim=0) -> tuple[Tensor, ...]:
 _CUTS = dict.fromkeys(("indices", "sections", "tensor_indices_or_sections"), "indices_or_sections")
 
 
-@api(keywords=_CUTS)
+@api(keywords=_CUTS, remembered=True)
 def tensor_split(input, indices_or_sections, dim=0) -> tuple[Tensor, ...]:
     """`n` pieces whose sizes differ by at most one, or pieces cut at the indices listed; views."""
     if not input.ndim:
@@ -290,7 +290,7 @@ dsplit = _splits("dsplit", lambda x: 2, 3)
 # Repeated.
 
 
-@api(function=False)
+@api(function=False, remembered=True)
 def repeat(self, *sizes, repeats=None):
     """Copies side by side, `sizes` many along each dimension."""
     times, shape = sizes_of(sizes if repeats is None else (repeats,)), shape_of(self)
@@ -306,7 +306,7 @@ def repeat(self, *sizes, repeats=None):
     return sh.reshape(sh.contiguous(x), shape=tuple([t * n for t, n in zip(times, shape)]))
 
 
-@api()
+@api(remembered=True)
 def tile(input, *sizes, dims=None):
     """repeat(), with missing leading counts 1."""
     times = sizes_of(sizes if dims is None else (dims,))
@@ -343,7 +343,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
 # Grids.
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def meshgrid(*tensors, indexing="ij") -> tuple[Tensor, ...]:
     """Coordinate grids of vectors, as a tuple of views."""
     xs = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
@@ -362,7 +362,7 @@ def meshgrid(*tensors, indexing="ij") -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
-@api(method=False, checked=True)
+@api(method=False, remembered=True)
 def vander(x, N=None, increasing=False):
     """The powers of a vector's elements as columns, falling unless `increasing`."""
     if x.ndim != 1:
@@ -375,7 +375,7 @@ def vander(x, N=None, increasing=False):
     return FUNCTIONS["pow"](sh.reshape(x, shape=(*shape_of(x), 1)), exponents if increasing else n - 1 - exponents)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def cartesian_prod(*tensors):
     """All combinations of one element of each vector, as rows."""
     for x in tensors:

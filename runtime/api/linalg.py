@@ -121,14 +121,14 @@ def dot(input, tensor, *, out=None):
     return la.dot.call(input, tensor) if out is None and shape_of(input) == shape_of(tensor) else matmul(input, tensor, out=out)
 
 
-@api(checked=True)
+@api(remembered=True)
 def vdot(input, other, *, out=None):
     """The inner product of two vectors, the first of them conjugated."""
     need("vdot", (input, 1), (other, 1))
     return matmul(conj(input) if input.dtype.is_complex else input, other, out=out)
 
 
-@api(checked=True)
+@api(remembered=True)
 def inner(input, other, *, out=None):
     """Sums of products over the last dimension of both."""
     if not input.ndim or not other.ndim:
@@ -137,7 +137,7 @@ def inner(input, other, *, out=None):
     return tensordot(input, other, dims=((input.ndim - 1,), (last,)), out=out)
 
 
-@api(names=("ger",))
+@api(names=("ger",), remembered=True)
 def outer(input, vec2, *, out=None):
     """Every element of one vector times every element of another."""
     need("outer", (input, 1), (vec2, 1))
@@ -181,7 +181,7 @@ def _add_product(product, input, x, y, beta, alpha, out, name):
     return deliver(to_dtype(result, d), out, name)
 
 
-@api(inplace=True, checked=True)
+@api(inplace=True, remembered=True)
 def addmm(input, mat1, mat2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * mat1 @ mat2"""
     if older:
@@ -190,7 +190,7 @@ def addmm(input, mat1, mat2, *older, beta=1, alpha=1, out=None):
     return _add_product(la.matmul, input, mat1, mat2, beta, alpha, out, "addmm")
 
 
-@api(inplace=True)
+@api(inplace=True, remembered=True)
 def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * mat @ vec"""
     if older:
@@ -199,7 +199,7 @@ def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None):
     return _add_product(matmul, input, mat, vec, beta, alpha, out, "addmv")
 
 
-@api(inplace=True)
+@api(inplace=True, remembered=True)
 def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * outer(vec1, vec2)"""
     if older:
@@ -213,7 +213,7 @@ def addr(input, vec1, vec2, *older, beta=1, alpha=1, out=None):
     return deliver(to_dtype(result, d), out, "addr")
 
 
-@api(inplace=True)
+@api(inplace=True, remembered=True)
 def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * batch1 @ batch2"""
     if older:
@@ -222,7 +222,7 @@ def baddbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
     return _add_product(la.matmul, input, batch1, batch2, beta, alpha, out, "baddbmm")
 
 
-@api(inplace=True)
+@api(inplace=True, remembered=True)
 def addbmm(input, batch1, batch2, *older, beta=1, alpha=1, out=None):
     """beta * input + alpha * the sum of all products in the batch"""
     if older:
@@ -263,7 +263,7 @@ def _summed_against_one(x, own, y, theirs):
     return rd.sum_(x, dim=dims, keepdim=True) if dims else x
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def tensordot(a, b, dims=2, *, out=None):
     """Sums of products over several dims: the last of a and the first of b, or the two given lists."""
     first, second = contraction_dims(a, b, dims)
@@ -280,7 +280,7 @@ def tensordot(a, b, dims=2, *, out=None):
     return deliver(reshape(la.matmul.call(x, y), shape=shape), out, "tensordot")
 
 
-@api(checked=True)
+@api(remembered=True)
 def kron(input, other, *, out=None):
     """The Kronecker product: every element of input times the whole of other."""
     n = max(input.ndim, other.ndim)
@@ -292,7 +292,7 @@ def kron(input, other, *, out=None):
     return deliver(reshape(product, shape=tuple(p * q for p, q in zip(a, b))), out, "kron")
 
 
-@api(method=False, names=("multi_dot",))
+@api(method=False, names=("multi_dot",), remembered=True)
 def chain_matmul(*matrices, out=None):
     """The product of several matrices, multiplied in the order that costs least."""
     if len(matrices) == 1 and not isinstance(matrices[0], Tensor):
@@ -332,14 +332,14 @@ def _chain(matrices, split, i, j):
     return matmul(_chain(matrices, split, i, k), _chain(matrices, split, k + 1, j))
 
 
-@api()
+@api(remembered=True)
 def trace(input):
     """The sum of a matrix's diagonal."""
     need("trace", (input, 2))
     return rd.sum_(summable(diagonal(input, offset=0, dim1=0, dim2=1), None), dim=(0,), keepdim=False)
 
 
-@api()
+@api(remembered=True)
 def cross(input, other, dim=None, *, out=None):
     """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
     shape = broadcast_shapes(input.shape, other.shape)
@@ -362,7 +362,7 @@ def cross(input, other, dim=None, *, out=None):
 _MANY_ROWS = 25   # above this, Euclidean distances go through a matrix product
 
 
-@api(method=False, checked=True)
+@api(method=False, remembered=True)
 def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
     """Distances of order p between every row of x1 and every row of x2."""
     modes = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")

@@ -43,7 +43,7 @@ def trailing_dims(input, normalized_shape, name) -> int:
     return len(shape)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     """To mean 0 and variance 1 over the last dims, then times weight, plus bias."""
     x = floating(input, "layer_norm")
@@ -52,7 +52,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05):
     return to_dtype(ops.layer_norm(work, w, b, dims=dims, eps=as_float(eps)), x.dtype)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def rms_norm(input, normalized_shape, weight=None, eps=None):
     """Divided by the root of the mean square over the last dims, then times weight."""
     x = floating(input, "rms_norm")
@@ -63,7 +63,7 @@ def rms_norm(input, normalized_shape, weight=None, eps=None):
     return to_dtype(ops.rms_norm(work, w, dims=dims, eps=as_float(eps)), x.dtype)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
     x = floating(input, "group_norm")

@@ -11,14 +11,14 @@ from .register import api
 from .shape import canonical_order, ravel, sizes_of
 
 
-@api()
+@api(remembered=True)
 def flip(input, *which, dims=None):
     """The order reversed along dims."""
     which = sizes_of(which if dims is None else (dims,))
     return sh.flip(input, dims=canonical_order(which, input.ndim) if input.ndim else ())
 
 
-@api(checked=True)
+@api(remembered=True)
 def fliplr(input):
     """The second dimension reversed."""
     if input.ndim < 2:
@@ -26,7 +26,7 @@ def fliplr(input):
     return sh.flip(input, dims=(1,))
 
 
-@api(checked=True)
+@api(remembered=True)
 def flipud(input):
     """The first dimension reversed."""
     if input.ndim < 1:
@@ -34,7 +34,7 @@ def flipud(input):
     return sh.flip(input, dims=(0,))
 
 
-@api()
+@api(remembered=True)
 def roll(input, shifts, dims=None):
     """Elements shifted along dims, those pushed out coming back at the other end."""
     shifts = integers(shifts, "shifts")
@@ -49,7 +49,7 @@ def roll(input, shifts, dims=None):
     return sh.roll(input, shifts=shifts, dims=dims) if input.ndim else ew.copy(input)
 
 
-@api()
+@api(remembered=True)
 def rot90(input, k=1, dims=(0, 1)):
     """Rotated by 90 degrees k times in the plane of two dims."""
     if input.ndim < 2:

@@ -83,7 +83,7 @@ def sum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return result if out is None else deliver(result, out, "sum")
 
 
-@api()
+@api(remembered=True)
 def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Sum over dims, nan counted as 0."""
     x = summable(input, dtype, out)
@@ -91,7 +91,7 @@ def nansum(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return deliver(total.call(x, dim=dims_of(x, dim), keepdim=keepdim), out, "nansum")
 
 
-@api()
+@api(remembered=True)
 def prod(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Product over a dim (all unless said); integers and bools are multiplied in int64."""
     x = summable(input, dtype, out)
@@ -111,7 +111,7 @@ def _wider(own, asked):
     return asked if dt.promote_types(own, asked) is asked else own
 
 
-@api()
+@api(remembered=True)
 def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Mean over dims of what is not nan."""
     x = averageable(input, dtype, "nanmean")
@@ -122,14 +122,14 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     return deliver(ew.div(total, count), out, "nanmean")
 
 
-@api()
+@api(remembered=True)
 def count_nonzero(input, dim=None, keepdim=False):
     """How many elements are not zero."""
     there = input if input.dtype is dt.bool_ else ew.ne(input, 0)
     return rd.int_sum.call(there, dim=dims_of(input, dim), keepdim=keepdim)
 
 
-@api()
+@api(remembered=True)
 def logsumexp(input, dim, keepdim=False, *, out=None):
     """log of the sum of exp(input) over dims, without overflow."""
     from_float = input if input.dtype.is_inexact else to_dtype(input, promote_to_float(input))
@@ -172,19 +172,19 @@ def holds_anywhere(condition) -> bool:
 # Extremes.
 
 
-@api()
+@api(remembered=True)
 def amax(input, dim=(), keepdim=False, *, out=None):
     """Largest values; ties share the gradient equally."""
     return deliver(rd.amax.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amax")
 
 
-@api()
+@api(remembered=True)
 def amin(input, dim=(), keepdim=False, *, out=None):
     """Smallest values; ties share the gradient equally."""
     return deliver(rd.amin.call(input, dim=dims_of(input, dim), keepdim=keepdim), out, "amin")
 
 
-@api()
+@api(remembered=True)
 def aminmax(input, *, dim=None, keepdim=False, out=None) -> returns.aminmax:
     """Smallest and largest values as (min, max)."""
     dims = dims_of(input, dim)
@@ -201,13 +201,13 @@ def _arg(op, input, dim, keepdim, out, name):
     return result if out is None else deliver(result, out, name)
 
 
-@api()
+@api(remembered=True)
 def argmax(input, dim=None, keepdim=False, *, out=None):
     """Where the largest element is, of equals the first; without dim an index into the flattened tensor."""
     return _arg(rd.argmax, input, dim, keepdim, out, "argmax")
 
 
-@api()
+@api(remembered=True)
 def argmin(input, dim=None, keepdim=False, *, out=None):
     """Where the smallest element is, of equals the first; without dim an index into the flattened tensor."""
     return _arg(rd.argmin, input, dim, keepdim, out, "argmin")
@@ -238,13 +238,13 @@ def _extreme(arg, full, pairwise, kind, input, dim, keepdim, other, out):
     return values_at(kind, input, arg.call(input, dim=dims, keepdim=True), dims, keepdim, out)
 
 
-@api()
+@api(remembered=True)
 def max(input, dim=None, keepdim=False, *, other=None, out=None) -> Any:
     """The largest element; along `dim` as (values, indices); with a second tensor the elementwise maximum."""
     return _extreme(rd.argmax, rd.amax, ew.maximum, returns.max, input, dim, keepdim, other, out)
 
 
-@api()
+@api(remembered=True)
 def min(input, dim=None, keepdim=False, *, other=None, out=None) -> Any:
     """The smallest element; along `dim` as (values, indices); with a second tensor the elementwise minimum."""
     return _extreme(rd.argmin, rd.amin, ew.minimum, returns.min, input, dim, keepdim, other, out)
@@ -278,26 +278,26 @@ def _std(x, keepdim, **said):
     return modulus(complex_(*[mo.std(part(x), **said, keepdim=keepdim) for part in (real, imag)]))
 
 
-@api()
+@api(remembered=True)
 def var(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """Variance over dims, divided by the count less `correction` (1 unless said)."""
     return deliver(_var(input, keepdim, **_spread_arguments(input, dim, unbiased, correction, "var")), out, "var")
 
 
-@api()
+@api(remembered=True)
 def std(input, dim=None, unbiased=None, keepdim=False, *, correction=None, out=None):
     """Standard deviation over dims, divided by the count less `correction` (1 unless said)."""
     return deliver(_std(input, keepdim, **_spread_arguments(input, dim, unbiased, correction, "std")), out, "std")
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def var_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Variance and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "var_mean")
     return _var(input, keepdim, **said), mo.mean.call(input, dim=said["dim"], keepdim=keepdim)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def std_mean(input, dim=None, unbiased=None, keepdim=False, *, correction=None) -> tuple[Tensor, Tensor]:
     """Standard deviation and mean over dims."""
     said = _spread_arguments(input, dim, unbiased, correction, "std_mean")
@@ -317,7 +317,7 @@ def vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None, out=None):
     return deliver(mo.vector_norm(x, ord=as_float(ord), dim=dims, keepdim=keepdim), out, "vector_norm")
 
 
-@api()
+@api(remembered=True)
 def dist(input, other, p=2):
     """The norm of order p of input - other."""
     return vector_norm(operate(ew.sub, input, other), p)

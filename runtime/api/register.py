@@ -17,6 +17,7 @@ from ..overwrite import computed_into, is_small, overwrite
 from ..state import tls
 from ..tensor import Tensor
 from ..writes import is_quiet, write, wrote, wrote_plainly
+from .remembered import first_call, kind_of_call, new_table
 
 F = TypeVar("F", bound=Callable)
 
@@ -38,7 +39,8 @@ FUNCTIONS = Functions()
 _FACE = __name__.removesuffix(".runtime.api.register")
 
 
-def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None, checked=False):
+def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None, checked=False,
+        remembered=False):
     """Marks a function of the public API.
 
     method    also a method of Tensor, with the tensor as first argument
@@ -49,13 +51,15 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
     name      its name, where it is not the function's own
     keywords  other names of its parameters, as {other: own}
     checked   it takes longer than an element's work, so that a call more which explains what it cannot take does not count
+    remembered  the operators that it runs depend on nothing but its arguments, their shapes and dtypes (`remembered.py`)
     """
 
     def mark(fn):
         made = "<locals>" in fn.__code__.co_qualname
         if name is not None and "<locals>" in fn.__qualname__:
             fn.__name__ = fn.__qualname__ = name
-        spelled = renamed(fn, keywords or {}, checked)
+        general = renamed(fn, keywords or {}, checked or remembered)
+        spelled = remembering(general) if remembered else general
         if function and (made or spelled is not fn):
             _found_as(spelled, name or fn.__name__)
         for public in (name or fn.__name__, *names):
@@ -65,7 +69,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
                 setattr(Tensor, public, spelled)
             if inplace:
                 ops = () if inplace is True else inplace if type(inplace) is tuple else (inplace,)
-                writing = make_inplace(spelled, public, ops)
+                writing = make_inplace(general, public, ops)
                 setattr(Tensor, writing.__name__, writing)
                 if function:
                     FUNCTIONS[writing.__name__] = writing
@@ -107,9 +111,30 @@ def renamed(fn, keywords, checked=False):
     return spelled
 
 
+def remembering(fn):
+    """A function whose calls are remembered (`remembered.py`)."""
+    @wraps(fn)
+    def remembered(*args, **kwargs):
+        m = tls.m
+        if not m.special:
+            kind = kind_of_call(args, kwargs, m.grad)
+            if kind is not None:
+                known = table.get(kind)
+                return known(m, args, kwargs) if known is not None else first_call(table, fn, kind, args, kwargs)
+        return fn(*args, **kwargs)
+
+    table = new_table(remembered)
+    return remembered
+
+
 def checked(fn: F) -> F:
     """A function that says which of its arguments should have been a tensor."""
     return renamed(fn, {}, True)
+
+
+def remembered(fn: F) -> F:
+    """The same, whose calls are remembered."""
+    return remembering(checked(fn))
 
 
 def explained(error: AttributeError, fn, args, kwargs, name="") -> Exception:

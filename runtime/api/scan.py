@@ -20,19 +20,19 @@ def _along(op, x, dim):
     return reshape(op(as_column(x), dim=d), shape=()) if not x.ndim else op(x, dim=d)
 
 
-@api(inplace=True)
+@api(inplace=True, remembered=True)
 def cumsum(input, dim, *, dtype=None, out=None):
     """Running sums along a dim; integers and bools are summed in int64."""
     return deliver(_along(sc.cumsum, summable(input, dtype, out), dim), out, "cumsum")
 
 
-@api(inplace=True)
+@api(inplace=True, remembered=True)
 def cumprod(input, dim, *, dtype=None, out=None):
     """Running products along a dim; integers and bools are multiplied in int64."""
     return deliver(_along(sc.cumprod, summable(input, dtype, out), dim), out, "cumprod")
 
 
-@api()
+@api(remembered=True)
 def logcumsumexp(input, dim, *, out=None):
     """log of the running sum of exp(input) along a dim."""
     return deliver(_along(sc.logcumsumexp, input, dim), out, "logcumsumexp")
@@ -46,13 +46,13 @@ def _running(op, kind, input, dim, out):
     return returns.deliver_all(kind, (values, indices), out)
 
 
-@api()
+@api(remembered=True)
 def cummax(input, dim, *, out=None) -> returns.cummax:
     """Running maximum along a dim and where it was seen last, as (values, indices)."""
     return _running(sc.cummax, returns.cummax, input, dim, out)
 
 
-@api()
+@api(remembered=True)
 def cummin(input, dim, *, out=None) -> returns.cummin:
     """Running minimum along a dim and where it was seen last, as (values, indices)."""
     return _running(sc.cummin, returns.cummin, input, dim, out)
@@ -66,7 +66,7 @@ def cut(x, dim, start, stop):
     return slice_(x, dim=dim, start=start, step=1, stop=stop)
 
 
-@api()
+@api(remembered=True)
 def diff(input, n=1, dim=-1, prepend=None, append=None, *, out=None):
     """Differences of neighbours along a dim, n times over."""
     if not input.ndim:
@@ -122,7 +122,7 @@ def _neighbours(op, x, dim):
     return op(cut(x, dim, 1, max(n, 1)), cut(x, dim, 0, max(n - 1, 0)))
 
 
-@api(method=False, names=("trapz",))
+@api(method=False, names=("trapz",), remembered=True)
 def trapezoid(y, x=None, *, dx=1, dim=-1):
     """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
     dx = as_operand(dx, "trapezoid")
@@ -139,7 +139,7 @@ def _trapezoid_of_steps(y, dx, d):
     return ew.mul(ew.sub(rd.sum_(y, dim=(d,), keepdim=False), ew.mul(ew.add(*ends), 0.5)), dx)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def cumulative_trapezoid(y, x=None, *, dx=1, dim=-1):
     """The running integral of y by the trapezoidal rule."""
     parts, d = _trapezoid_parts(y, x, as_operand(dx, "cumulative_trapezoid"), dim)

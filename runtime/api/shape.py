@@ -68,7 +68,7 @@ def fill_in(shape: tuple, size: int, who: str) -> tuple:
 # Reshapes.
 
 
-@api()
+@api(remembered=True)
 def reshape(input, *sizes, shape=None):
     """The same elements under another shape; a view where strides allow, else a copy."""
     shape = sizes_of(sizes if shape is None else (shape,))
@@ -112,7 +112,7 @@ def _view_as_dtype(x, dtype):
 Tensor.view_as = lambda self, other: view(self, *other.shape) if other.ndim else view(self, ())
 
 
-@api()
+@api(remembered=True)
 def flatten(input, start_dim=0, end_dim=-1):
     """Dims start_dim to end_dim as one."""
     n = input.ndim
@@ -128,7 +128,7 @@ def flatten(input, start_dim=0, end_dim=-1):
     return look(sh.reshape, input, {"shape": shape[:first] + (merged,) + shape[last + 1:]})
 
 
-@api()
+@api(remembered=True)
 def unflatten(input, dim, sizes):
     """One dimension as several."""
     if not input.ndim:
@@ -150,7 +150,7 @@ def ravel(input):
     return input if input.ndim == 1 and input._a.flags.c_contiguous else look(sh.reshape, input, {"shape": (numel_of(input),)})
 
 
-@api()
+@api(remembered=True)
 def squeeze(input, dim=None):
     """Without dimensions of size 1 (all, or those named)."""
     shape = shape_of(input)
@@ -165,7 +165,7 @@ def squeeze(input, dim=None):
     return look(sh.reshape, input, {"shape": left})
 
 
-@api()
+@api(remembered=True)
 def unsqueeze(input, dim):
     """With a new dimension of size 1 at `dim`."""
     shape = shape_of(input)
@@ -176,14 +176,14 @@ def unsqueeze(input, dim):
 # Permutations.
 
 
-@api()
+@api(remembered=True)
 def permute(input, *order, dims=None):
     """The dimensions in another order."""
     order = canonical_order(sizes_of(order if dims is None else (dims,)), input.ndim)
     return look(sh.permute, input, {"dims": order})
 
 
-@api(names=("swapaxes", "swapdims"))
+@api(names=("swapaxes", "swapdims"), remembered=True)
 def transpose(input, dim0, dim1):
     """Two dimensions swapped."""
     n = input._a.ndim
@@ -196,7 +196,7 @@ def transpose(input, dim0, dim1):
     return look(sh.permute, input, {"dims": tuple(order)})
 
 
-@api()
+@api(remembered=True)
 def t(input):
     """A matrix transposed; fewer dimensions as they are."""
     n = input._a.ndim
@@ -205,7 +205,7 @@ def t(input):
     return look(sh.permute, input, {"dims": (1, 0) if n == 2 else tuple(range(n))})
 
 
-@api(names=("moveaxis",), checked=True)
+@api(names=("moveaxis",), remembered=True)
 def movedim(input, source, destination):
     """Dimensions moved to other places, the rest in order."""
     n = input.ndim
@@ -257,7 +257,7 @@ for _name, _transposed in (("T", _all_reversed), ("mT", _last_two_swapped), ("H"
 # Expansions.
 
 
-@api(function=False)
+@api(function=False, remembered=True)
 def expand(self, *sizes, size=None, implicit=False):
     """Dimensions of size 1 repeated without copying; -1 keeps a size."""
     shape, sizes = shape_of(self), sizes_of(sizes if size is None else (size,))
@@ -284,13 +284,13 @@ def sum_to_size(self, *size):
 Tensor.expand_as = lambda self, other: expand(self, other.shape)
 
 
-@api(checked=True)
+@api(remembered=True)
 def broadcast_to(input, size):
     """Expanded to a shape."""
     return expand(input, size)
 
 
-@api(method=False)
+@api(method=False, remembered=True)
 def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
     """All tensors expanded to their common shape."""
     tensors = tensors[0] if len(tensors) == 1 and not isinstance(tensors[0], Tensor) else tensors
@@ -307,7 +307,7 @@ def common_shape(*shapes) -> Size:
 # Windows and diagonals.
 
 
-@api()
+@api(remembered=True)
 def narrow(input, dim, start, length):
     """`length` indices from `start` along a dimension."""
     if not input.ndim:
@@ -320,7 +320,7 @@ def narrow(input, dim, start, length):
     return sh.slice_(input, dim=d, start=begin, step=1, stop=begin + length)
 
 
-@api()
+@api(remembered=True)
 def select(input, dim, index):
     """One index along a dimension, which disappears."""
     if not input.ndim:
@@ -332,7 +332,7 @@ def select(input, dim, index):
     return sh.select(input, dim=d, index=index + n if index < 0 else index)
 
 
-@api(function=False)
+@api(function=False, remembered=True)
 def unfold(self, dimension, size, step):
     """Windows of `size` every `step` along a dimension, as a new last dimension."""
     d = canonical_dim(dimension, self.ndim)
@@ -343,7 +343,7 @@ def unfold(self, dimension, size, step):
     return sh.unfold(self, dim=d, size=size, step=step)
 
 
-@api()
+@api(remembered=True)
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """The diagonal of two dimensions, as a new last dimension (a view)."""
     d1, d2 = canonical_dim(dim1, input.ndim), canonical_dim(dim2, input.ndim)
@@ -352,7 +352,7 @@ def diagonal(input, offset=0, dim1=0, dim2=1):
     return sh.diagonal(input, offset=offset, dim1=d1, dim2=d2)
 
 
-@api()
+@api(remembered=True)
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     """Zeros with the last dimension on the diagonal of two new ones."""
     n = input.ndim + 1
@@ -365,7 +365,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     return sh.diagonal_scatter(input, shape=shape, offset=offset, dim1=d1, dim2=d2)
 
 
-@api(checked=True)
+@api(remembered=True)
 def diag(input, diagonal=0, *, out=None):
     """A vector as a diagonal matrix, or a copy of a matrix's diagonal."""
     if input.ndim == 1:
@@ -375,19 +375,19 @@ def diag(input, diagonal=0, *, out=None):
     return deliver(ew.copy(sh.diagonal(input, offset=diagonal, dim1=0, dim2=1)), out, "diag")
 
 
-@api(checked=True)
+@api(remembered=True)
 def diagflat(input, offset=0):
     """A diagonal matrix of all elements."""
     return diag_embed(ravel(input), offset)
 
 
-@api(inplace=True, checked=True)
+@api(inplace=True, remembered=True)
 def tril(input, diagonal=0, *, out=None):
     """The elements on and below a diagonal, zeros above."""
     return deliver(triangle_part(input, offset=as_int(diagonal), lower=True), out, "tril")
 
 
-@api(inplace=True, checked=True)
+@api(inplace=True, remembered=True)
 def triu(input, diagonal=0, *, out=None):
     """The elements on and above a diagonal, zeros below."""
     return deliver(triangle_part(input, offset=as_int(diagonal) - 1, lower=False), out, "triu")

@@ -29,14 +29,14 @@ def order_of(x, dim, descending=False):
     return so.argsort(x, dim=dim, descending=bool(descending))
 
 
-@api()
+@api(remembered=True)
 def argsort(input, dim=-1, descending=False, stable=True, *, out=None):
     """The indices that sort along a dim."""
     order = order_of(as_column(input), canonical_dim(dim, input.ndim), descending)
     return deliver(reshape(order, shape=tuple(input.shape)), out, "argsort")
 
 
-@api()
+@api(remembered=True)
 def sort(input, dim=-1, descending=False, stable=True, *, out=None) -> returns.sort:
     """Sorted values along a dim and where they were, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
@@ -48,13 +48,13 @@ def sort(input, dim=-1, descending=False, stable=True, *, out=None) -> returns.s
     return returns.deliver_all(returns.sort, pair, out)
 
 
-@api(checked=True)
+@api(remembered=True)
 def msort(input, *, out=None):
     """Sorted values along the first dim."""
     return deliver(sort(input, 0).values, out, "msort")
 
 
-@api()
+@api(remembered=True)
 def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> returns.topk:
     """The k largest (or smallest) elements along a dim, in order, as (values, indices); of equals the first."""
     d = canonical_dim(dim, input.ndim)
@@ -66,7 +66,7 @@ def topk(input, k, dim=-1, largest=True, sorted=True, *, out=None) -> returns.to
     return returns.deliver_all(returns.topk, pair, out)
 
 
-@api()
+@api(remembered=True)
 def kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> returns.kthvalue:
     """The k-th smallest element along a dim (counted from 1) and where it is, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)
@@ -87,7 +87,7 @@ def one_along(kind, input, index, dim, keepdim, out):
 # Search.
 
 
-@api(method=True, checked=True)
+@api(method=True, remembered=True)
 def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=None, sorter=None, out=None):
     """Where each value would be inserted into sorted rows: before its equals, or after them when `right`."""
     if side not in (None, "left", "right") or (side == "left" and right):
@@ -106,7 +106,7 @@ def as_operand(x, like):
     return x if isinstance(x, Tensor) else filled(like, (), x, result_type(like, x))
 
 
-@api(checked=True)
+@api(remembered=True)
 def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     """The index of the bucket between sorted boundaries that each value falls into."""
     if boundaries.ndim != 1:

@@ -54,13 +54,13 @@ def _median(kind, input, dim, keepdim, out, skip_nan):
     return one_along(kind, input, ranks.median_place(x, dim=d, skip_nan=skip_nan), d, keepdim, out)
 
 
-@api()
+@api(remembered=True)
 def median(input, dim=None, keepdim=False, *, out=None) -> Any:
     """The lower median of everything, or along a dim as (values, indices); nan if there is one."""
     return _median(returns.median, input, dim, keepdim, out, False)
 
 
-@api()
+@api(remembered=True)
 def nanmedian(input, dim=None, keepdim=False, *, out=None) -> Any:
     """The lower median of what is not nan, of everything or along a dim as (values, indices)."""
     return _median(returns.nanmedian, input, dim, keepdim, out, True)
@@ -111,13 +111,13 @@ def _levels(name, input, q):
     return q
 
 
-@api()
+@api(remembered=True)
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, out, False)
 
 
-@api()
+@api(remembered=True)
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """The q-th quantiles of what is not nan."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, True)
@@ -194,7 +194,7 @@ def _weights_of(name, x, fweights, aweights):
     return total
 
 
-@api(checked=True)
+@api(remembered=True)
 def cov(input, *, correction=1, fweights=None, aweights=None):
     """Covariances between the rows of a matrix; each column is an observation."""
     if input.ndim > 2:
@@ -232,7 +232,7 @@ def _freedom(total, w, correction, fweights, aweights, d):
     return to_dtype(reshape(ew.where(ew.lt(left, 0.0), 0.0, left), shape=(1, 1)), d)
 
 
-@api()
+@api(remembered=True)
 @rounds_once
 def corrcoef(input):
     """Correlations between the rows of a matrix, within [-1, 1]."""

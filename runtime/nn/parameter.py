@@ -6,6 +6,7 @@ import numpy as np
 
 from ...ir.errors import DTypeError
 from ..api.asking import unasked
+from ..api.remembered import TENSORS
 from ..api.subclasses import ask_class
 from ..device_array import zeros_beside
 from ..interop import recorded_copy, taken_along
@@ -157,6 +158,9 @@ class Buffer(Owned):
 
     def __repr__(self):
         return "Buffer containing:\n" + super().__repr__()
+
+
+TENSORS.update((Parameter, Buffer))
 
 
 class Uninitialized:

@@ -5,6 +5,7 @@ from ...api.distance import cosine_similarity, pairwise_distance, pdist
 from ...api.image import channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle
 from ...api.norm import layer_norm, rms_norm
 from ...api.pool import avg_pool1d
+from ...api.register import FUNCTIONS
 from .activation import (
     celu,
     celu_,
@@ -112,6 +113,12 @@ from .pool import (
     max_unpool3d,
 )
 from .resample import affine_grid, grid_sample, interpolate, upsample, upsample_bilinear, upsample_nearest
+
+# What `ingot.*` has as well is the public function, whose calls are remembered.
+globals().update({name: FUNCTIONS[name] for name in (
+    "avg_pool1d", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "cosine_similarity", "layer_norm", "native_channel_shuffle", "pairwise_distance", "pdist",
+    "pixel_shuffle", "pixel_unshuffle", "rms_norm")})
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",

@@ -13,7 +13,8 @@ from ...api import nn as core
 from ...api.limits import clamp
 from ...api.nn import activated, finish, floating, spared
 from ...api.promote import rounds_once, to_dtype
-from ...api.register import FUNCTIONS, checked, deliver
+from ...api.register import FUNCTIONS, checked, deliver, remembered
+from ...state import tls
 
 
 def relu(input, inplace=False):
@@ -32,6 +33,7 @@ def leaky_relu(input, negative_slope=0.01, inplace=False):
     return activated(ops.leaky_relu, input, inplace, negative_slope=as_float(negative_slope))
 
 
+@remembered
 def prelu(input, weight):
     """x above 0, weight * x below."""
     return core.prelu(input, weight)
@@ -126,12 +128,14 @@ def softplus(input, beta=1, threshold=20, *, out=None):
     return smooth if out is None else deliver(smooth, out, "softplus")
 
 
+@remembered
 def softsign(input):
     """x / (1 + |x|)"""
     x = input if input.dtype.is_inexact else to_dtype(input, dt.float32)
     return x / (x.abs() + 1.0) if x.dtype.is_complex else ew.div(x, ew.add(ew.abs_(x), 1.0))
 
 
+@remembered
 def tanhshrink(input):
     """x - tanh(x)"""
     return input - FUNCTIONS["tanh"](input)
@@ -152,6 +156,7 @@ def threshold(input, threshold, value, inplace=False):
     return finish(core.threshold(spared(input, inplace), threshold, value), input, inplace, "threshold")
 
 
+@remembered
 def glu(input, dim=-1):
     """The first half of the input times the sigmoid of the second."""
     floating(input, "glu")
@@ -163,6 +168,7 @@ def glu(input, dim=-1):
     return gated.glu(input, dim=d)
 
 
+@remembered
 def logsigmoid(input, *, out=None):
     """log(sigmoid(x))"""
     return deliver(ops.log_sigmoid(floating(input, "logsigmoid")), out, "logsigmoid")
@@ -170,6 +176,7 @@ def logsigmoid(input, *, out=None):
 
 def _implied_dim(name, ndim):
     """The dimension that softmax takes when none is said (0 for 0, 1 and 3 dimensions, 1 otherwise)."""
+    tls.m.only_now()
     warnings.warn(f"{name} without dim is deprecated; say which dimension", stacklevel=3)
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -179,6 +186,7 @@ def softmax(input, dim=None, _stacklevel=3, dtype=None):
     return core.softmax(input, _implied_dim("softmax", input.ndim) if dim is None else dim, dtype)
 
 
+@remembered
 def softmin(input, dim=None, _stacklevel=3, dtype=None):
     """softmax of -x."""
     return core.softmax(-input, _implied_dim("softmin", input.ndim) if dim is None else dim, dtype)

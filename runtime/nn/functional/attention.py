@@ -11,12 +11,13 @@ from ....ir.ops.attention import attention, masked_scores
 from ....ir.ops.attention_dropout import dropped_attention
 from ....ir.ops.shape import expand
 from ....ir.substitute import as_float
-from ...api.register import FUNCTIONS
+from ...api.register import FUNCTIONS, remembered
 from ...random import draw_key_beside
 from .dropout import dropout, probability
 from .linear import linear
 
 
+@remembered
 def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
                                  enable_gqa=False):
     """softmax(query @ key.T * scale + mask) @ value over (..., L, E), (..., S, E) and (..., S, Ev)."""
@@ -115,6 +116,7 @@ def _check_masks(attn_mask, key_padding_mask, lengths, batch, heads):
         raise ShapeError(f"key_padding_mask must be ({batch}, {source}), got {tuple(key_padding_mask.shape)}")
 
 
+@remembered
 def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_heads, in_proj_weight, in_proj_bias, bias_k,
                                  bias_v, add_zero_attn, dropout_p, out_proj_weight, out_proj_bias, training=True,
                                  key_padding_mask=None, need_weights=True, attn_mask=None, use_separate_proj_weight=False,

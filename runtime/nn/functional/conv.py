@@ -2,6 +2,7 @@
 
 from ....ir.errors import ShapeError
 from ....ir.ops import conv as ops
+from ...api.register import remembered
 from ...api.spatial import as_batch, per_dim, positive, symmetric, unbatch
 from ...tensor import Tensor
 
@@ -13,12 +14,14 @@ def _geometry(name, kernel_size, dilation, padding, stride):
             "dilation": positive(per_dim(dilation, 2, name, "dilation"), name, "dilation")}
 
 
+@remembered
 def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     """All windows of images (N, C, H, W) as columns (N, C * kernel, windows)."""
     x, added = as_batch(input, 2, "unfold")
     return unbatch(ops.im2col(x, **_geometry("unfold", kernel_size, dilation, padding, stride)), added)
 
 
+@remembered
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     """Adds columns (N, C * kernel, windows) into images of `output_size`, where unfold would take them."""
     if not isinstance(input, Tensor) or input.ndim not in (2, 3):

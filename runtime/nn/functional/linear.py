@@ -8,7 +8,7 @@ from ....ir.ops.linalg import matmul
 from ....ir.ops.shape import expand, permute, reshape
 from ...api import grouped
 from ...api.promote import rounds_once
-from ...api.register import checked, deliver
+from ...api.register import deliver, remembered
 from ...tensor import shape_of
 
 
@@ -26,7 +26,7 @@ def linear(input, weight, bias=None, *, out=None):
     return ops.linear.call(input, weight, bias)
 
 
-@checked
+@remembered
 @rounds_once
 def bilinear(input1, input2, weight, bias=None):
     """sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""

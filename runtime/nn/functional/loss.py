@@ -23,7 +23,7 @@ from ...api import nn as core
 from ...api.distance import pairwise_distance
 from ...api.promote import common_type, rounds_once, to_dtype
 from ...api.reduce import holds_anywhere
-from ...api.register import FUNCTIONS, checked
+from ...api.register import FUNCTIONS, checked, remembered
 from ...state import tls
 from ...tensor import numel_of
 
@@ -31,6 +31,7 @@ from ...tensor import numel_of
 def reduction_of(reduction, size_average=None, reduce=None):
     """The reduction's name; the two old flags say it too."""
     if size_average is not None or reduce is not None:
+        tls.m.only_now()
         warnings.warn("size_average and reduce are deprecated; use reduction=", stacklevel=3)
         if reduce is not None and not reduce:
             return "none"
@@ -54,6 +55,7 @@ def reduced(loss, reduction):
 def _together(input, target, name):
     """Both in one dtype; a target of another shape is usually a mistake, so that is said."""
     if target.shape != input.shape:
+        tls.m.only_now()
         warnings.warn(f"{name}: the target has shape {tuple(target.shape)}, the input {tuple(input.shape)}; they are "
                       "broadcast, which is likely to give wrong results", stacklevel=3)
     return _of_one_type(input, target)
@@ -74,7 +76,7 @@ def _weighted(loss, weight):
     return loss if weight is None else loss * weight
 
 
-@checked
+@remembered
 @_rounds_pairs_once
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """(input - target)^2"""
@@ -95,7 +97,7 @@ def _weighted_mean(loss, weight, reduction):
     return reduced(weighted, reduction)
 
 
-@checked
+@remembered
 @_rounds_pairs_once
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|input - target|"""
@@ -105,7 +107,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
     return reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
 
 
-@checked
+@remembered
 @_rounds_pairs_once
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Squared below beta, absolute above."""
@@ -129,7 +131,7 @@ def _huber(x, y, bound, curve, slope):
     return _of_pairs(huber, x, y, bound=bound, curve=curve, slope=slope)
 
 
-@checked
+@remembered
 @_rounds_pairs_once
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Squared below delta, delta times absolute above."""
@@ -142,7 +144,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return to_dtype(loss, input.dtype) if input.dtype.is_floating_point else loss
 
 
-@checked
+@remembered
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """-weight[target] * input[target] for log probabilities (N, C, ...) and class indices (N, ...)."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -160,7 +162,7 @@ def _batched(input, target, name):
     return input, target
 
 
-@checked
+@remembered
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                   label_smoothing=0.0):
     """The loss of logits (N, C, ...) against class indices (N, ...) or class probabilities (N, C, ...)."""
@@ -176,7 +178,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
     return reshape(out, shape=()) if input.ndim == 1 and reduction == "none" else out
 
 
-@checked
+@remembered
 @rounds_once
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
                          label_smoothing=0.0, options=None):
@@ -214,12 +216,13 @@ def _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_sm
     return reduced(loss, reduction)
 
 
-@checked
+@remembered
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target * (log(target) - input) for log probabilities as input."""
     mean_over_batch = reduction == "batchmean"
     reduction = "sum" if mean_over_batch else reduction_of(reduction, size_average, reduce)
     if reduction == "mean":
+        tls.m.only_now()
         warnings.warn("reduction 'mean' of kl_div averages over elements; 'batchmean' is the divergence", stacklevel=2)
     if not target.dtype.is_inexact:
         target = to_dtype(target, input.dtype)
@@ -251,7 +254,7 @@ def _check_probabilities(x):
         raise ArgumentError("binary_cross_entropy: all elements of input should be between 0 and 1, and some are not (or nan)")
 
 
-@checked
+@remembered
 @_rounds_pairs_once
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
                                      pos_weight=None):
@@ -269,7 +272,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
     return reduced(_weighted(loss, weight), reduction)
 
 
-@checked
+@remembered
 @rounds_once
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
     """The loss of a Poisson rate (its log with `log_input`) against counts."""
@@ -302,7 +305,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
     return reduced(loss, reduction)
 
 
-@checked
+@remembered
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """The input where the target is 1, max(0, margin - input) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -312,7 +315,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
     return reduced(loss, reduction)
 
 
-@checked
+@remembered
 @rounds_once
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target * (input1 - input2) + margin)"""
@@ -323,7 +326,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
     return reduced((-target * (input1 - input2) + as_float(margin)).clamp(min=0), reduction)
 
 
-@checked
+@remembered
 @rounds_once
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target * input))"""
@@ -331,7 +334,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
     return reduced(ops_nn.softplus(-target * input), reduction)
 
 
-@checked
+@remembered
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -347,7 +350,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
     return reduced(loss, reduction)
 
 
-@checked
+@remembered
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """mean over wrong classes of max(0, margin - x[target] + x[class])^p"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -363,7 +366,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
     return reduced(loss if input.ndim == 2 else reshape(loss, shape=target.shape if target.ndim == 0 else (1,)), reduction)
 
 
-@checked
+@remembered
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Over pairs of a true and a wrong class, max(0, 1 - (x[true] - x[wrong])); each row of targets ends at the first -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -381,7 +384,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
     return reduced(loss.reshape(input.shape[:-1]), reduction)
 
 
-@checked
+@remembered
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over classes of the binary cross entropy with logits."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -390,7 +393,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
     return reduced(loss.sum(-1) / input.shape[-1], reduction)
 
 
-@checked
+@remembered
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
                         reduction="mean"):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""

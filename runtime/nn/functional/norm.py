@@ -11,7 +11,7 @@ from ....ir.substitute import as_float
 from ...api import norm as api
 from ...api.norm import floating, in_one_dtype
 from ...api.promote import to_dtype
-from ...api.register import checked, deliver
+from ...api.register import deliver, remembered
 from ...autograd.grad_mode import no_grad
 from ...overwrite import overwrite
 from ...tensor import Tensor, numel_of, shape_of
@@ -124,6 +124,7 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     return to_dtype(reshape(out, shape=tuple(x.shape)), x.dtype)
 
 
+@remembered
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     """Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel."""
     if numel_of(input) == num_groups and input.ndim > 1 and input.shape[1] == num_groups:
@@ -131,7 +132,7 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05):
     return api.group_norm(input, num_groups, weight, bias, eps)
 
 
-@checked
+@remembered
 def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     """Each element divided by (k + alpha * mean square of `size` neighbouring channels) ** beta."""
     if input.ndim < 3:
@@ -144,7 +145,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     return input / (mean.reshape(input.shape) * alpha + k) ** beta
 
 
-@checked
+@remembered
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """The input divided by its p-norm along `dim`, or by eps where that is larger."""
     return deliver(input / input.norm(p, dim, True).clamp_min(eps), out, "normalize")

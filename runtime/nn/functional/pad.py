@@ -3,7 +3,7 @@
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.resample import border_pad
 from ...api.conv import edges, pad_constant
-from ...api.register import checked
+from ...api.register import remembered
 
 _MODES = ("constant", "reflect", "replicate", "circular")
 
@@ -17,7 +17,7 @@ def _check_border(input, low, high, mode):
                              f"dimension of size {n}")
 
 
-@checked
+@remembered
 def pad(input, pad, mode="constant", value=None):
     """Elements around the last dims; `pad` is (low, high) of the last dim, then of the one before, and so on.
 

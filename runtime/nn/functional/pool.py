@@ -8,73 +8,85 @@ from ....ir.ops import pool as ops
 from ....ir.substitute import as_int
 from ...api.pool import adaptive_average, adaptive_maximum, average_pool, max_pool, window
 from ...api.random import rand
-from ...api.register import checked, deliver
+from ...api.register import deliver, remembered
 from ...api.spatial import as_batch, per_dim, unbatch
 
 # Maxima.
 
 
+@remembered
 def max_pool1d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The largest element of each window, with its flat index if asked for."""
     found = max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
 
 
+@remembered
 def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The largest element of each window, with its flat index in its plane if asked for."""
     found = max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
 
 
+@remembered
 def max_pool3d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The largest element of each window, with its flat index in its volume if asked for."""
     found = max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
     return found if return_indices else found[0]
 
 
+@remembered
 def max_pool1d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The largest element of each window, and its flat index."""
     return max_pool(1, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@remembered
 def max_pool2d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The largest element of each window, and its flat index in its plane."""
     return max_pool(2, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@remembered
 def max_pool3d_with_indices(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
     """The largest element of each window, and its flat index in its volume."""
     return max_pool(3, input, kernel_size, stride, padding, dilation, ceil_mode)
 
 
+@remembered
 def adaptive_max_pool1d(input, output_size, return_indices=False):
     """The largest element of each of `output_size` even bins, with its index if asked for."""
     found = adaptive_maximum(1, input, output_size)
     return found if return_indices else found[0]
 
 
+@remembered
 def adaptive_max_pool2d(input, output_size, return_indices=False):
     """The largest element of each of `output_size` even bins, with its index if asked for."""
     found = adaptive_maximum(2, input, output_size)
     return found if return_indices else found[0]
 
 
+@remembered
 def adaptive_max_pool3d(input, output_size, return_indices=False):
     """The largest element of each of `output_size` even bins, with its index if asked for."""
     found = adaptive_maximum(3, input, output_size)
     return found if return_indices else found[0]
 
 
+@remembered
 def adaptive_max_pool1d_with_indices(input, output_size, return_indices=False):
     """The largest element of each of `output_size` even bins, and its index."""
     return adaptive_maximum(1, input, output_size)
 
 
+@remembered
 def adaptive_max_pool2d_with_indices(input, output_size, return_indices=False):
     """The largest element of each of `output_size` even bins, and its index."""
     return adaptive_maximum(2, input, output_size)
 
 
+@remembered
 def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
     """The largest element of each of `output_size` even bins, and its index."""
     return adaptive_maximum(3, input, output_size)
@@ -151,16 +163,19 @@ def _unpool(rank, input, indices, kernel_size, stride, padding, output_size):
     return unbatch(ops.plane_put(x, places, size=size, accumulate=False), added)
 
 
+@remembered
 def max_unpool1d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """Zeros with each value at the place that max_pool1d took it from."""
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
+@remembered
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """Zeros with each value at the place that max_pool2d took it from."""
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
+@remembered
 def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
     """Zeros with each value at the place that max_pool3d took it from."""
     return _unpool(3, input, indices, kernel_size, stride, padding, output_size)
@@ -169,6 +184,7 @@ def max_unpool3d(input, indices, kernel_size, stride=None, padding=0, output_siz
 # Averages and power means.
 
 
+@remembered
 def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *,
                out=None):
     """The mean of each window."""
@@ -176,6 +192,7 @@ def avg_pool2d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     return deliver(found, out, "avg_pool2d")
 
 
+@remembered
 def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=None, *,
                out=None):
     """The mean of each window."""
@@ -183,16 +200,19 @@ def avg_pool3d(input, kernel_size, stride=None, padding=0, ceil_mode=False, coun
     return deliver(found, out, "avg_pool3d")
 
 
+@remembered
 def adaptive_avg_pool1d(input, output_size):
     """The mean of each of `output_size` even bins."""
     return adaptive_average(1, input, output_size)
 
 
+@remembered
 def adaptive_avg_pool2d(input, output_size):
     """The mean of each of `output_size` even bins."""
     return adaptive_average(2, input, output_size)
 
 
+@remembered
 def adaptive_avg_pool3d(input, output_size):
     """The mean of each of `output_size` even bins."""
     return adaptive_average(3, input, output_size)
@@ -204,19 +224,19 @@ def _power_mean(rank, input, norm_type, kernel_size, stride, ceil_mode):
     return (mean.sign() * mean.abs().relu() * float(math.prod(kernel))).pow(1.0 / norm_type)
 
 
-@checked
+@remembered
 def lp_pool1d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """(sum of x ** norm_type) ** (1 / norm_type) over each window."""
     return _power_mean(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@checked
+@remembered
 def lp_pool2d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """(sum of x ** norm_type) ** (1 / norm_type) over each window."""
     return _power_mean(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@checked
+@remembered
 def lp_pool3d(input, norm_type, kernel_size, stride=None, ceil_mode=False):
     """(sum of x ** norm_type) ** (1 / norm_type) over each window."""
     return _power_mean(3, input, norm_type, kernel_size, stride, ceil_mode)

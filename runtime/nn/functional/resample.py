@@ -12,7 +12,7 @@ from ....ir.substitute import as_float, as_int
 from ...api.counting import linspace
 from ...api.creation import ones, zeros
 from ...api.join import stack
-from ...api.register import checked
+from ...api.register import remembered
 from ...tensor import Tensor
 
 _RANKS = {"linear": (1,), "bilinear": (2,), "trilinear": (3,), "bicubic": (2,), "nearest": (1, 2, 3),
@@ -45,7 +45,7 @@ def _target(x, size, scale_factor, recompute):
     return sizes, (None,) * rank if recompute else factors
 
 
-@checked
+@remembered
 def interpolate(input, size=None, scale_factor=None, mode="nearest", align_corners=None, recompute_scale_factor=None,
                 antialias=False):
     """The spatial dims at another size; modes nearest, nearest-exact, linear, bilinear, bicubic, trilinear, area."""
@@ -88,7 +88,7 @@ def upsample_bilinear(input, size=None, scale_factor=None):
 _SAMPLING = {"nearest": "nearest", "bilinear": "linear", "bicubic": "cubic"}
 
 
-@checked
+@remembered
 def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=None):
     """The input at the points of a grid (N, *sizes, spatial dims), whose coordinates run from -1 to 1 over each dim."""
     if mode not in _SAMPLING:
@@ -117,6 +117,7 @@ def _homogeneous(sizes, align_corners, like):
     return stack([*parts, ones(sizes, dtype=like.dtype, device=like.device)], dim=rank).reshape(-1, rank + 1)
 
 
+@remembered
 def affine_grid(theta, size, align_corners=None):
     """The grid at which grid_sample transforms images of `size` (N, C, *spatial) by the affine maps `theta`."""
     if not isinstance(theta, Tensor) or not theta.dtype.is_floating_point:
