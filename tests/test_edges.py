@@ -95,6 +95,8 @@ VALUES = {
     "mse, wide input": (lambda: F.mse_loss(DOUBLE, SINGLE), 0.125 / 3, ingot.float64),
     "l1, wide target": (lambda: F.l1_loss(SINGLE, DOUBLE, reduction="sum"), 0.5, ingot.float64),
     "smooth l1, wide target": (lambda: F.smooth_l1_loss(SINGLE.half(), DOUBLE.float(), reduction="sum"), 0.0625, ingot.float32),
+    "huber, weights": (lambda: F.huber_loss(ingot.tensor([1.0, 2.0]), ingot.zeros(2), weight=ingot.tensor([2.0, 4.0])), 3.5,
+                       ingot.float32),
     "huber, wide target": (lambda: F.huber_loss(SINGLE, DOUBLE, reduction="sum"), 0.0625, ingot.float32),
     "huber, wide input": (lambda: F.huber_loss(DOUBLE, SINGLE, reduction="sum"), 0.0625, ingot.float64),
     "logits, wide target": (

@@ -62,6 +62,24 @@ def test_lbfgs_climbs_as_it_descends(search):
     assert ends[0] == ends[1]
 
 
+@pytest.mark.parametrize("most, calls", [(1, 2), (2, 3), (3, 4), (6, 7), (40, 13)])
+def test_a_line_search_stops_where_pytorchs_does(most, calls):
+    """One call after the most evaluations of a step at the latest: the first point of a line is always looked at."""
+    p, count = ingot.full((3000,), 5.0, dtype=ingot.float64, requires_grad=True), 0
+    opt = optim.LBFGS([p], lr=0.001, max_iter=3, max_eval=most, line_search_fn="strong_wolfe")
+
+    def closure():
+        nonlocal count
+        count += 1
+        opt.zero_grad()
+        loss = (p ** 2).sum()
+        loss.backward()
+        return loss
+
+    opt.step(closure)
+    assert count == calls
+
+
 def test_lbfgs_goes_on_with_a_state_as_pytorch_writes_it():
     ends = []
     for foreign in (False, True):

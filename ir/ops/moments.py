@@ -56,8 +56,14 @@ def _mean(x, dim, keepdim):
     return np.sum(x, axis=dim, keepdims=keepdim) / x.dtype.type(count_of(x.shape, dim))
 
 
+@in_wide
+def _shared(g, *, count):
+    """What each of so many elements gets of a gradient; float16 does not have the count of many."""
+    return ew.div(g, as_float(count))
+
+
 mean = op("mean", infer=infer_reduce("mean", floats=True), ref=_wide_ref(_mean),
-          vjp=(lambda g, out, x, *, dim, keepdim: back(ew.div(g, as_float(count_of(x.shape, dim))), x.shape, dim),),
+          vjp=(lambda g, out, x, *, dim, keepdim: back(_shared(g, count=count_of(x.shape, dim)), x.shape, dim),),
           lower=Composite(_mean_body), batch=ALONG, traits=("autocast_wide",), doc="Mean over dims.")
 
 
@@ -98,9 +104,14 @@ var = op("var", infer=_infer_var("var"), ref=_wide_ref(_var), vjp=(_var_vjp,), l
          doc="Variance over dims, divided by the count less `correction`.")
 
 
-def _std_vjp(g, out, x, *, dim, correction, keepdim):
+@in_wide
+def _std_slope(g, out, *, freedom):
     """0 where all elements are equal."""
-    slope = ew.where(ew.eq(out, 0.0), 0.0, ew.div(g, ew.mul(out, _freedom(x.shape, dim, correction))))
+    return ew.where(ew.eq(out, 0.0), 0.0, ew.div(g, ew.mul(out, freedom)))
+
+
+def _std_vjp(g, out, x, *, dim, correction, keepdim):
+    slope = _std_slope(g, out, freedom=_freedom(x.shape, dim, correction))
     return ew.mul(_centered(x, dim), back(slope, x.shape, dim))
 
 

@@ -215,10 +215,15 @@ def _is_scale(n, x, is_divided) -> bool:
     if not isinstance(x, Tensor) or dt.accumulator(x.dtype) is x.dtype:
         return False
     if isinstance(n, float):
-        if is_divided or tls.m.recorder is not None:
-            return True
-        return not -_SAFE < n < _SAFE or float(np.float32(n).astype(x.dtype.np)) != n
+        return is_divided or tls.m.recorder is not None or not _holds(x.dtype, n)
+    if n.__class__ is int:
+        return not _holds(x.dtype, n)
     return isinstance(n, Tensor) and not n.ndim and x.ndim > 0 and n.dtype in (dt.float32, dt.float64)
+
+
+def _holds(d, n) -> bool:
+    """Whether a low precision dtype has just this number."""
+    return -_SAFE < n < _SAFE and float(np.float32(n).astype(d.np)) == n
 
 
 def scale(op, input, other, out=None):

@@ -116,10 +116,10 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
     """Mean over dims of what is not nan."""
     x = averageable(input, dtype, "nanmean")
     dims = dims_of(x, dim)
-    there = ew.logical_not(ew.isnan(x))
-    count = rd.sum_.call(ew.cast(there, dtype=x.dtype), dim=dims, keepdim=keepdim)
-    total = rd.sum_.call(ew.where(there, x, 0.0), dim=dims, keepdim=keepdim)
-    return deliver(ew.div(total, count), out, "nanmean")
+    there, wide = ew.logical_not(ew.isnan(x)), ew.widened(x)
+    count = rd.sum_.call(ew.cast(there, dtype=wide.dtype), dim=dims, keepdim=keepdim)
+    total = rd.sum_.call(ew.where(there, wide, 0.0), dim=dims, keepdim=keepdim)
+    return deliver(ew.narrowed(ew.div(total, count), x), out, "nanmean")
 
 
 @api(remembered=True)

@@ -116,7 +116,7 @@ def _gradients(op, backward, centred):
         dx, *statistics = of_input(_rows(g, dims), _rows(x, dims), *_along(w))
         if w is None:
             return _shaped(dx, x.shape)
-        found = of_weight(_trailing(g, dims), _trailing(x, dims), *statistics, dim=0)
+        found = of_weight(_trailing(g, dims), _trailing(x, dims), *_along(*statistics), dim=0)
         return (_shaped(dx, x.shape), *[_shaped(d, w.shape) for d in (found if centred else (found,))])
 
     return run

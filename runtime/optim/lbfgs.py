@@ -97,11 +97,11 @@ class LBFGS(Optimizer):
             p.copy_(old)
         return found
 
-    def _search(self, closure, direction, length, loss, gradient, slope):
+    def _search(self, closure, direction, length, loss, gradient, slope, most):
         """(loss, gradient, length, evaluations) after a line search; the parameters are moved."""
         start = [p.detach().clone() for p in self._params]
         loss, gradient, length, evaluations = strong_wolfe(
-            lambda t: self._probe(closure, start, t, direction), length, direction, loss, gradient, slope)
+            lambda t: self._probe(closure, start, t, direction), length, direction, loss, gradient, slope, most)
         self._move(direction, length)
         return loss, gradient, length, evaluations
 
@@ -134,17 +134,17 @@ class LBFGS(Optimizer):
                 return
             before = loss
             loss, gradient, length, used = self._advance(closure, group, direction, length, loss, gradient, slope,
-                                                         iteration + 1 < group["max_iter"])
+                                                         iteration + 1 < group["max_iter"], group["max_eval"] - evaluations)
             state["d"], state["t"] = direction, length
             evaluations += used
             state["func_evals"] += used
             if evaluations >= group["max_eval"] or self._done(group, direction * length, gradient, loss, before):
                 return
 
-    def _advance(self, closure, group, direction, length, loss, gradient, slope, evaluate):
+    def _advance(self, closure, group, direction, length, loss, gradient, slope, evaluate, most):
         """Moves along the direction: (loss, gradient, length, evaluations)."""
         if group["line_search_fn"] == "strong_wolfe":
-            return self._search(closure, direction, length, loss, gradient, slope)
+            return self._search(closure, direction, length, loss, gradient, slope, most)
         self._move(direction, length)
         if not evaluate:
             return loss, gradient, length, 0

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 ARMIJO = 1e-4
 CURVATURE = 0.9
-MOST_EVALUATIONS = 25
 
 
 @dataclass
@@ -31,10 +30,10 @@ def cubic_minimum(a: Point, b: Point, low=None, high=None) -> float:
     return min(max(at, low), high)
 
 
-def strong_wolfe(probe, length, direction, loss, gradient, slope, tolerance_change=1e-9):
+def strong_wolfe(probe, length, direction, loss, gradient, slope, most, tolerance_change=1e-9):
     """(loss, gradient, length, evaluations) of a point that lowers the loss enough and whose slope is flat enough.
 
-    `probe(length)` gives loss and gradient on the line.
+    `probe(length)` gives loss and gradient on the line; `most` says how often it is called after the first time.
     """
     start = Point(0.0, loss, gradient, slope)
 
@@ -42,9 +41,9 @@ def strong_wolfe(probe, length, direction, loss, gradient, slope, tolerance_chan
         value, g = probe(t)
         return Point(t, value, g, float(g.dot(direction)))
 
-    ends, evaluations, found = _bracket(at, start, length)
+    ends, evaluations, found = _bracket(at, start, length, most)
     if not found:
-        evaluations = _zoom(at, ends, start, evaluations, float(direction.abs().max()), tolerance_change)
+        evaluations = _zoom(at, ends, start, evaluations, most, float(direction.abs().max()), tolerance_change)
     best = min(ends, key=lambda p: p.loss)
     return best.loss, best.gradient, best.length, evaluations
 
@@ -57,11 +56,12 @@ def _flat(p, start):
     return abs(p.slope) <= -CURVATURE * start.slope
 
 
-def _bracket(at, start, length):
-    """([two points around a good one, or the good one], evaluations, is it good?)"""
+def _bracket(at, start, length, most):
+    """([two points around a good one, or the good one], evaluations, is it good?). As in PyTorch, from the third point on one
+    that is no lower than that before it ends the search."""
     before, now = start, at(length)
-    for turn in range(MOST_EVALUATIONS):
-        if _too_high(now, start) or (turn > 0 and now.loss >= before.loss):
+    for turn in range(most):
+        if _too_high(now, start) or (turn > 1 and now.loss >= before.loss):
             return [before, now], turn + 1, False
         if _flat(now, start):
             return [now], turn + 1, True
@@ -70,13 +70,13 @@ def _bracket(at, start, length):
         least = now.length + 0.01 * (now.length - before.length)
         following = cubic_minimum(before, now, least, now.length * 10)
         before, now = now, at(following)
-    return [start, now], MOST_EVALUATIONS, False
+    return [start, now], most + 1, False
 
 
-def _zoom(at, ends, start, evaluations, reach, tolerance_change):
+def _zoom(at, ends, start, evaluations, most, reach, tolerance_change):
     """Narrows the bracket `ends` in place; returns the evaluations used so far."""
     stuck = False
-    while evaluations < MOST_EVALUATIONS:
+    while evaluations <= most:
         low, high = sorted(ends, key=lambda p: p.loss)
         if abs(high.length - low.length) * reach < tolerance_change:
             break

@@ -88,9 +88,13 @@ def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", we
     return _weighted_mean(loss, weight, reduction)
 
 
-def _weighted_mean(loss, weight, reduction):
+def _check_weight(weight, loss):
     if weight.shape != loss.shape:
         raise ShapeError(f"the weight of a loss has the input's shape {tuple(loss.shape)}, got {tuple(weight.shape)}")
+
+
+def _weighted_mean(loss, weight, reduction):
+    _check_weight(weight, loss)
     weighted = loss * weight
     if reduction == "mean":
         return weighted.sum() / weight.sum()
@@ -140,11 +144,14 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
         raise ArgumentError(f"huber_loss needs delta > 0, got {delta}")
     x, y = _together(input, target, "huber_loss")
     loss = _huber(x, y, as_float(delta), 0.5, as_float(delta))
-    loss = reduced(loss, reduction) if weight is None else _weighted_mean(loss, weight, reduction)
+    if weight is not None:
+        _check_weight(weight, loss)
+    loss = reduced(_weighted(loss, weight), reduction)          # whose mean is over elements, unlike that of others
     return to_dtype(loss, input.dtype) if input.dtype.is_floating_point else loss
 
 
 @remembered
+@rounds_once
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """-weight[target] * input[target] for log probabilities (N, C, ...) and class indices (N, ...)."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -163,6 +170,7 @@ def _batched(input, target, name):
 
 
 @remembered
+@rounds_once
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                   label_smoothing=0.0):
     """The loss of logits (N, C, ...) against class indices (N, ...) or class probabilities (N, C, ...)."""
