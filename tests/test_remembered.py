@@ -1,8 +1,10 @@
 """Calls of public functions that are remembered: what they come to is what the function gives, in every way that it can be
 called, for other values, and wherever a call only looks like one that is known."""
 
+import gc
 import threading
 import warnings
+import weakref
 import zlib
 
 import numpy as np
@@ -122,6 +124,7 @@ KEPT = [fn for fn, _ in remembered.tables]
 def known_at_once(monkeypatch):
     """Calls are compiled soon, and nothing is known before a test."""
     monkeypatch.setattr(watched_calls, "_OFTEN", 1)
+    monkeypatch.setattr(watched_calls, "_LONG", float("inf"))
     remembered.forget()
     yield
     remembered.forget()
@@ -313,8 +316,8 @@ def test_a_function_that_reads_writes_draws_or_warns_is_not_remembered():
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             remembered.first_call(table, fn, kind, (x,), {})
-            watched_calls.watch(table, fn, kind, (x,), {})
-        assert table[kind].__name__ == "<lambda>", fn
+            table[kind](None, (x,), {})
+        assert table[kind].__name__ == "_plainly", fn
         if fn is writes:
             assert x.tolist() == [3, 3]         # each call wrote once
         if fn is says:
@@ -349,6 +352,25 @@ def test_who_listens_hears_of_the_operators():
     assert np.allclose(per_sample.numpy(), F.cosine_similarity(x, y).numpy())
     with ingot.autocast("cpu", ingot.bfloat16):
         assert repeat(ingot.addmm, ingot.ones(2, 2), x[:2, :2], y[:2, :2]).dtype is ingot.bfloat16
+
+
+def test_calls_that_take_long_are_not_watched(monkeypatch):
+    x, y = ingot.randn(3, 4), ingot.randn(3, 4)
+    monkeypatch.setattr(watched_calls, "_LONG", 0.0)
+    repeat(ingot.lerp, x, y, 0.5, times=watched_calls._TRIES)
+    assert [type(way) for way in kinds_of(ingot.lerp).values()] == [watched_calls.Watcher]
+    repeat(ingot.lerp, x, y, 0.5)
+    assert ways(ingot.lerp) == ["_plainly"]
+
+
+def test_what_is_known_of_a_call_holds_none_of_its_memory(monkeypatch):
+    monkeypatch.setattr(watched_calls, "_OFTEN", 1000)
+    x = ingot.ones(50)
+    seen = [weakref.ref(repeat(F.cosine_similarity, x, x, 0, times=3)), weakref.ref(x._a)]
+    del x
+    gc.collect()
+    assert [r() for r in seen] == [None, None]
+    assert ways(FUNCTIONS["cosine_similarity"]) == ["counted"]
 
 
 def test_many_kinds_do_not_fill_the_memory(monkeypatch):

@@ -3,7 +3,7 @@
 What many functions make of their arguments (common dtypes, dims counted from the front, windows for each dim, masks of one
 shape) is the same for all tensors of the same shapes and dtypes, and takes longer than the operators on few numbers. So such a
 function, marked as remembered, is watched at its second call of a kind: from then on the operators that it ran are all that
-such calls do, written out as one function, with their parameters as constants.
+such calls do, written out as one function, with their parameters as constants. Calls that take long are left alone.
 
 A function may be marked if the operators that it runs follow from its arguments, their shapes and dtypes, and the default
 dtype. A run is remembered only if its results came out of operators that got the arguments, or results of operators before
@@ -99,5 +99,5 @@ def first_call(table: dict, fn: Callable, kind: tuple, args, kwargs) -> Any:
     """fn(*args, **kwargs), of whose kind nothing is known: the next call is watched."""
     if len(table) >= _MOST:
         table.clear()
-    table[kind] = lambda m, args, kwargs: watching.watch(table, fn, kind, args, kwargs)
+    table[kind] = watching.Watcher(table, fn, kind)
     return fn(*args, **kwargs)

@@ -5,6 +5,7 @@ takes less than they took, they run as one graph, as traced code does (`cpu/eage
 """
 
 from collections.abc import Callable
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,6 +25,8 @@ eager_composites = lazy(__package__, "..cpu.eager_composites")
 
 _OFTEN = 128            # calls, for each operator, that take about as long as compiling them
 _MANY = 64              # operators of which more are not written out
+_LONG = 1e-3            # seconds of a call of which understanding the arguments is no part worth mentioning
+_TRIES = 3
 _new = object.__new__
 
 
@@ -47,22 +50,41 @@ class Steps(AtDoor):
         return out
 
 
-def watch(table: dict, fn: Callable, kind: tuple, args, kwargs) -> Any:
-    """fn(*args, **kwargs). From now on such calls do what it comes to, or what `fn` does if that cannot be said."""
-    try:
-        watched, result = _watched(fn, args, kwargs)
-    except UnknownError:
-        table[kind] = lambda m, args, kwargs: fn(*args, **kwargs)
-    else:
-        by_operators = Text(watched).by_operators(fn)
-        stays = TAPED in kind or not watched.is_new(result)
-        table[kind] = by_operators if stays else _counted(table, kind, watched, by_operators)
-    return fn(*args, **kwargs)
+class Watcher:
+    """Does the calls of a kind until it is known what they come to."""
+
+    def __init__(self, table: dict, fn: Callable, kind: tuple):
+        self.table, self.fn, self.kind = table, fn, kind
+        self.tries = _TRIES
+
+    def __call__(self, m, args, kwargs):
+        """fn(*args, **kwargs). From now on such calls do what it comes to, or what `fn` does if that cannot be said, or takes
+        so long that there is nothing to win (something else may have taken the time, so that is asked more than once)."""
+        began = perf_counter()
+        result = self.fn(*args, **kwargs)
+        self.tries -= 1
+        if perf_counter() - began < _LONG:
+            self.table[self.kind] = self._learned(args, kwargs)
+        elif not self.tries:
+            self.table[self.kind] = self._plainly
+        return result
+
+    def _plainly(self, m, args, kwargs):
+        return self.fn(*args, **kwargs)
+
+    def _learned(self, args, kwargs) -> Callable:
+        try:
+            watched = _watched(self.fn, args, kwargs)
+        except (UnknownError, IngotError):
+            return self._plainly
+        by_operators = Text(watched).by_operators(self.fn)
+        stays = TAPED in self.kind or not watched.makes_new
+        return by_operators if stays else _counted(self.table, self.kind, watched, by_operators)
 
 
-def _watched(fn: Callable, args, kwargs) -> tuple:
-    """(what a call comes to, its result), found on tensors of its own over the same memory: one for each argument, as the same
-    one twice would not say which of them is meant."""
+def _watched(fn: Callable, args, kwargs) -> "Watched":
+    """What a call comes to, found on tensors of its own over the same memory: one for each argument, as the same one twice
+    would not say which of them is meant."""
     args, kwargs = tuple(map(_stand_in, args)), {name: _stand_in(a) for name, a in kwargs.items()}
     steps = Steps()
     steps.open()
@@ -72,7 +94,7 @@ def _watched(fn: Callable, args, kwargs) -> tuple:
         steps.close()
     if not steps.is_like_others:
         raise UnknownError
-    return Watched(args, kwargs, steps.noted, result), result
+    return Watched(args, kwargs, steps.noted, result)
 
 
 def _stand_in(a):
@@ -128,9 +150,11 @@ class Watched:
             self._take(f"kwargs[{name!r}]", a)
         if not self.given or not 0 < len(noted) <= _MANY:
             raise UnknownError
-        self._arrays = [t._a for t in self._tensors]
+        arrays = [t._a for t in self._tensors]
         self.steps = [self._step(*n) for n in noted]
         self.result = self._seen(result)
+        self.makes_new = are_new([t._a for t in tensors_of(result)], arrays)
+        self._places, self._tensors = {}, []
 
     def _take(self, text, a):
         if isinstance(a, Tensor):
@@ -168,12 +192,12 @@ class Watched:
             raise UnknownError
         return _like(result, [None if x is None else self._seen(x) for x in result])
 
-    def is_new(self, result) -> bool:
-        """Whether results are memory of their own, row by row, so that a graph may make them instead."""
-        arrays = [t._a for t in tensors_of(result)]
-        known = [*self._arrays, *arrays]
-        return all(a.strides == np.empty(a.shape, a.dtype).strides and sum([np.may_share_memory(a, b) for b in known]) == 1
-                   for a in arrays)
+
+def are_new(results, arguments) -> bool:
+    """Whether results are memory of their own, row by row, so that a graph may make them instead."""
+    known = [*arguments, *results]
+    return all(a.strides == np.empty(a.shape, a.dtype).strides and sum([np.may_share_memory(a, b) for b in known]) == 1
+               for a in results)
 
 
 def _like(container, items):
