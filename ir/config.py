@@ -89,12 +89,12 @@ class _Overridden(threading.local):
     settings: Settings | None = None
 
 
-_overridden = _Overridden()
+overridden = _Overridden()
 
 
 def current() -> Settings:
     """The settings that hold here."""
-    return _overridden.settings or process_settings()
+    return overridden.settings or process_settings()
 
 
 @contextmanager
@@ -109,11 +109,11 @@ def override(**changes) -> Iterator[Settings]:
             raise ArgumentError(f"switch {name!r} is a {kind.__name__}, got {value!r}")
         _checked(name, value, table[name].metadata["choices"])
     changed = replace(current(), **changes)
-    before, _overridden.settings = _overridden.settings, changed
+    before, overridden.settings = overridden.settings, changed
     try:
         yield changed
     finally:
-        _overridden.settings = before
+        overridden.settings = before
 
 
 def describe() -> str:

@@ -12,6 +12,7 @@ import pytest
 
 import ingot
 import ingot.nn.functional as F
+from ingot.ir import config
 from ingot.runtime.api import load_rest, remembered, watched_calls
 from ingot.runtime.api.register import FUNCTIONS
 from ingot.runtime.tensor import Tensor
@@ -341,6 +342,20 @@ def test_another_default_dtype_is_another_result():
     finally:
         ingot.set_default_dtype(ingot.float32)
     assert repeat(ingot.logsumexp, x, 0).dtype is ingot.float32
+
+
+def test_settings_of_a_thread_hold():
+    """Winograd's convolutions are for others than "strict"."""
+    x, w = ingot.randn(1, 32, 32, 32), ingot.randn(32, 32, 3, 3)
+    quick = repeat(ingot.conv2d, x, w, None, 1, 1)
+    with config.override(numerics="strict"):
+        exact = ingot.conv2d.__wrapped__(x, w, None, 1, 1)
+        assert repeat(ingot.conv2d, x, w, None, 1, 1).tolist() == exact.tolist() != quick.tolist()
+    assert ingot.conv2d(x, w, None, 1, 1).tolist() == quick.tolist()
+    remembered.forget()
+    with config.override(numerics="strict"):
+        repeat(ingot.conv2d, x, w, None, 1, 1)
+    assert repeat(ingot.conv2d, x, w, None, 1, 1).tolist() == quick.tolist()
 
 
 def test_who_listens_hears_of_the_operators():

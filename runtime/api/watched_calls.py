@@ -12,6 +12,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import Aval
+from ...ir.config import overridden
 from ...ir.errors import IngotError
 from ...ir.graph import Builder
 from ...ir.lazy import lazy
@@ -110,7 +111,7 @@ def _counted(table: dict, kind: tuple, watched: "Watched", by_operators: Callabl
     def counted(m, args, kwargs):
         nonlocal left
         left -= 1
-        if not left:
+        if left <= 0 and overridden.settings is None:
             table[kind] = Text(watched).compiled(by_operators) or by_operators
         return by_operators(m, args, kwargs)
 
@@ -228,7 +229,7 @@ _COMPILED = """
 def remembered(m, args, kwargs):
     {take}
     {arrays}
-    if not ({in_rows}):
+    if overridden.settings is not None or not ({in_rows}):     # other settings than those that it was compiled with
         return by_operators(m, args, kwargs)
     try:
         {made}, = run([{operands}])
@@ -248,7 +249,8 @@ class Text:
 
     def __init__(self, watched: Watched):
         self.watched = watched
-        self._means: dict = {"new": _new, "look": call_view, "Tensor": Tensor, "IngotError": IngotError}
+        self._means: dict = {"new": _new, "look": call_view, "Tensor": Tensor, "IngotError": IngotError,
+                             "overridden": overridden}
         self._count = 0
         self._take = "\n    ".join([f"t{i} = {text}" for i, text in enumerate(watched.given)])
 
