@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from functools import partial
+from functools import partial, wraps
 
 import numpy as np
 
@@ -150,8 +150,19 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return to_dtype(loss, input.dtype) if input.dtype.is_floating_point else loss
 
 
+def _rounds_rows_once(fn):
+    """A loss over classes in float32 and rounded once, but for autocast, which has it in float32."""
+    once = rounds_once(fn)
+
+    @wraps(fn)
+    def rounded(*args, **kwargs):
+        return (once if tls.m.autocast is None else fn)(*args, **kwargs)
+
+    return rounded
+
+
 @remembered
-@rounds_once
+@_rounds_rows_once
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """-weight[target] * input[target] for log probabilities (N, C, ...) and class indices (N, ...)."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -170,7 +181,7 @@ def _batched(input, target, name):
 
 
 @remembered
-@rounds_once
+@_rounds_rows_once
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                   label_smoothing=0.0):
     """The loss of logits (N, C, ...) against class indices (N, ...) or class probabilities (N, C, ...)."""
