@@ -11,12 +11,14 @@ from . import (
     precision,
     research,
     small,
+    small_functions,
     small_ops,
     traced,
     training,
 )
 
-GROUPS = {"small": small, "small_ops": small_ops, "traced": traced, "kernels": kernels, "layers": layers,
+GROUPS = {"small": small, "small_ops": small_ops, "small_functions": small_functions, "traced": traced,
+          "kernels": kernels, "layers": layers,
           "operators": operators, "inference": inference, "training": training, "research": research,
           "precision": precision, "memory": memory,
           "loading": loading, "gpu": gpu}

@@ -278,7 +278,7 @@ def call_view(m, op, args, params):
     if x._node is not None and m.grad and op.vjp is not NO_GRAD:
         if m.special:
             record(op, args, params, out)
-        else:
+        else:                   # as `record` does for any number of arguments
             kinds = (op, a.dtype.kind in INEXACT)
             (taped.get(kinds) or write_taping(kinds))(op, args, params, out)
     return out

@@ -74,15 +74,16 @@ class Generator:
 
     def key(self) -> Tensor:
         """The next key, a u64[2] tensor (seed, counter). A recorder is told, so that each run of a trace draws anew."""
-        tls.m.only_now()
+        m = tls.m
+        if m.special:
+            m.only_now()
         with self._lock:
             drawn = np.empty(2, _UINT64)
             _pack(drawn, 0, self._seed, self._call)
             self._call += 1
         key = wrap(drawn)
-        recorder = tls.m.recorder
-        if recorder is not None:
-            recorder.drew(self, key)
+        if m.recorder is not None:
+            m.recorder.drew(self, key)
         return key
 
     def get_state(self) -> Tensor:

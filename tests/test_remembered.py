@@ -260,6 +260,21 @@ def test_what_nobody_can_tell_apart_is_not_remembered(unknown):
     assert remembered.kind_of_call((ingot.ones(2),), {"value": unknown}, True) is None
 
 
+def test_only_plain_tensors_of_the_host_are_remembered():
+    class Own(Tensor):
+        pass
+
+    for other in (ingot.ones(2, device="meta"), ingot.ones(2).as_subclass(Own), ingot.ones(2).to_sparse()):
+        assert remembered.kind_of_call((other,), {}, True) is remembered.kind_of_call(([other],), {}, True) is None
+    assert remembered.kind_of_call((ingot.nn.Parameter(ingot.ones(2)),), {}, False) is not None
+
+
+def test_a_call_of_very_many_operators_is_not_written_out(monkeypatch):
+    monkeypatch.setattr(watched_calls, "_MANY", 2)
+    assert repeat(F.cosine_similarity, ingot.ones(2, 3), ingot.ones(2, 3)).tolist() == pytest.approx([1, 1])
+    assert ways(FUNCTIONS["cosine_similarity"]) == ["_plainly"]
+
+
 def test_the_same_tensor_twice_is_two_tensors():
     x, y = ingot.tensor([1.0, 2.0]), ingot.tensor([3.0, 5.0])
     repeat(ingot.addcmul, x, x, x)

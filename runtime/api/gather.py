@@ -35,12 +35,12 @@ def _no_negatives(name, at, size, dim):
     """The index tuple, where indices that count from the end are not taken: raises for them. On a device, whose numbers are not
     looked at, and in what is noted for other numbers, they become indices beyond the end, for which kernels raise."""
     *before, index = at
-    is_elsewhere, recorder = index._a.__class__ is DeviceArray or tls.m.watched, tls.m.recorder
-    if not is_elsewhere and numel_of(index) and index._a.min() < 0:
+    is_unseen, recorder = index._a.__class__ is DeviceArray or tls.m.watched, tls.m.recorder
+    if not is_unseen and numel_of(index) and index._a.min() < 0:
         if recorder is not None:
             recorder.failed(ix.index)
         raise DimError(f"{name}: index {index._a.min()} is out of range for dim {dim} of size {size}")
-    return [*before, ew.where(ew.lt(index, 0), size, index)] if is_elsewhere or recorder is not None else at
+    return [*before, ew.where(ew.lt(index, 0), size, index)] if is_unseen or recorder is not None else at
 
 
 # One index for each element along a dimension.

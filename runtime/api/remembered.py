@@ -46,7 +46,8 @@ def new_table(fn: Callable) -> dict:
 
 
 def kind_of_call(args, kwargs, grad: bool) -> tuple | None:
-    """What a call has in common with others that come to the same operators; None if there is no telling."""
+    """What a call has in common with others that come to the same operators; None if there is no telling. Tensors and ints are
+    most of what is given: to call for each of them would take as long as the rest."""
     kind: list = []
     for a in args:
         what = a.__class__

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import Aval
 from ...ir.config import overridden
 from ...ir.errors import IngotError
 from ...ir.graph import Builder
@@ -39,7 +38,7 @@ class Steps(AtDoor):
     def __init__(self):
         super().__init__()
         self.noted: list = []
-        self.is_like_others = True      # whether there was nothing that other calls of the kind may not have
+        self.is_like_others = True      # nothing was met that other calls may not have (what raises may be caught on its way)
 
     def met_only_now(self):
         self.is_like_others = False
@@ -312,7 +311,7 @@ def compiled_run(watched: Watched, outs: list) -> Callable | None:
     if any(not a.size for a in watched.avals) or any(a.dtype in dt.FLOAT8 for a in watched.avals):
         return None
     b = Builder("remembered")
-    values: dict = {Place(i): b.input(f"x{i}", Aval(a.shape, a.dtype)) for i, a in enumerate(watched.avals)}
+    values: dict = {Place(i): b.input(f"x{i}", a) for i, a in enumerate(watched.avals)}
     try:
         for step in watched.steps:
             made = b.append(step.op, tuple([_in_graph(v, values) for v in step.operands]),

@@ -1,5 +1,7 @@
 """Functions of neural networks: activations, losses, attention, lookups, convolutions, pools, norms."""
 
+from inspect import unwrap
+
 from ...api.conv import conv1d, conv2d, conv3d, conv_tbc, conv_transpose1d, conv_transpose2d, conv_transpose3d
 from ...api.distance import cosine_similarity, pairwise_distance, pdist
 from ...api.image import channel_shuffle, native_channel_shuffle, pixel_shuffle, pixel_unshuffle
@@ -114,12 +116,6 @@ from .pool import (
 )
 from .resample import affine_grid, grid_sample, interpolate, upsample, upsample_bilinear, upsample_nearest
 
-# What `ingot.*` has as well is the public function, whose calls are remembered.
-globals().update({name: FUNCTIONS[name] for name in (
-    "avg_pool1d", "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_tbc", "conv_transpose1d", "conv_transpose2d",
-    "conv_transpose3d", "cosine_similarity", "layer_norm", "native_channel_shuffle", "pairwise_distance", "pdist",
-    "pixel_shuffle", "pixel_unshuffle", "rms_norm")})
-
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
     "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices", "adaptive_max_pool3d",
@@ -143,3 +139,7 @@ __all__ = [
     "threshold", "threshold_", "triplet_margin_loss", "triplet_margin_with_distance_loss", "unfold", "upsample",
     "upsample_bilinear", "upsample_nearest",
 ]
+
+# What `ingot.*` has as well is the public function there, whose calls are remembered.
+globals().update({name: FUNCTIONS[name] for name in __all__
+                  if name in FUNCTIONS and unwrap(FUNCTIONS[name]) is globals()[name] is not FUNCTIONS[name]})
