@@ -94,7 +94,8 @@ def derived_vjp(body: Callable) -> Callable:
         outs = [r for r in (result if type(result) is tuple else (result,)) if r.dtype.is_inexact]
         gradients = _Gradients()
         for r, one in zip(outs, g if type(g) is tuple else (g,)):
-            gradients.add(r, one)
+            if one is not None:
+                gradients.add(r, one)
         for step in reversed(notes):
             incoming = gradients.incoming(step[3])
             if incoming is None:

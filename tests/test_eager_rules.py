@@ -68,6 +68,9 @@ def test_gradients_of_other_strides():
                 np.testing.assert_array_equal(gradient(f, x, g), expected)
 
 
+ALONE = (None,) * 4         # a gradient, a result and two arguments, none of them several
+
+
 @pytest.mark.parametrize("wanted", [(True, True), (True, False), (False, True)], ids=["both", "image", "grid"])
 @pytest.mark.parametrize("mode, padding", [("bilinear", "zeros"), ("bilinear", "border"), ("bicubic", "reflection")])
 def test_a_joint_rule_becomes_one_graph_with_the_same_bits(mode, padding, wanted):
@@ -81,7 +84,7 @@ def test_a_joint_rule_becomes_one_graph_with_the_same_bits(mode, padding, wanted
         x.grad = grid.grad = None
         F.grid_sample(x, grid, mode, padding, align_corners=False).backward(seed)
         found.append([t.grad.numpy().tobytes() for t, need in zip((x, grid), wanted) if need])
-        rule = eager_composites.joint_rule_of(ingot.ir.ops.resample.grid_sample, wanted)
+        rule = eager_composites.joint_rule_of(ingot.ir.ops.resample.grid_sample, wanted, ALONE)
         compiled.append(any(callable(v) for v in rule._made.values()))
     assert compiled == [False, True, True] and found[0] == found[1] == found[2]
 
@@ -90,10 +93,50 @@ def test_small_calls_of_a_joint_rule_are_compiled_when_they_come_often(monkeypat
     eager_composites.joint_rule_of.cache_clear()
     monkeypatch.setattr(node, "OFTEN", 4)
     x, grid = ingot.randn(1, 2, 5, 5, requires_grad=True), ingot.rand(1, 2, 4, 4).permute(0, 2, 3, 1)
-    rule = eager_composites.joint_rule_of(ingot.ir.ops.resample.grid_sample, (True, False))
+    rule = eager_composites.joint_rule_of(ingot.ir.ops.resample.grid_sample, (True, False), ALONE)
     for turn in range(7):
         assert any(callable(v) for v in rule._made.values()) == (turn > 4)
         F.grid_sample(x, grid, align_corners=False).sum().backward()
+
+
+# Functions whose own rule is an operator, of one or several results: gradients of gradients are rules of those.
+TWICE = {
+    "cross_entropy": lambda x, w: F.cross_entropy(x, ingot.arange(6) % 5),
+    "layer_norm": lambda x, w: F.layer_norm(x, (5,)),
+    "layer_norm, weighted": lambda x, w: F.layer_norm(x, (5,), w, w),
+    "rms_norm": lambda x, w: F.rms_norm(x, (5,)),
+    "rms_norm, weighted": lambda x, w: F.rms_norm(x, (5,), w),
+    "batch_norm": lambda x, w: F.batch_norm(x, None, None, training=True),
+    "batch_norm, weighted": lambda x, w: F.batch_norm(x, None, None, w, w, training=True),
+    "cdist": lambda x, w: ingot.cdist(x, w.expand(2, 5), p=3),
+}
+
+
+@pytest.mark.parametrize("which", ["x", "w", "both"])
+@pytest.mark.parametrize("name", TWICE)
+def test_rules_of_several_gradients_become_one_graph_with_the_same_bits(name, which, monkeypatch):
+    monkeypatch.setattr(node, "OFTEN", 2)
+    eager_composites.joint_rule_of.cache_clear()
+    ran: list = []
+    joint_rule = eager_composites.joint_rule
+
+    def counted(op, needs, *rest):
+        made = joint_rule(op, needs, *rest)
+        ran.append(made is not None)
+        return made
+
+    monkeypatch.setattr(node.eager_composites, "joint_rule", counted)
+    ingot.manual_seed(6)
+    x, w = ingot.randn(6, 5, requires_grad=True), ingot.randn(5, requires_grad=True)
+    found = []
+    for _ in range(5):
+        once = ingot.autograd.grad(TWICE[name](x, w).sin().sum(), (x, w), create_graph=True, allow_unused=True)
+        wanted = [g for g, n in zip(once, "xw") if g is not None and which in (n, "both")]
+        if not wanted:
+            return
+        twice = ingot.autograd.grad(sum((g.cos().sum() for g in wanted), start=0.0), (x, w), allow_unused=True)
+        found.append([None if g is None else g.numpy().tobytes() for g in twice])
+    assert any(ran) and not ran[0] and all(f == found[0] for f in found)
 
 
 def test_a_gradient_that_is_one_number_is_read_once():

@@ -241,7 +241,7 @@ batch_norm_train = op("batch_norm_train", infer=_infer_train, ref=_train, vjp=_t
                       lower=Composite(_train_body), numbers=("eps",), batch=_batch_train,
                       doc="Batch normalisation by the batch's own statistics: the result, the mean and the biased variance.")
 batch_norm_grad = op("batch_norm_grad", infer=_infer_grad, ref=_grad, vjp=derived_vjp(_grad_body), saves=(1, 2, 3, 4, 5, 6, 7),
-                     lower=Composite(_grad_body), numbers=("eps",), batch=_batch_grad,
+                     lower=Composite(_grad_body), numbers=("eps",), batch=_batch_grad, traits=("gaps", "rule_as_one"),
                      doc="The gradients of batch_norm_train for its input, weight and bias, from those of its three results.")
 
 # With a relu behind it, in one sweep: what passes make of the two.

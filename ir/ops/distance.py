@@ -74,7 +74,7 @@ def _infer_grad(g, out, x, y, *, ord):
 
 
 distances_grad = op("distances_grad", infer=_infer_grad, ref=in_single(_grad_ref), vjp=derived_vjp(_grad_body),
-                    saves=(1, 2, 3, 4), lower=Composite(_grad_body), numbers=("ord",),
+                    saves=(1, 2, 3, 4), lower=Composite(_grad_body), numbers=("ord",), traits=("rule_as_one",),
                     doc="The gradient of `distances` for x, of what arrives at them, the distances, x and y.")
 distances = op("distances", infer=_infer, ref=in_single(_ref), vjp=_vjp, saves=(0, 1, 2), lower=Composite(_body),
                traits=("autocast_wide",), numbers=("ord",),

@@ -274,7 +274,7 @@ def _cross_entropy_grad_body(g, x, lse, target, *, ignore_index, reduction):
 
 cross_entropy_grad = op("cross_entropy_grad", infer=_infer_cross_entropy_grad, ref=in_single(_cross_entropy_grad_body),
                         vjp=derived_vjp(_cross_entropy_grad_body), saves=(1, 2, 3, 4),
-                        lower=Composite(_cross_entropy_grad_body),
+                        lower=Composite(_cross_entropy_grad_body), traits=("rule_as_one",),
                         doc="The gradient of cross entropy without class weights and smoothing, of logits and their logsumexp.")
 
 

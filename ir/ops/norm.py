@@ -194,7 +194,7 @@ layer_norm = op("layer_norm", infer=_infer_layer_norm, ref=_layer_norm, vjp=_lay
                 doc="Each row over the last `dims` dims to mean 0 and variance 1, times weight, plus bias.")
 layer_norm_grad = op("layer_norm_grad", infer=_infer_layer_norm_grad, ref=_layer_norm_grad,
                      vjp=derived_vjp(_layer_norm_grad_body), saves=(1, 2, 3), lower=Composite(_layer_norm_grad_body),
-                     numbers=("eps",),
+                     numbers=("eps",), traits=("gaps", "rule_as_one"),
                      doc="The gradients of layer_norm for its input and, if there is a weight, for that and the bias.")
 
 # Over the trailing dims: RMS norm.
@@ -250,7 +250,7 @@ rms_norm = op("rms_norm", infer=_infer_rms_norm, ref=_rms_norm, vjp=_rms_norm_vj
               lower=Composite(_rms_norm_body), numbers=("eps",), batch=_batch_rows,
               doc="Each row over the last `dims` dims divided by the root of its mean square, times weight.")
 rms_norm_grad = op("rms_norm_grad", infer=_infer_rows_grad, ref=_rms_norm_grad, vjp=derived_vjp(_rms_norm_grad_body),
-                   saves=(1, 2, 3), lower=Composite(_rms_norm_grad_body), numbers=("eps",),
+                   saves=(1, 2, 3), lower=Composite(_rms_norm_grad_body), numbers=("eps",), traits=("gaps", "rule_as_one"),
                    doc="The gradients of rms_norm for its input and, if there is one, its weight.")
 
 # Over groups of channels.

@@ -188,22 +188,38 @@ class Rules(Composites):
 
 
 class JointRule(Composites):
-    """The compiled rule of a composite that gives all gradients at once (trait "rule_as_one"); `needs` says which."""
+    """The compiled rule of a composite that gives all gradients at once (trait "rule_as_one"); `needs` says which, `lengths` how
+    many there are of each argument (those of several results are tuples)."""
 
     also = Rules.also
 
-    def __init__(self, op: Op, needs: tuple):
+    def __init__(self, op: Op, needs: tuple, lengths: tuple):
         super().__init__(op)
-        self.needs = needs
+        self.needs, self.lengths = needs, lengths
 
     def find(self, args, params, calls=1):
-        """As of composites; views are laid out first, which costs little beside such a rule."""
+        """As of composites, for arguments in one row; views are laid out first, which costs little beside such a rule."""
         dense = tuple([copies.dense(a) if a.__class__ is np.ndarray else a for a in args])
         run = super().find(dense, params, calls)
         return None if run is None else lambda args: run(dense)
 
     def _written(self, b, operands, params):
-        return write_joint_rule(b, self.op, self.needs, operands, params)
+        at = iter(operands)
+        given = [next(at) if n is None else tuple([next(at) for _ in range(n)]) for n in self.lengths]
+        return write_joint_rule(b, self.op, self.needs, given, params)
+
+
+def joint_rule(op: Op, needs: tuple, args, params, often: int):
+    """The gradients that a joint rule gives, by one graph; None as long as such calls are not worth it."""
+    lengths = tuple([len(a) if a.__class__ is tuple else None for a in args])
+    row: list = []
+    for a in args:
+        if a.__class__ is tuple:
+            row.extend(a)
+        else:
+            row.append(a)
+    run = joint_rule_of(op, needs, lengths).find(row, params, often)
+    return None if run is None else run(row)
 
 
 class RulesOfOne(Rules):
@@ -257,9 +273,9 @@ def rules_of(op: Op, goals: tuple) -> Rules:
 
 
 @functools.cache
-def joint_rule_of(op: Op, needs: tuple) -> JointRule:
+def joint_rule_of(op: Op, needs: tuple, lengths: tuple) -> JointRule:
     """The rule of an operator for the arguments that need gradients."""
-    return JointRule(op, needs)
+    return JointRule(op, needs, lengths)
 
 
 def _told(param):
