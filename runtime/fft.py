@@ -6,8 +6,9 @@ from ..ir.ops import complexes as co
 from ..ir.ops import fourier as fo
 from ..ir.ops.shape import pad, slice_
 from .api.counting import arange
+from .api.promote import widened
 from .api.register import FUNCTIONS, deliver, rename_all
-from .state import Defaults
+from .state import Defaults, tls
 
 __all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn", "ifftshift",
            "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
@@ -25,6 +26,8 @@ def _as_float(x, name):
     """A real or complex tensor of a dtype that transforms take."""
     if not x.dtype.is_inexact:
         return x.to(Defaults.dtype)
+    if tls.m.autocast is not None:
+        x = widened(x)
     if x.dtype not in co.PARTS and x.dtype not in co.WHOLES:
         raise DTypeError(f"{name} does not take {x.dtype}; cast with .float()")
     return x

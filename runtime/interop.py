@@ -345,9 +345,15 @@ def taken_along(t, made, memo) -> Tensor:
     made.__dict__.update(deepcopy({k: v for k, v in _state(t).items() if k not in _RECORDERS}, memo))
     if t.requires_grad:
         made.requires_grad_()
-    if t.grad is not None:
-        made.grad = t.grad.clone() if t.grad.is_sparse else deepcopy(t.grad, memo)
+    made.grad = gradient_of_copy(t, memo)
     return made
+
+
+def gradient_of_copy(t, memo):
+    """What a deep copy of a tensor has as its gradient."""
+    if t.grad is None or not t._grad_is_copied:
+        return None
+    return t.grad.clone() if t.grad.is_sparse else deepcopy(t.grad, memo)
 
 
 def __deepcopy__(self, memo):
@@ -362,7 +368,7 @@ def __deepcopy__(self, memo):
     if self._a.__class__ is DeviceArray:
         made = memo[id(self)] = on_device(type(self), wrap(self._a.copy()), self.device, self.requires_grad, {})
         made.__dict__.update(deepcopy(_state(self), memo))
-        made.grad = None if self.grad is None else deepcopy(self.grad, memo)
+        made.grad = gradient_of_copy(self, memo)
         return made
     a = self._to_copy()
     owner = owner_of(a)
@@ -376,8 +382,7 @@ def __deepcopy__(self, memo):
     made = rebuild_tensor(type(self), fresh, storage, self.dtype, _window(a, owner), self.requires_grad, {})
     memo[id(self)] = made
     made.__dict__.update(deepcopy(_state(self), memo))
-    if self.grad is not None:
-        made.grad = deepcopy(self.grad, memo)
+    made.grad = gradient_of_copy(self, memo)
     return made
 
 

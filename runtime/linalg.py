@@ -20,7 +20,7 @@ from .api import returns
 from .api.linalg import chain_matmul as multi_dot
 from .api.linalg import cross as _cross
 from .api.linalg import matmul
-from .api.promote import rounds_once, to_dtype
+from .api.promote import rounds_once, single_in_autocast, to_dtype
 from .api.reduce import averageable, holds_anywhere, vector_norm
 from .api.register import FUNCTIONS, deliver, rename_all
 from .matrix_factors import (
@@ -63,6 +63,9 @@ def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
         if dim is None and A.ndim != 2:
             raise ShapeError(f"norm of order {ord!r} takes a matrix or a dim of two, got {A.aval}")
         return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype, out=out)
+    if dim is None and A.ndim != 1:
+        raise ShapeError(f"norm of order {ord} without dim takes a vector or a matrix, got {A.aval}: it could be one number or "
+                         "one for each matrix; give dim, or call vector_norm")
     return vector_norm(A, ord, dim, keepdim, dtype=dtype, out=out)
 
 
@@ -118,10 +121,13 @@ def general_norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype, out=out)
 
 
+@single_in_autocast
 def cond(A, p=None, *, out=None):
     """The condition number in a matrix norm; the 2-norm unless said."""
     if p is None or p in (2, -2):
         values = fa.svdvals(A)
+        if not values.shape[-1]:
+            return deliver(full(values, shape=values.shape[:-1], value=0, dtype=values.dtype), out, "cond")
         last = (values.ndim - 1,)
         high, low = rd.amax(values, dim=last, keepdim=False), rd.amin(values, dim=last, keepdim=False)
         return deliver(ew.div(low, high) if p == -2 else ew.div(high, low), out, "cond")
@@ -131,6 +137,7 @@ def cond(A, p=None, *, out=None):
 # Solutions.
 
 
+@single_in_autocast
 def solve(A, B, *, left=True, out=None):
     """X with A @ X = B, or X @ A = B if not left."""
     if not left:
@@ -148,6 +155,7 @@ def _solve_columns(A, B):
     return fa.solve(*batched(A, B))
 
 
+@single_in_autocast
 def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     """X with A @ X = B (or X @ A = B), reading only one triangle of A; with unitriangular its diagonal counts as ones."""
     if not left:
@@ -159,11 +167,13 @@ def solve_triangular(A, B, *, upper, left=True, unitriangular=False, out=None):
     return deliver(result, out, "solve_triangular")
 
 
+@single_in_autocast
 def inv(A, *, out=None):
     """The inverse."""
     return deliver(fa.inv(A), out, "inv")
 
 
+@single_in_autocast
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0. `rcond` is another name of rtol; of
     what is `hermitian` the lower triangle is read."""
@@ -215,6 +225,7 @@ _WITH_VALUES = ("gelsd", "gelss")
 _DRIVERS = (None, "gels", "gelsy", *_WITH_VALUES)
 
 
+@single_in_autocast
 def lstsq(A, B, rcond=None, *, driver=None):
     """The least-squares solution of A @ X = B, as (solution, residuals, rank, singular_values); these are there for the drivers
     'gelsd' and 'gelss', and empty for others, as in PyTorch. Where these find a matrix that has not full rank, there are no
@@ -247,6 +258,7 @@ def _of_batch(x, sizes):
     return x[tuple([slice(n) for n in sizes])] if tuple(x.shape) != tuple(sizes) else x
 
 
+@single_in_autocast
 def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """How many singular values are above max(atol, rtol * the largest), or above `tol`; of what is `hermitian` the lower
     triangle is read."""
@@ -262,11 +274,13 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
 # Determinants and powers.
 
 
+@single_in_autocast
 def det(A, *, out=None):
     """The determinant."""
     return deliver(fa.det(A), out, "det")
 
 
+@single_in_autocast
 def slogdet(A, *, out=None) -> returns.slogdet:
     """Sign and logarithm of the size of the determinant."""
     return returns.deliver_all(returns.slogdet, fa.slogdet(A), out)
@@ -329,6 +343,7 @@ def matrix_exp(A):
 # Factorisations.
 
 
+@single_in_autocast
 def cholesky(A, *, upper=False, out=None):
     """The lower triangular factor of Hermitian positive matrices, of which the lower triangle is read; if `upper`, the upper
     one of both."""
@@ -336,6 +351,7 @@ def cholesky(A, *, upper=False, out=None):
     return deliver(fa.adjoint(factor) if upper else factor, out, "cholesky")
 
 
+@single_in_autocast
 def qr(A, mode="reduced", *, out=None):
     """An orthogonal Q and an upper triangular R with Q @ R = A; mode 'reduced', 'complete' or 'r' (Q is empty)."""
     if mode not in ("reduced", "complete", "r"):
@@ -346,21 +362,25 @@ def qr(A, mode="reduced", *, out=None):
     return returns.deliver_all(returns.qr, (q, r), out)
 
 
+@single_in_autocast
 def svd(A, full_matrices=True, *, driver=None, out=None):
     """U, S, Vh with U @ diag(S) @ Vh = A."""
     return returns.deliver_all(returns.svd, fa.svd(A, full=bool(full_matrices)), out)
 
 
+@single_in_autocast
 def svdvals(A, *, driver=None, out=None):
     """The singular values, falling."""
     return deliver(fa.svdvals(A), out, "svdvals")
 
 
+@single_in_autocast
 def eigh(A, UPLO="L", *, out=None):
     """Eigenvalues (rising) and eigenvectors of Hermitian matrices, of which the triangle UPLO is read."""
     return returns.deliver_all(returns.eigh, fa.eigh(_of_triangle(A, UPLO)), out)
 
 
+@single_in_autocast
 def eigvalsh(A, UPLO="L", *, out=None):
     """Eigenvalues (rising) of Hermitian matrices, of which the triangle UPLO is read."""
     return deliver(fa.eigvalsh(_of_triangle(A, UPLO)), out, "eigvalsh")
@@ -398,9 +418,11 @@ def vander(x, N=None):
     count = x.shape[-1] if N is None else N
     if count < 0:
         raise ArgumentError(f"vander takes N of at least 0, got {N}")
-    return FUNCTIONS["pow"](x.unsqueeze(-1), FUNCTIONS["arange"](count, device=x.device))
+    each = x.unsqueeze(-1).expand(*x.shape, max(count - 1, 0))
+    return FUNCTIONS["cat"]([FUNCTIONS["ones_like"](x).unsqueeze(-1)[..., :count], each], -1).cumprod(-1)
 
 
+@single_in_autocast
 def tensorinv(A, ind=2, *, out=None):
     """The inverse of A as a map from its last dims to the first `ind` ones."""
     if ind < 1 or math.prod(A.shape[:ind]) != math.prod(A.shape[ind:]):
@@ -409,6 +431,7 @@ def tensorinv(A, ind=2, *, out=None):
     return deliver(inv(A.reshape(n, n)).reshape(*A.shape[ind:], *A.shape[:ind]), out, "tensorinv")
 
 
+@single_in_autocast
 def tensorsolve(A, B, dims=None, *, out=None):
     """The X of tensordot(A, X, X.ndim) = B, after `dims` of A were moved to its end."""
     if dims is not None:

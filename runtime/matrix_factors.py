@@ -10,6 +10,7 @@ from ..ir.ops import linalg as la
 from ..ir.ops import triangular as tri
 from ..ir.ops.shape import full, iota, reshape, slice_
 from .api import returns
+from .api.promote import single_in_autocast
 from .api.register import deliver
 from .matrix_shapes import batched, is_vector
 
@@ -20,21 +21,25 @@ __all__ = ["cholesky_ex", "eig", "eigvals", "geqrf", "householder_product", "inv
 # Eigenvalues, roots.
 
 
+@single_in_autocast
 def eig(A, *, out=None) -> returns.eig:
     """Eigenvalues and eigenvectors of length 1 of square matrices, complex and in no order."""
     return returns.deliver_all(returns.eig, eigen.eig(A), out)
 
 
+@single_in_autocast
 def eigvals(A, *, out=None):
     """Eigenvalues of square matrices, complex and in no order."""
     return deliver(eigen.eigvals(A), out, "eigvals")
 
 
+@single_in_autocast
 def matrix_sqrth(A):
     """The symmetric (Hermitian) positive root of symmetric positive matrices; of others the symmetric part counts."""
     return eigen.matrix_sqrth(A)
 
 
+@single_in_autocast
 def polar(A, *, out=None) -> returns.polar:
     """U with orthonormal columns and H, symmetric and not negative, with U @ H = A."""
     return returns.deliver_all(returns.polar, eigen.polar(A), out)
@@ -48,18 +53,21 @@ def _require_pivot(name, pivot):
         raise ArgumentError(f"{name} without pivoting is not there on CPUs; leave pivot=True")
 
 
+@single_in_autocast
 def lu_factor(A, *, pivot=True, out=None) -> returns.lu_factor:
     """L (below the diagonal) and U in one matrix, and the row from 1 that each was exchanged with; raises if U has a zero."""
     _require_pivot("lu_factor", pivot)
     return returns.deliver_all(returns.lu_factor, tri.lu_factor(A, pivot=True, check=True)[:2], out)
 
 
+@single_in_autocast
 def lu_factor_ex(A, *, pivot=True, check_errors=False, out=None) -> returns.lu_factor_ex:
     """lu_factor, and where U has its first zero, from 1, or 0."""
     _require_pivot("lu_factor_ex", pivot)
     return returns.deliver_all(returns.lu_factor_ex, tri.lu_factor(A, pivot=True, check=check_errors), out)
 
 
+@single_in_autocast
 def lu(A, *, pivot=True, out=None) -> returns.lu:
     """A permutation P, L with ones on its diagonal, and U with P @ L @ U = A."""
     _require_pivot("lu", pivot)
@@ -93,6 +101,7 @@ def _unit_lower(x):
     return ew.where(_on_diagonal(x), 1.0, fa.lower(x, -1))
 
 
+@single_in_autocast
 def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
     """X with A @ X = B (or X @ A = B if not left) from lu_factor's result for A; with adjoint, for A's adjoint."""
     if not left:
@@ -110,18 +119,21 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 # LDL.
 
 
+@single_in_autocast
 def ldl_factor(A, *, hermitian=False, out=None) -> returns.ldl_factor:
     """L and D of a symmetric (or Hermitian) matrix in one, and exchanged rows, as LAPACK's sytrf gives them. No gradient."""
     found = indefinite.ldl_factor(A, hermitian=bool(hermitian), check=True)
     return returns.deliver_all(returns.ldl_factor, found[:2], out)
 
 
+@single_in_autocast
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None) -> returns.ldl_factor_ex:
     """ldl_factor, and where D has its first zero, from 1, or 0."""
     found = indefinite.ldl_factor(A, hermitian=bool(hermitian), check=bool(check_errors))
     return returns.deliver_all(returns.ldl_factor_ex, found, out)
 
 
+@single_in_autocast
 def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     """X with A @ X = B from ldl_factor's result for A."""
     LD, B, P = batched(LD, B, reshape(pivots, shape=(*pivots.shape, 1)))
@@ -132,17 +144,20 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
 # What says what failed.
 
 
+@single_in_autocast
 def cholesky_ex(A, *, upper=False, check_errors=False, out=None) -> returns.cholesky_ex:
     """The factor that `cholesky` gives, and the order of the first minor that is not positive, or 0."""
     factor, info = checked.cholesky_ex(fa.adjoint(A) if upper else A, check=bool(check_errors))
     return returns.deliver_all(returns.cholesky_ex, (fa.adjoint(factor) if upper else factor, info), out)
 
 
+@single_in_autocast
 def inv_ex(A, *, check_errors=False, out=None) -> returns.inv_ex:
     """The inverse, and the place from 1 of the zero pivot that a singular matrix has, or 0."""
     return returns.deliver_all(returns.inv_ex, checked.inv_ex(A, check=bool(check_errors)), out)
 
 
+@single_in_autocast
 def solve_ex(A, B, *, left=True, check_errors=False, out=None) -> returns.solve_ex:
     """X with A @ X = B (or X @ A = B), and the place from 1 of the zero pivot that a singular matrix has, or 0."""
     if not left:
@@ -158,6 +173,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None) -> returns.solve_
 # Householder's reflections: H1 H2 ... = I - V T V', T^-1 = 1 / tau on the diagonal and V' V above it.
 
 
+@single_in_autocast
 def geqrf(input, *, out=None) -> returns.geqrf:
     """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No gradient."""
     return returns.deliver_all(returns.geqrf, indefinite.geqrf(input), out)
@@ -175,6 +191,7 @@ def _reflections(name, A, tau):
     return v, tri.solve_triangular(la.matmul(scale, above), scale, upper=True, unit=True)
 
 
+@single_in_autocast
 def householder_product(A, tau, *, out=None):
     """The first columns of the product of Householder's reflections, as geqrf gives them."""
     m, n = A.shape[-2:]
@@ -186,6 +203,7 @@ def householder_product(A, tau, *, out=None):
     return deliver(ew.sub(identity, la.matmul(v, la.matmul(t, columns))), out, "householder_product")
 
 
+@single_in_autocast
 def ormqr(input, tau, other, left=True, transpose=False, *, out=None):
     """The product of Q (its adjoint with `transpose`), given by Householder's reflections, with a matrix; or the other way."""
     if not left:

@@ -1,5 +1,7 @@
 """`ingot.special`: special functions, most of them under the names that `ingot.*` has too."""
 
+import math
+
 from ..ir.errors import DTypeError
 from ..ir.ops import bessel, incomplete, piecewise, polynomials, quantiles
 from ..ir.ops import elementwise as ew
@@ -52,7 +54,7 @@ def entr(input, *, out=None):
 def xlog1py(input, other, *, out=None):
     """x log(1 + y), 0 where x is 0 (nan where y is nan)."""
     x, y = _pair(input, other)
-    silent = (x == 0) & ~FUNCTIONS["isnan"](y)
+    silent = (x == 0) & ((y <= -1) | (y == math.inf))       # elsewhere a product with 0 is 0, and has a gradient
     return deliver(FUNCTIONS["where"](silent, 0.0, x * log1p(FUNCTIONS["where"](silent, 0.0, y))), out, "xlog1py")
 
 

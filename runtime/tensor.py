@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.aval import Aval
-from ..ir.errors import AutogradError, DTypeError
+from ..ir.errors import AutogradError, DTypeError, ShapeError
 from .autograd.node import Leaf, Output, aval_of, shown
 from .state import Defaults, tls
 from .storage import Storage, borrowed
@@ -84,14 +84,11 @@ class Tensor:
     _retains = False
     _own_class: Any = None      # its class, if that is one of the user's which operators keep (`api/subclasses.py`)
     _is_data = False    # whether writes are not checked against what was saved for gradients
+    _grad_is_copied = True      # whether a deep copy gets a copy of the gradient
     __array_priority__ = 1000
 
     def __init__(self, *data, device=None):
-        from_sizes = all(isinstance(d, int) for d in data)
-        a = np.zeros(data if data else (0,), Defaults.dtype.np) if from_sizes else np.array(
-            [x.detach().numpy() if isinstance(x, Tensor) else x for x in data[0]] if isinstance(data[0], (list, tuple))
-            else _plain(data[0]), Defaults.dtype.np)
-        self._a = a
+        self._a = _array_for(data)
         self._node = self._shared = None
         recorder = tls.m.recorder
         if recorder is not None:
@@ -347,8 +344,25 @@ class AmbiguousTruth(DTypeError, ValueError):
     """The truth of a tensor of several elements was asked."""
 
 
-def _plain(x):
-    return x._a if isinstance(x, Tensor) else x
+def _array_for(data) -> np.ndarray:
+    """The array of `Tensor(*data)`: zeros of these sizes, or the numbers of a sequence, an array, a tensor or a storage."""
+    first, dtype = data[0] if data else Size((0,)), Defaults.dtype.np
+    if type(first) is Size and len(data) < 2:
+        return np.zeros(first, dtype)
+    if all(isinstance(n, (int, np.integer)) and not isinstance(n, bool) for n in data):
+        if min(data) < 0:
+            raise ShapeError(f"Tensor: sizes must not be negative, got {data}")
+        return np.zeros(data, dtype)
+    if len(data) > 1 or first is None or isinstance(first, (bool, float, complex, str)):
+        raise DTypeError(f"Tensor takes sizes or one sequence of numbers, got {', '.join(map(repr, data))}; ingot.tensor makes "
+                         "a tensor of one number")
+    if isinstance(first, Tensor):
+        return np.array(first._a, first._a.dtype if first.dtype.is_floating_point else dtype)
+    if hasattr(first, "_elements"):
+        return first._elements()._a.view(dtype)
+    if isinstance(first, (list, tuple)):
+        return np.array([x.detach().numpy() if isinstance(x, Tensor) else x for x in first], dtype)
+    return np.array(first, dtype)
 
 
 def _read(t: Tensor, how: str, value):

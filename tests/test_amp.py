@@ -340,3 +340,68 @@ def test_several_optimizers_and_losses():
     half.sum().backward()
     with pytest.raises(ValueError, match="FP16"):
         scaler.step(ingot.optim.SGD([half], lr=1.0))
+
+
+F = nn.functional
+LOSSES = {
+    "mse_loss": F.mse_loss, "l1_loss": F.l1_loss, "smooth_l1_loss": F.smooth_l1_loss, "huber_loss": F.huber_loss,
+    "soft_margin_loss": F.soft_margin_loss, "poisson_nll_loss": F.poisson_nll_loss,
+    "kl_div": lambda a, b: F.kl_div(a, b, reduction="batchmean"),
+    "hinge_embedding_loss": F.hinge_embedding_loss, "binary_cross_entropy": F.binary_cross_entropy,
+    "binary_cross_entropy_with_logits": F.binary_cross_entropy_with_logits,
+    "gaussian_nll_loss": lambda a, b: F.gaussian_nll_loss(a, b, b),
+    "multilabel_soft_margin_loss": F.multilabel_soft_margin_loss,
+    "margin_ranking_loss": lambda a, b: F.margin_ranking_loss(a, b, ingot.ones_like(a)),
+    "cosine_embedding_loss": lambda a, b: F.cosine_embedding_loss(a, b, ingot.ones(len(a))),
+    "triplet_margin_loss": lambda a, b: F.triplet_margin_loss(a, b, a.flip(0)),
+    "multi_margin_loss": lambda a, b: F.multi_margin_loss(a, ingot.tensor([0, 2, 1])),
+    "multilabel_margin_loss": lambda a, b: F.multilabel_margin_loss(a, ingot.tensor([[0, 2, -1], [1, -1, 0], [2, -1, 0]])),
+    "cross_entropy": lambda a, b: F.cross_entropy(a, ingot.tensor([0, 2, 1])),
+    "cross_entropy of probabilities": lambda a, b: F.cross_entropy(a, b.softmax(1)),
+    "nll_loss": lambda a, b: F.nll_loss(a, ingot.tensor([0, 2, 1])),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_are_those_of_float32(name):
+    ingot.manual_seed(1)
+    a, b = (ingot.rand(3, 3).bfloat16() for _ in range(2))
+    expected = LOSSES[name](a.float(), b.float())
+    assert LOSSES[name](a, b).dtype is ingot.bfloat16
+    with ingot.autocast("cpu", dtype=ingot.bfloat16):
+        for _ in range(3):
+            found = LOSSES[name](a, b)
+            assert found.dtype is ingot.float32
+            np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+
+
+def test_a_layer_with_slopes_runs_low():
+    net = nn.Sequential(nn.Linear(4, 3), nn.PReLU(3), nn.Linear(3, 2))
+    with ingot.autocast("cpu", dtype=ingot.bfloat16):
+        out = net(ingot.randn(5, 4))
+    out.float().sum().backward()
+    assert out.dtype is ingot.bfloat16 and net[1].weight.grad.dtype is ingot.float32
+    with pytest.raises(TypeError, match="one dtype"):
+        F.prelu(ingot.ones(2, 3).bfloat16(), net[1].weight)
+
+
+SINGLE = {
+    "inv": ingot.linalg.inv, "det": ingot.linalg.det, "cholesky": ingot.linalg.cholesky, "svdvals": ingot.linalg.svdvals,
+    "eigvalsh": ingot.linalg.eigvalsh, "qr": lambda x: ingot.linalg.qr(x)[1], "solve": lambda x: ingot.linalg.solve(x, x[:, 0]),
+    "pinv": ingot.linalg.pinv, "matrix_rank": ingot.linalg.matrix_rank, "rfft": lambda x: ingot.fft.rfft(x).real,
+    "fft2": lambda x: ingot.fft.fft2(x).real, "quantile": lambda x: ingot.quantile(x, 0.3),
+    "polar": lambda x: ingot.polar(x, x).real,
+    "view_as_complex": lambda x: ingot.view_as_complex(x.reshape(-1, 2).clone()).real,
+}
+
+
+@pytest.mark.parametrize("name", SINGLE)
+def test_what_there_is_no_low_precision_of_runs_in_float32(name):
+    x = (ingot.rand(4, 4) * 0.25 + 2 * ingot.eye(4)).bfloat16()
+    x = ((x + x.mT) / 2).requires_grad_()
+    with ingot.autocast("cpu", dtype=ingot.bfloat16):
+        found = SINGLE[name](x)
+    np.testing.assert_allclose(found.detach().numpy(), SINGLE[name](x.float()).detach().numpy(), rtol=1e-5, atol=1e-6)
+    if found.requires_grad:
+        found.sum().backward()
+        assert x.grad.dtype is ingot.bfloat16 and x.grad.isfinite().all()

@@ -176,7 +176,8 @@ def test_iteration_and_membership():
     x = ingot.arange(6).reshape(3, 2)
     assert [r.tolist() for r in x] == [[0, 1], [2, 3], [4, 5]]
     assert 4 in x and 9 not in x
-    assert list(map(int, reversed(ingot.arange(3)))) == [2, 1, 0]
+    assert [r.tolist() for r in reversed(x)] == reversed(x).tolist() == [[4, 5], [2, 3], [0, 1]]
+    assert reversed(ingot.tensor(1)).tolist() == 1
     with pytest.raises(TypeError, match="0-d"):
         iter(ingot.tensor(1))
 
@@ -337,3 +338,54 @@ def test_plain_writes_keep_out_where_somebody_takes_notice():
     saved *= 2.0
     with pytest.raises(RuntimeError, match="overwritten by __imul__"):
         w.backward()
+
+
+def random_indices(rng, shape):
+    """Positions of any shape and masks for some of the first dims, as arrays."""
+    found: list = []
+    used, wanted = 0, rng.integers(1, len(shape) + 1)
+    while used < wanted:
+        n = shape[used]
+        kind = rng.integers(4)
+        if kind == 0 and used + 2 <= len(shape):
+            found.append(rng.random(shape[used:used + 2]) > 0.5)
+        elif kind == 1:
+            found.append(rng.random(n) > 0.5)
+        else:
+            found.append(np.asarray(rng.integers(-n, n, [(), (1,), (2,), (2, 1)][rng.integers(4)])))
+        used += found[-1].ndim if found[-1].dtype == bool else 1
+    return tuple(found)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_index_put_takes_positions_and_masks_of_any_shape(seed):
+    rng = np.random.default_rng(seed)
+    for _ in range(10):
+        a = rng.standard_normal(rng.integers(1, 4, rng.integers(1, 4)))
+        at = random_indices(rng, a.shape)
+        try:
+            indexed = a[at].shape
+        except IndexError:          # masks of different counts, or beside positions of another shape
+            continue
+        value = rng.standard_normal(indexed if rng.integers(2) else ())
+        expected = a.copy()
+        np.add.at(expected, at, value)
+        x, where, v = ingot.tensor(a), tuple(map(ingot.tensor, at)), ingot.tensor(value)
+        np.testing.assert_allclose(ingot.index_put(x, where, v, accumulate=True).numpy(), expected)
+        assert x.index_put_(where, v, accumulate=True) is x
+        np.testing.assert_allclose(x.numpy(), expected)
+        expected[at] = 7.0
+        np.testing.assert_array_equal(x.index_put_(where, ingot.tensor(7.0)).numpy(), expected)
+
+
+def test_index_put_refuses_slices():
+    with pytest.raises(IndexError, match=r"write x\[key\] = values"):
+        ingot.zeros(3).index_put_((slice(0, 2),), ingot.ones(2))
+
+
+@pytest.mark.parametrize("limits, expected", [({"min": 0}, [1, 0]), ({"min": 1}, [1, 1]), ({"max": 0}, [0, 0]),
+                                              ({"min": 2}, [2, 2])], ids=str)
+def test_one_limit_of_bools(limits, expected):
+    found = ingot.tensor([True, False]).clamp(**limits)
+    assert found.dtype is ingot.int64 and found.tolist() == expected
+    assert ingot.tensor([1, 5]).clamp(2, ingot.tensor(3)).tolist() == [2, 3]

@@ -192,3 +192,23 @@ def test_errors_say_what_is_wrong():
         ingot.linalg.det(ingot.zeros(2, 3))
     with pytest.raises(DTypeError, match="float32 or float64"):
         ingot.linalg.inv(ingot.ones(2, 2, dtype=ingot.int64))
+
+
+@pytest.mark.parametrize("ord", [0, 1, 2, 3, -2, float("inf")])
+def test_orders_without_dims_are_of_vectors_and_matrices(ord):
+    """Of more dims it would be anybody's guess whether all numbers are meant, or each matrix."""
+    with pytest.raises(ShapeError, match="without dim takes a vector or a matrix"):
+        ingot.linalg.norm(ingot.ones(2, 3, 2), ord)
+    assert ingot.linalg.norm(ingot.ones(2, 3, 2)).item() == pytest.approx(12 ** 0.5)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3), (3, 0)], ids=str)
+@pytest.mark.parametrize("p", [None, 2, -2])
+def test_conditions_of_empty_matrices_are_zero(shape, p):
+    found = ingot.linalg.cond(ingot.zeros(shape), p)
+    assert found.shape == shape[:-2] and not found.any()
+
+
+def test_powers_of_whole_numbers():
+    x = ingot.tensor([2, 3], dtype=ingot.int32)
+    assert [ingot.linalg.vander(x, N=n).tolist() for n in (0, 1, 3)] == [[[], []], [[1], [1]], [[1, 2, 4], [1, 3, 9]]]

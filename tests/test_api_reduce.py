@@ -183,6 +183,18 @@ def test_quantile_interpolates_as_numpy(method):
     assert t(X).quantile(t(q), 1, keepdim=True).shape == (4, 3, 1, 5)
 
 
+@pytest.mark.parametrize("method, share", [("linear", 0.3), ("midpoint", 0.5)])
+def test_equal_neighbours_share_the_gradient_of_a_quantile(method, share):
+    x = ingot.tensor([2.0, 2.0], requires_grad=True)
+    x.quantile(0.3, interpolation=method).backward()
+    assert x.grad.tolist() == pytest.approx([1 - share, share])
+    ends = ingot.tensor([-np.inf, -np.inf, 1.0, np.inf, np.inf], requires_grad=True)
+    found = ends.quantile(ingot.tensor([0.0, 0.1, 0.5, 0.9, 1.0]), interpolation=method)
+    assert found.tolist() == [-np.inf, -np.inf, 1, np.inf, np.inf]
+    found.sum().backward()
+    assert ends.grad.isfinite().all()
+
+
 def test_quantile_refuses_levels_outside():
     with pytest.raises(ArgumentError, match="within 0 and 1"):
         t(X).quantile(1.5)

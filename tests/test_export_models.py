@@ -5,7 +5,7 @@ import pytest
 
 import ingot
 from exported_models import MODELS, made
-from ingot import jit
+from ingot import jit, nn
 from ingot.jit.exported import structure, writer
 from ingot.jit.exported.examples import dims_of
 
@@ -65,3 +65,64 @@ def test_results_that_lie_in_one_memory_come_back_apart(name, dynamic, tmp_path)
     for rows in (3,) if dynamic is None else (3, 8):
         agrees(loaded, model, (ingot.randn(rows, 4),))
     assert len(leaves(ingot.export.export(model, (ingot.randn(3, 4),)).module()(ingot.randn(3, 4)))) == len(loaded.outputs)
+
+
+class Wide(nn.Module):
+    """float32 inside, and what is made of it in float64, as samplers of diffusion models are."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Conv2d(2, 16, 3, padding=1), nn.GroupNorm(4, 16), nn.SiLU(), nn.Conv2d(16, 2, 3, padding=1))
+
+    def forward(self, x):
+        x = x.double() * 10
+        for t in (10.0, 5.0, 2.0):
+            x = x + 0.2 * (self.net((x / t).float()).double() - x / t)
+        return x
+
+
+class Bytes(nn.Module):
+    """An image in whole numbers."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Conv2d(3, 32, 3, padding=1), nn.LeakyReLU(0.2), nn.Conv2d(32, 3, 1))
+
+    def forward(self, x):
+        return (self.net(x).tanh() * 127.5 + 128).clamp(0, 255).to(ingot.uint8)
+
+
+class Turned(nn.Module):
+    """Numbers times complex constants of twice 64 bits."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("by", ingot.polar(ingot.ones(4, dtype=ingot.float64), ingot.arange(4.0, dtype=ingot.float64)))
+        self.one = nn.Parameter(ingot.tensor(1 + 1j, dtype=ingot.complex128))
+
+    def forward(self, x):
+        return ingot.view_as_real(ingot.view_as_complex(x.double()) * self.by * self.one).float()
+
+
+@pytest.mark.parametrize("model, shape", [(Wide, (2, 2, 16, 16)), (Bytes, (1, 3, 64, 64)), (Turned, (3, 4, 2))],
+                         ids=["wide results", "bytes", "complex128"])
+def test_models_of_several_dtypes(model, shape, tmp_path):
+    for seed in range(3):
+        ingot.manual_seed(seed)
+        made, x = model().eval(), ingot.randn(*shape)
+        jit.export(made, (x,), str(tmp_path / f"{seed}.ingot"))
+        found, expected = jit.load(str(tmp_path / f"{seed}.ingot"))(x), made(x).detach()
+        assert found.dtype is expected.dtype
+        assert (found.double() - expected.double()).abs().max() <= (1 if found.dtype is ingot.uint8 else 1e-3)
+
+
+_COUNT, _ONES = np.arange(3000), np.ones(3)
+
+
+@pytest.mark.parametrize("want, got, narrowest, fine", [
+    (_ONES, _ONES + 1e-9, 8, False), (_ONES, _ONES + 1e-5, 4, True), (_ONES, _ONES + 1e-2, 4, False),
+    (_COUNT, _COUNT + (_COUNT < 3), 4, True), (_COUNT, _COUNT + (_COUNT < 3), 8, False),
+    (_COUNT, _COUNT + (_COUNT < 4), 4, False), (np.arange(3), np.array([0, 1, 3]), 4, False),
+], ids=str)
+def test_what_is_the_same_result(want, got, narrowest, fine):
+    assert writer.agree(want, got, narrowest) == fine

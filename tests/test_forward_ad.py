@@ -42,3 +42,16 @@ def test_what_is_wrong_is_said():
             fwd.make_dual(ingot.ones(2), ingot.ones(2))
         with pytest.raises(IngotError, match="nested"), fwd.dual_level():
             pass
+
+
+def test_histories_that_nobody_asked_for_are_not_seen():
+    x = ingot.ones(2)
+    w = ingot.ones(2, requires_grad=True)
+    with fwd.dual_level():
+        dual = fwd.make_dual(x, ingot.tensor([1.0, 2.0]))
+        value, tangent = fwd.unpack_dual(dual * 3)
+        assert not value.requires_grad and not tangent.requires_grad and tangent.numpy().tolist() == [3, 6]
+        value, tangent = fwd.unpack_dual(dual * w)
+        assert value.requires_grad and tangent.requires_grad
+        value, tangent = fwd.unpack_dual(fwd.make_dual(x, w) * 3)
+        assert tangent.requires_grad

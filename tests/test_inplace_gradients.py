@@ -176,3 +176,38 @@ def test_what_was_filled_over_gets_zeros():
     x, s = ingot.ones(2, requires_grad=True), ingot.tensor(2.0, requires_grad=True)
     (x * 3.0).fill_(s).sum().backward()
     assert x.grad.tolist() == [0.0, 0.0] and s.grad.item() == 2.0
+
+
+def written(at):
+    """A function that writes zeros, made of their shape, at a key of a square."""
+    def write(y, zeros):
+        y[at] = zeros(*y[at].shape)
+        return y
+    return write
+
+
+# What writes over elements, for which infinite gradients arrive then.
+OVERWRITTEN = {
+    "row": written(0), "part": written(slice(0, 1)), "all": written(...), "place": written((0, 1)),
+    "mask": lambda y, zeros: y.masked_fill_(y > 2, 0.0), "diagonal": lambda y, zeros: (y.diagonal().zero_(), y)[1],
+    "copy_": lambda y, zeros: y.copy_(zeros(2, 2)), "zero_": lambda y, zeros: y.zero_(), "fill_": lambda y, zeros: y.fill_(0.0),
+    "fill_ of a tensor": lambda y, zeros: y.fill_(zeros()), "view": lambda y, zeros: (y.view(4).copy_(zeros(4)), y)[1],
+    "slice_scatter": lambda y, zeros: ingot.slice_scatter(y, zeros(1, 2), 0, 0, 1),
+    "select_scatter": lambda y, zeros: ingot.select_scatter(y, zeros(2), 0, 0),
+    "diagonal_scatter": lambda y, zeros: ingot.diagonal_scatter(y, zeros(2)),
+    "index_put_": lambda y, zeros: y.index_put_((ingot.tensor(0),), zeros()),
+    "padding": lambda y, zeros: nn.functional.embedding(ingot.tensor([0, 1]), y - y[0].detach(), padding_idx=0),
+}
+
+
+@pytest.mark.parametrize("trace", [False, True], ids=["eager", "traced"])
+@pytest.mark.parametrize("name", OVERWRITTEN)
+def test_nothing_comes_back_from_what_was_overwritten(name, trace):
+    """Infinite gradients that arrive there are often the reason: a root of zeros, a norm of nothing."""
+    def fn(x):
+        y = OVERWRITTEN[name](x * 1.0, ingot.zeros)
+        y.abs().sqrt().sum().backward()
+        return x.grad, y.detach()
+
+    grad, y = (jit.trace(fn) if trace else fn)(ingot.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True))
+    assert ((grad == 0) == (y == 0)).all() and grad.isfinite().all()

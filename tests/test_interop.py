@@ -358,3 +358,40 @@ def test_einops_in_traces(case, einops):
         eager.sum().backward()
         replayed.sum().backward()
         np.testing.assert_allclose(y.grad.numpy(), x.grad.numpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_copies_of_parameters_begin_without_a_gradient():
+    """As in PyTorch, whose users train copies of networks; copies of other tensors keep theirs."""
+    layer = nn.Linear(2, 2)
+    layer(ingot.ones(2)).sum().backward()
+    copied = copy.deepcopy(layer)
+    assert copied.weight.grad is None and layer.weight.grad is not None and copied.weight.requires_grad
+    x = ingot.ones(2, requires_grad=True)
+    x.sum().backward()
+    assert copy.deepcopy(x).grad.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("make, shape", [
+    (lambda: ingot.Tensor(ingot.ones(2, 3).size()), (2, 3)), (lambda: ingot.Tensor(ingot.Size([])), ()),
+    (lambda: ingot.Tensor(np.int64(3)), (3,)), (lambda: ingot.Tensor(), (0,)), (lambda: ingot.Tensor((2, 3)), (2,)),
+    (lambda: ingot.Tensor(ingot.ones(2, 3).untyped_storage()), (6,)), (lambda: ingot.Tensor(np.ones((2, 2))), (2, 2)),
+], ids=["size", "size of nothing", "a numpy int", "nothing", "numbers", "storage", "array"])
+def test_the_constructor_takes_sizes_and_numbers(make, shape):
+    t = make()
+    assert t.shape == shape and t.dtype is ingot.float32
+
+
+@pytest.mark.parametrize("data", [(5.0,), (None,), (True,), ("ab",), ([1], [2])], ids=str)
+def test_the_constructor_refuses_single_numbers(data):
+    with pytest.raises(TypeError, match="takes sizes or one sequence"):
+        ingot.Tensor(*data)
+
+
+def test_tensors_look_at_storages():
+    x = ingot.arange(12.0)
+    y = ingot.Tensor().set_(x.storage(), 1, (2, 3), (1, 4))
+    assert y.tolist() == [[1, 5, 9], [2, 6, 10]]
+    y[0, 0] = 7
+    assert x[1] == 7 and ingot.Tensor().set_(x.untyped_storage(), 10, 2).tolist() == [10, 11]
+    with pytest.raises(TypeError, match="must agree"):
+        ingot.Tensor().set_(x.double().storage())

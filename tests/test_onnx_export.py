@@ -29,7 +29,8 @@ from samples import (
 NO_COUNTERPART = frozenset((
     "airy_ai", "attention_grad", "avg_pool_blocked", "avg_pool_grad_blocked", "batch_norm_grad_blocked",
     "batch_norm_train_blocked", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "binomial", "bitcast", "cholesky",
-    "cholesky_ex", "cofactor", "complex", "conj", "conv_blocked", "conv_chain_blocked", "conv_input_grad_blocked",
+    "cholesky_ex", "cofactor", "cofactor_slope", "complex", "conj", "conv_blocked", "conv_chain_blocked",
+    "conv_input_grad_blocked",
     "conv_last", "conv_last_input_grad", "conv_last_weight_grad",
     "conv_weight_grad_blocked", "ctc_loss", "ctc_loss_grad", "digamma",
     "eig", "eigh", "eigvals", "eigvalsh", "erfinv",

@@ -587,3 +587,19 @@ for n in range(4):
 assert f.stats()["compiles"] == 1, f.stats()
 """
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+WITHOUT_ENTRIES = {
+    "mul": lambda a, b: (a.to_sparse() * b.to_sparse()).to_dense(),
+    "mul, csr": lambda a, b: (a.to_sparse_csr() * b.to_sparse_csr()).to_dense(),
+    "sparse_mask": lambda a, b: a.to_sparse().sparse_mask((b + 1).to_sparse()).to_dense(),
+    "to_sparse_bsr": lambda a, b: a.to_sparse_bsr((1, 1)).to_dense(),
+}
+
+
+@pytest.mark.parametrize("name", WITHOUT_ENTRIES)
+def test_results_without_entries_keep_their_history(name):
+    """A batch may happen to have no edges: training goes on."""
+    a, b = ingot.zeros(2, 2, requires_grad=True), ingot.zeros(2, 2)
+    WITHOUT_ENTRIES[name](a, b).sum().backward()
+    assert a.grad.tolist() == [[0, 0], [0, 0]]

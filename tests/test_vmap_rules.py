@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+import ingot
 from ingot.ir.errors import IngotError
 from ingot.ir.op import OPS
 from ingot.runtime.batching.by_sample import one_by_one
@@ -75,3 +76,11 @@ def test_a_batch_at_once_is_its_samples_one_by_one(name):
                     assert np.allclose(*both, rtol=2e-4, atol=2e-4, equal_nan=True), (name, held, sample.params)
             compared += 1
     assert compared
+
+
+def test_classes_of_samples_as_rows_of_ones():
+    at = ingot.tensor([[0, 1], [4, 2]])
+    found = ingot.func.vmap(lambda i: ingot.nn.functional.one_hot(i, 5))(at)
+    assert (found == ingot.nn.functional.one_hot(at, 5)).all()
+    with pytest.raises(IndexError, match="one_hot"):
+        ingot.func.vmap(lambda i: ingot.nn.functional.one_hot(i, 4))(at)

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from .. import dtype as dt
 from ..batch import view_links
 from ..op import OPS, Template, op
-from . import elementwise as ew
 from .batched import all_repeated
+from .shape import full
 
 
 def run_chain(x, chain):
@@ -36,8 +37,14 @@ def _batch_assign(size, op, args, held, params):
     return op(base, value, chain=tuple(chain))
 
 
+def _assign_view_base(g, out, base, value, *, chain):
+    """Zeros for what was replaced, whatever arrives there: inf and nan often are why it was."""
+    part = run_chain(g, chain)
+    return assign_view(g, full(part, shape=part.shape, value=0, dtype=dt.of(g)), chain=chain)
+
+
 assign_view = op("assign_view", infer=lambda base, value, *, chain: base, ref=_assign_view,
-                 vjp=(lambda g, out, base, value, *, chain: assign_view(g, ew.mul(run_chain(g, chain), 0), chain=chain),
+                 vjp=(_assign_view_base,
                       lambda g, out, base, value, *, chain: run_chain(g, chain)),
                  lower=Template("scatter"), batch=_batch_assign, traits=("exact", "float8", "updates"),
                  doc="The base with the part that a chain of views selects replaced by a value.")

@@ -91,10 +91,15 @@ of_pairs = op("of_pairs", infer=_infer_of_pairs, ref=lambda x: _complex(x[..., 0
               doc="Complex numbers of the pairs in a last dimension of 2.")
 
 
-def _modulus_x(g, out, x):
-    kind = dt.of(x)
+def direction(x):
+    """Complex numbers at distance 1 from 0, or 0 (which moves nothing) of what is there."""
     size = modulus(x)
-    return ew.mul(ew.cast(g, dtype=kind), ew.div(x, ew.cast(ew.where(ew.eq(size, 0.0), 1.0, size), dtype=kind)))
+    nothing = ew.eq(size, 0.0)
+    return ew.where(nothing, 0.0, ew.div(x, ew.cast(ew.where(nothing, 1.0, size), dtype=dt.of(x))))
+
+
+def _modulus_x(g, out, x):
+    return ew.mul(ew.cast(g, dtype=dt.of(x)), direction(x))
 
 
 modulus = op("modulus", infer=_infer_part("abs"), ref=np.abs, vjp=(_modulus_x,), lower=Scalar(), batch=LEADING,

@@ -9,6 +9,7 @@ from .. import numeric
 from ..aval import Aval
 from ..errors import DTypeError
 from ..op import NO_GRAD, OPS, Scalar, op
+from ..symbolic import is_symbol
 from .families import common, elementwise, infer_same, is_inexact, tensors
 
 # Arithmetic.
@@ -60,7 +61,11 @@ fmod = elementwise("fmod", numeric.fmod,
 
 
 def _pow_x(g, out, x, y):
-    return mul(g, where(eq(y, 0.0), 0.0, mul(y, pow_(x, sub(y, 1.0)))))
+    """Zeros for exponents of zero, also where a base of 0 or without a number would be raised to -1."""
+    if isinstance(y, (int, float, complex)) and not is_symbol(y):
+        return mul(g, mul(pow_(x, y - 1.0), y)) if y else _zeros(g)
+    flat = logical_and(eq(y, 0.0), logical_or(eq(x, 0.0), logical_not(isfinite(x))))
+    return mul(g, where(flat, 0.0, mul(y, pow_(x, sub(where(flat, 1.0, y), 1.0)))))
 
 
 def _pow_y(g, out, x, y):

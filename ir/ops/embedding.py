@@ -69,9 +69,12 @@ def _row_sums(values, index, *, rows):
 
 
 def _embedding_vjp(g, out, weight, index, *, padding_idx, by_frequency):
-    if padding_idx is not None or by_frequency:
-        scale = row_scale(g, index, padding_idx=padding_idx, by_frequency=by_frequency)
-        g = ew.mul(g, expand(reshape(scale, shape=(*index.shape, 1)), shape=g.shape))
+    beside = (*index.shape, 1)
+    if by_frequency:
+        g = ew.mul(g, expand(reshape(row_scale(g, index), shape=beside), shape=g.shape))
+    if padding_idx is not None:
+        padding = ew.eq(index, padding_idx)
+        g = ew.where(expand(reshape(padding, shape=beside), shape=g.shape), 0.0, g)     # whatever arrives there
     return row_sums(g, index, rows=weight.shape[0])
 
 
@@ -112,28 +115,15 @@ row_sums = op("row_sums", infer=_infer_row_sums, ref=in_single(_row_sums),
               doc="Adds up the values of each index: the gradient of embedding.")
 
 
-def _infer_row_scale(like, index, *, padding_idx, by_frequency):
-    return like.with_shape(index.shape)
+def _row_scale(like, index):
+    _, inverse, counts = np.unique(index.reshape(-1), return_inverse=True, return_counts=True)
+    return (1 / counts[inverse].reshape(index.shape)).astype(np.float32 if like.dtype.itemsize == 2 else like.dtype).astype(
+        like.dtype)
 
 
-def _row_scale(like, index, *, padding_idx, by_frequency):
-    scale = np.ones(index.shape, np.float32 if like.dtype.itemsize == 2 else like.dtype)
-    if by_frequency:
-        _, inverse, counts = np.unique(index.reshape(-1), return_inverse=True, return_counts=True)
-        scale = (scale / counts[inverse].reshape(index.shape)).astype(scale.dtype)
-    if padding_idx is not None:
-        scale[index == padding_idx] = 0
-    return scale.astype(like.dtype)
-
-
-def _batch_row_scale(size, op, args, held, params):
-    """How often a row occurs is counted for each sample, what is padding is not."""
-    return NotImplemented if params["by_frequency"] else op(*all_repeated(size, args, held), **params)
-
-
-row_scale = op("row_scale", infer=_infer_row_scale, ref=_row_scale, vjp=NO_GRAD, lower=Template("gather"),
-               batch=_batch_row_scale,
-               doc="What the gradient of each looked-up row is multiplied by: 0 for padding, 1 / how often it occurs.")
+row_scale = op("row_scale", infer=lambda like, index: like.with_shape(index.shape), ref=_row_scale, vjp=NO_GRAD,
+               lower=Template("gather"), batch=lambda size, op, args, held, params: NotImplemented,
+               doc="What the gradient of each looked-up row is multiplied by: 1 / how often it occurs.")
 
 
 def _bag_of(offsets, *, size):

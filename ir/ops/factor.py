@@ -13,6 +13,7 @@ import numpy as np
 from .. import dtype as dt
 from ..batch import LEADING
 from ..blas import suited
+from ..derive import derived_vjp
 from ..errors import LinAlgError, ShapeError
 from ..op import Host, op
 from . import elementwise as ew
@@ -200,27 +201,58 @@ def _cofactor(x):
     """Through the singular values, so that singular matrices have their cofactors too."""
     finite = np.isfinite(x).all((-2, -1), keepdims=True)
     u, s, vh = np.linalg.svd(np.where(finite, x, 0))
-    n = s.shape[-1]
-    padded = np.ones(s.shape[:-1] + (n + 1,), s.dtype)
-    before, after = padded.copy(), padded.copy()
-    before[..., 1:] = np.cumprod(s, -1)
-    after[..., :-1] = np.cumprod(s[..., ::-1], -1)[..., ::-1]
-    others = before[..., :-1] * after[..., 1:]
     sign = np.linalg.det(u) * np.linalg.det(vh)
-    found = (u * others[..., None, :]).conj() @ vh.conj() * sign[..., None, None]
+    found = (u * _products_of_others(s)[..., None, :]).conj() @ vh.conj() * sign[..., None, None]
     return np.where(finite, found, np.nan).astype(x.dtype, copy=False)
 
 
-def _cofactor_vjp(g, out, x):
+def _products_of_others(s):
+    """For each number of a row the product of all others."""
+    padded = np.ones(s.shape[:-1] + (s.shape[-1] + 1,), s.dtype)
+    before, after = padded.copy(), padded.copy()
+    before[..., 1:] = np.cumprod(s, -1)
+    after[..., :-1] = np.cumprod(s[..., ::-1], -1)[..., ::-1]
+    return before[..., :-1] * after[..., 1:]
+
+
+def _cofactor_slope(g, x):
+    """Where x = u diag(s) vh, cofactors are those of diag(s), turned back: there an element on the diagonal moves others on it
+    by the product of all s but two, and two elements beside it move each other by minus this."""
+    finite = np.isfinite(x).all((-2, -1), keepdims=True)
+    u, s, vh = np.linalg.svd(np.where(finite, x, 0))
+    on = np.eye(s.shape[-1], dtype=bool)
+    but_two = np.where(on, 0, _products_of_others(np.where(on, 1, s[..., None, :])))
+    turned = u.conj().swapaxes(-1, -2) @ g @ vh.conj().swapaxes(-1, -2)
+    along = but_two @ np.diagonal(turned, axis1=-2, axis2=-1)[..., None]
+    moved = np.where(on, along, -but_two * turned.swapaxes(-1, -2)) * (np.linalg.det(u) * np.linalg.det(vh))[..., None, None]
+    return np.where(finite, u.conj() @ moved @ vh.conj(), np.nan).astype(x.dtype, copy=False)
+
+
+def _infer_cofactor_slope(g, x):
+    check_matrix("cofactor_slope", x)
+    if g != x:
+        raise ShapeError(f"cofactor_slope takes what arrives at cofactors and their matrices, got {g} and {x}")
+    return x
+
+
+def _slope_by_inverses(g, x):
     """From cofactor = det * inverse^T."""
-    back = transpose_last(inv(x))
+    cofactors, back = cofactor(x), transpose_last(inv(x))
     along = sum_(ew.mul(g, back), dim=(len(x.shape) - 2, len(x.shape) - 1), keepdim=False)
-    return ew.sub(_weigh(along, out), matmul(matmul(out, transpose_last(g)), back))
+    return ew.sub(_weigh(along, cofactors), matmul(matmul(cofactors, transpose_last(g)), back))
 
 
-cofactor = op("cofactor", infer=_square("cofactor"), ref=lapack("cofactor", _cofactor), vjp=(_cofactor_vjp,), lower=Host(),
-              batch=LEADING,
+def _cofactor_slope_x(g, out, h, x):
+    return derived_vjp(_slope_by_inverses)(g, out, h, x, needs=(False, True))[1]
+
+
+cofactor = op("cofactor", infer=_square("cofactor"), ref=lapack("cofactor", _cofactor),
+              vjp=(lambda g, out, x: cofactor_slope(g, x),), lower=Host(), batch=LEADING,
               doc="The matrix of cofactors: the derivative of the determinant.")
+cofactor_slope = op("cofactor_slope", infer=_infer_cofactor_slope, ref=lapack("cofactor_slope", _cofactor_slope),
+                    vjp=(lambda g, out, h, x: cofactor_slope(g, x), _cofactor_slope_x), lower=Host(), batch=LEADING,
+                    doc="The gradient of cofactors (the second derivative of the determinant), also where there is no inverse; "
+                        "its own gradient for the matrix needs one.")
 det = op("det", infer=_square("det", lambda x: x.with_shape(x.shape[:-2])),
          ref=lapack("det", lambda x: np.asarray(np.linalg.det(x), x.dtype)),
          vjp=(lambda g, out, x: _weigh(g, cofactor(x)),), lower=Host(), batch=LEADING, doc="The determinant.")

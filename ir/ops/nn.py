@@ -70,7 +70,8 @@ def composite(name, body, ref, vjp, *, doc, traits=("takes_float",), wants=wants
 # Activations with a scalar function of their own.
 
 relu = elementwise("relu", lambda x: np.maximum(x, np.asarray(0, x.dtype)),
-                   (lambda g, out, x: ew.where(ew.le(out, 0), 0.0, g),), takes="real", traits=("exact",), doc="max(x, 0)")
+                   (lambda g, out, x: ew.where(ew.le(out, 0), 0.0, g),), takes="real", traits=("exact", "straight"),
+                   doc="max(x, 0)")
 
 
 def _log1p_exp(x):
@@ -170,7 +171,8 @@ def _leaky_relu_vjp(g, out, x, *, negative_slope):
 
 leaky_relu = composite("leaky_relu", _leaky_relu_body,
                        lambda x, *, negative_slope: np.where(x > 0, x, x * x.dtype.type(negative_slope)), _leaky_relu_vjp,
-                       traits=("takes_float", "ref_first"), wants=wants_real_float, doc="x above 0, negative_slope * x below.")
+                       traits=("takes_float", "ref_first", "straight"), wants=wants_real_float,
+                       doc="x above 0, negative_slope * x below.")
 
 
 def _elu_body(x, *, alpha, scale, input_scale):
@@ -179,8 +181,10 @@ def _elu_body(x, *, alpha, scale, input_scale):
 
 
 def _elu_vjp(g, out, x, *, alpha, scale, input_scale):
-    below = ew.mul(ew.exp(ew.mul(x, input_scale)), alpha * scale * input_scale)
-    return ew.mul(g, ew.where(ew.gt(x, 0.0), scale, below))
+    """The exponential is that of 0 where it is not taken: it could overflow, and be nan in the rule of this rule."""
+    above = ew.gt(x, 0.0)
+    below = ew.mul(ew.exp(ew.mul(ew.where(above, 0.0, x), input_scale)), alpha * scale * input_scale)
+    return ew.mul(g, ew.where(above, scale, below))
 
 
 elu = composite("elu", _elu_body,
@@ -201,7 +205,7 @@ hardtanh = op("hardtanh", infer=lambda x, *, min_val, max_val: x,
               ref=in_single(lambda x, *, min_val, max_val:
                             np.maximum(np.minimum(x, np.asarray(max_val, x.dtype)), np.asarray(min_val, x.dtype))),
               vjp=(_hardtanh_vjp,), lower=Composite(_hardtanh_body), numbers=("min_val", "max_val"), batch=LEADING,
-              traits=("exact", "rescued", "pointwise"),
+              traits=("exact", "rescued", "pointwise", "straight"),
               doc="x limited to [min_val, max_val]; no gradient at or beyond the limits.")
 
 
@@ -236,7 +240,7 @@ def _hardsigmoid_vjp(g, out, x):
 
 
 hardsigmoid = composite("hardsigmoid", _hardsigmoid_body, lambda x: np.clip(x + 3, 0, 6) / 6, _hardsigmoid_vjp,
-                        doc="clamp(x + 3, 0, 6) / 6")
+                        traits=("takes_float", "straight"), doc="clamp(x + 3, 0, 6) / 6")
 
 
 def _hardswish_body(x):
@@ -258,7 +262,7 @@ def _hardshrink_body(x, *, lambd):
 
 hardshrink = composite("hardshrink", _hardshrink_body, lambda x, *, lambd: np.where(np.abs(x) <= lambd, 0, x),
                        lambda g, out, x, *, lambd: ew.where(ew.le(ew.abs_(x), lambd), 0.0, g),
-                       doc="0 where |x| <= lambd, x elsewhere.", traits=("exact", "takes_float"))
+                       doc="0 where |x| <= lambd, x elsewhere.", traits=("exact", "takes_float", "straight"))
 
 
 def _softshrink_body(x, *, lambd):
@@ -269,13 +273,13 @@ def _softshrink_body(x, *, lambd):
 softshrink = composite("softshrink", _softshrink_body,
                        lambda x, *, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0)),
                        lambda g, out, x, *, lambd: ew.where(ew.le(ew.abs_(x), lambd), 0.0, g),
-                       doc="x moved towards 0 by lambd, 0 within.", traits=("exact", "takes_float"))
+                       doc="x moved towards 0 by lambd, 0 within.", traits=("exact", "takes_float", "straight"))
 threshold = op("threshold", infer=lambda x, *, threshold, value: x,
                ref=in_single(lambda x, *, threshold, value:
                              np.where(x <= np.asarray(threshold, x.dtype), np.asarray(value, x.dtype), x)),
                vjp=(lambda g, out, x, *, threshold, value: ew.where(ew.le(x, threshold), 0.0, g),),
                lower=Composite(in_wide(lambda x, *, threshold, value: ew.where(ew.le(x, threshold), value, x))),
-               numbers=("threshold", "value"), batch=LEADING, traits=("exact", "pointwise"),
+               numbers=("threshold", "value"), batch=LEADING, traits=("exact", "pointwise", "straight"),
                doc="x above the threshold, value elsewhere.")
 
 # Softmax.

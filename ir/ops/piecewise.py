@@ -222,7 +222,7 @@ def _prelu_w(g, out, x, w):
 
 
 prelu = op("prelu", infer=_infer_prelu, ref=in_single(lambda x, w: np.where(x > 0, x, w * x)), vjp=(_prelu_x, _prelu_w),
-           lower=Composite(_prelu_body), traits=("takes_float", "keeps_order"),
+           lower=Composite(_prelu_body), traits=("takes_float", "keeps_order", "autocast_low", "straight"),
            doc="x above 0, w * x below; w is laid out over x.")
 
 # To steps and back.

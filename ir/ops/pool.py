@@ -182,7 +182,7 @@ def _max_vjp(g, out, x, *, kernel, stride, padding, dilation):
 
 
 max_pool = op("max_pool", infer=_infer_max_pool, ref=_max_pool, vjp=(_max_vjp,), lower=Template("pool"),
-              batch=IMAGES, traits=("exact",),
+              batch=IMAGES, traits=("exact", "straight"),
               doc="The largest element of each window (nan wins, else the first of equals) and its flat index in the plane.")
 
 
@@ -244,7 +244,7 @@ def _indexed_vjp(g, out, x, *, size):
 
 
 adaptive_max_pool = op("adaptive_max_pool", infer=_infer_adaptive_max, ref=_adaptive_max, vjp=(_indexed_vjp,),
-                       lower=Template("pool"), batch=IMAGES, traits=("exact",),
+                       lower=Template("pool"), batch=IMAGES, traits=("exact", "straight"),
                        doc="The largest element of each of `size` even bins, and its flat index in the plane.")
 
 

@@ -96,6 +96,14 @@ def _log_ndtr(x):
     return np.where(x < -1, tail, np.log1p(numeric.erfc(-right) * -0.5))
 
 
-log_ndtr = pointwise("log_ndtr", _log_ndtr_body, _log_ndtr,
-                     (lambda g, out, x: ew.div(ew.mul(g, math.sqrt(2 / math.pi)), ew.erfcx(ew.mul(x, -_HALF_ROOT))),),
+def _hazard(g, out, x):
+    """The density over the distribution function, by the scaled function where both are small, and neither of them where the
+    other is taken, so that the rule of this rule is finite."""
+    low = ew.lt(x, 0.0)
+    left, right = ew.where(low, x, 0.0), ew.where(low, 0.0, x)
+    scaled = ew.div(ew.mul(g, math.sqrt(2 / math.pi)), ew.erfcx(ew.mul(left, -_HALF_ROOT)))
+    return ew.where(low, scaled, ew.div(_density(g, None, right), _ndtr_body(right)))
+
+
+log_ndtr = pointwise("log_ndtr", _log_ndtr_body, _log_ndtr, (_hazard,),
                      doc="The logarithm of the standard normal distribution function, accurate in both tails.")

@@ -179,17 +179,22 @@ def _between(ranked, rank, last, interpolation):
     low = gather(ranked, ew.cast(below, dtype=dt.int64), dim=last)
     high = gather(ranked, ew.cast(ew.ceil(rank), dtype=dt.int64), dim=last)
     if interpolation == "midpoint":
-        return ew.where(ew.eq(low, high), low, ew.add(low, ew.mul(ew.sub(high, low), 0.5)))
+        return ew.add(low, ew.mul(_span(low, high), 0.5))
     return _towards(low, high, ew.sub(rank, below))
 
 
+def _span(low, high):
+    """The distance; that of equal infinite ends is 0, and that of other equal ends, too, but both of them move it."""
+    alike = ew.logical_and(ew.eq(low, high), ew.logical_not(ew.isfinite(low)))
+    return ew.where(alike, 0.0, ew.sub(high, low))
+
+
 def _towards(low, high, weight):
-    """low + weight * (high - low), from the nearer end; equal ends (infinite ones too) give themselves."""
-    span = ew.sub(high, low)
+    """low + weight * (high - low), from the nearer end."""
+    span = ew.where(ew.eq(weight, 0.0), 0.0, _span(low, high))
     near = ew.add(low, ew.mul(span, weight))
     far = ew.sub(high, ew.mul(span, ew.sub(1.0, weight)))
-    exact = ew.logical_or(ew.eq(low, high), ew.eq(weight, 0.0))
-    return ew.where(exact, low, ew.where(ew.lt(weight, 0.5), near, far))
+    return ew.where(ew.lt(weight, 0.5), near, far)
 
 
 def _quantile(x, q, *, dim, interpolation, skip_nan):

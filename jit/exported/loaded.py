@@ -75,7 +75,7 @@ class Model:
         self.signature = Signature.from_json(manifest["signature"])
         self.targets = tuple(manifest["targets"])
         self.quantized = manifest.get("quantized")
-        self.weights = self._read_weights(manifest["weights"])
+        self.weights = self._read_weights(manifest["weights"], manifest.get("pairs", []))
         self._arrays = [t._a for t in self.weights.values()]
         self.code = self._code(objects)
         self.variants = [Variant.of(row, list(self.weights), set(self.signature.dims)) for row in manifest["graphs"]]
@@ -89,11 +89,16 @@ class Model:
 
     # Reading.
 
-    def _read_weights(self, names):
+    def _read_weights(self, names, pairs):
         memory = self._reader.member("weights.safetensors")
         found = safetensors.read_memory(memory, f"{self._reader.name}: weights")
         if len(set(names)) != len(names) or set(found) != set(names):
             raise FileError("the weights are not those that the manifest names")
+        for name in pairs:          # complex numbers of twice 64 bits
+            a = found[name]._a
+            if a.dtype != np.float64 or a.shape[-1:] != (2,):
+                raise FileError(f"the weight {name} is no pairs of float64")
+            found[name] = wrap(a.view(np.complex128)[..., 0])
         return {name: found[name] for name in names}
 
     def _code(self, objects):

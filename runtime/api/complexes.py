@@ -9,7 +9,7 @@ from ...ir.errors import DTypeError
 from ...ir.ops import complexes as co
 from ...ir.ops import elementwise as ew
 from ..tensor import Tensor
-from .promote import need_tensors, promote
+from .promote import need_tensors, promote, single_in_autocast
 from .register import FUNCTIONS, api, deliver
 from .shape import broadcast_tensors
 
@@ -55,8 +55,7 @@ def sgn(input, *, out=None):
     """The sign; of a complex number the one at distance 1 from 0 in its direction."""
     if not input.dtype.is_complex:
         return FUNCTIONS["sign"](input, out=out)
-    size = co.modulus(input)
-    return deliver(ew.div(input, ew.cast(ew.where(ew.eq(size, 0.0), 1.0, size), dtype=input.dtype)), out, "sgn")
+    return deliver(co.direction(input), out, "sgn")
 
 
 @api()
@@ -99,6 +98,7 @@ def complex(real, imag, *, out=None):
 
 
 @api(method=False)
+@single_in_autocast
 def polar(abs, angle, *, out=None):
     """Complex numbers of distances from 0 and angles."""
     need_tensors("polar", abs, angle)
@@ -121,6 +121,7 @@ def view_as_real(input):
 
 
 @api(method=False, checked=True)
+@single_in_autocast
 def view_as_complex(input):
     """The complex numbers of which the last dimension, of size 2, has the parts."""
     return _unwritable(co.of_pairs(input))

@@ -245,9 +245,19 @@ _WHOLE = slice(None)
 
 @api(inplace=ix.index_put)
 def index_put(input, indices, values, accumulate=False):
-    """input[indices] = values (or += if accumulate), as a new tensor."""
-    x, at = resolve(input, tuple([_WHOLE if i is None else i for i in indices]))
-    return put(x, at, values, accumulate, "index_put")
+    """input[indices] = values (or += if accumulate), as a new tensor. Indices are tensors, or None for all of a dimension."""
+    x, at = resolve(input, tuple([_WHOLE if i is None else _positions(i) for i in indices]))
+    changed = put(x, at, values, accumulate, "index_put")
+    return changed if x is input else sh.reshape(changed, shape=shape_of(input))
+
+
+def _positions(index):
+    """A vector for a single position, of which a key would make a view, or what else stands among indices, as it is."""
+    if isinstance(index, slice) or index is Ellipsis:
+        raise DimError("index_put takes tensors of positions, masks and None as indices, got a slice: write x[key] = values")
+    if isinstance(index, Tensor):
+        return sh.reshape(index, shape=(1,)) if not index.ndim and index.dtype is not dt.bool_ else index
+    return [index] if isinstance(index, int) and not isinstance(index, bool) else index
 
 
 # Flat positions.
@@ -321,11 +331,20 @@ def one_hot(tensor, num_classes=-1):
     if num_classes == -1:
         num_classes = int(tensor.max().item()) + 1
     if numel_of(tensor) and not tensor.is_meta:
-        ix.require_range("one_hot", tensor._a, hint(num_classes), -1)
+        _require_classes(tensor, num_classes)
     m, a = tls.m, tensor._a
     if not m.special and a.__class__ is np.ndarray:
         return wrap(m.run(_ones_in, a, num_classes))
     return untaped(_are_equal if tensor.is_cuda else _ones_at, tensor, shape_of(tensor), num_classes)
+
+
+def _require_classes(x, n):
+    """Raises unless all indices are classes; in vmap, those of all samples."""
+    level = tls.m.batched
+    if level is not None:
+        level.outside(_require_classes, level.full(x) if level.holds(x) else x, n)
+        return
+    ix.require_range("one_hot", x._a, hint(n), -1)
 
 
 def _ones_in(a, n):

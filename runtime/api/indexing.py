@@ -416,8 +416,8 @@ def contains(self, element) -> bool:
 
 
 def reversed_(self):
-    """The tensor flipped along all dimensions, as PyTorch has it."""
-    return sh.flip(self, dims=tuple(range(self.ndim)))
+    """The entries along the first dimension from the last to the first."""
+    return sh.flip(self, dims=(0,)) if self.ndim else self
 
 
 Tensor.__getitem__ = getitem

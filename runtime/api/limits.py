@@ -20,9 +20,7 @@ def clamp(input, min=None, max=None, *, out=None):
     if min is None and max is None:
         raise ArgumentError("clamp needs min, max or both")
     if _has_plain_bounds(input, min, max):
-        low, high = dt.int_range(input.dtype) if input._a.dtype.kind != "f" else (-inf, inf)
-        low, high = low if min is None else type(low)(min), high if max is None else type(high)(max)
-        result = clamp_between.call(input, min_val=low, max_val=high)
+        result = _within(input, min, max)
         return result if out is None else deliver(result, out, "clamp")
     need_tensors("clamp", input)
     min, max = (b if b is None else as_operand(b, "clamp") for b in (min, max))
@@ -61,10 +59,17 @@ def _between(x, low, high, d):
 def _limited(x, low, high, d):
     """The values alone."""
     if _has_plain_bounds(x, low, high):
-        return clamp_between.call(x, min_val=-inf if low is None else float(low), max_val=inf if high is None else float(high))
+        return _within(x, low, high)
     if low is not None:
         x = _bound(x, low, d, ew.lt)
     return x if high is None else _bound(x, high, d, ew.gt)
+
+
+def _within(x, low, high):
+    """Limits by plain numbers; those that are missing are what the dtype holds."""
+    least, most = dt.int_range(x.dtype) if x._a.dtype.kind != "f" else (-inf, inf)
+    return clamp_between.call(x, min_val=least if low is None else type(least)(low),
+                              max_val=most if high is None else type(most)(high))
 
 
 def _has_plain_bounds(x, low, high) -> bool:

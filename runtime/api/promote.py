@@ -15,7 +15,7 @@ from ...ir.errors import DTypeError, NoNumberError, kind_of
 from ...ir.ops.elementwise import cast
 from ...ir.ops.families import NUMBERS
 from ..creation import as_array_tensor
-from ..state import Defaults
+from ..state import Defaults, tls
 from ..tensor import Tensor
 from .register import deliver
 
@@ -162,3 +162,15 @@ def rounds_once(fn, meet=result_type):
         return deliver(to_dtype(result, d), out, fn.__name__)
 
     return once
+
+
+def single_in_autocast(fn):
+    """Makes a function that autocast leaves in float32 take low precision as float32 under it."""
+
+    @wraps(fn)
+    def in_single(*args, **params):
+        if tls.m.autocast is None:
+            return fn(*args, **params)
+        return fn(*map(widened, args), **{k: widened(v) for k, v in params.items()})
+
+    return in_single

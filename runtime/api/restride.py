@@ -142,12 +142,18 @@ def resize_as_(self, the_template, memory_format=None):
 
 
 @api(function=False)
-def set_(self, source=None):
-    """Looks at the memory of another tensor from now on (at none without one)."""
+def set_(self, source=None, storage_offset=0, size=None, stride=None):
+    """Looks at the memory of another tensor, or at a storage, from now on (at none without one): at all of it, or from an
+    offset on in these sizes and strides, row by row unless said."""
     if source is None:
         return _rebind(self, np.zeros(0, self._a.dtype))
+    if hasattr(source, "elements"):
+        source = source.elements(getattr(source, "dtype", self.dtype))
     if not isinstance(source, Tensor):
-        raise DTypeError(f"set_ takes a tensor, got {type(source).__name__}")
+        raise DTypeError(f"set_ takes a tensor or a storage, got {type(source).__name__}")
+    if size is not None:
+        shape = sizes_of((size,))
+        source = as_strided(source.detach(), shape, empty_strides(shape) if stride is None else stride, storage_offset)
     if source._a.dtype != self._a.dtype:
         raise DTypeError(f"set_: the source is {source.dtype} and this tensor {self.dtype}; they must agree")
     if self._node is not None and tls.m.grad:

@@ -38,7 +38,7 @@ def renorm(input, p, dim, maxnorm, *, out=None):
         raise ShapeError(f"renorm takes a tensor of at least two dimensions, got {input.aval}")
     d = canonical_dim(dim, input.ndim)
     others = tuple(i for i in range(input.ndim) if i != d)
-    size = vector_norm(co.magnitude(input), ord=as_float(p), dim=others, keepdim=True)
+    size = vector_norm(co.magnitude(input) if input.dtype.is_complex else input, ord=as_float(p), dim=others, keepdim=True)
     scale = ew.where(ew.gt(size, maxnorm), ew.div(as_float(maxnorm), ew.add(size, 1e-7)), 1.0)
     return deliver(ew.mul(input, expand(to_dtype(scale, input.dtype), shape=input.shape)), out, "renorm")
 

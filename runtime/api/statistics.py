@@ -22,7 +22,7 @@ from ..state import computes_with_numbers, tls
 from ..tensor import Tensor, wrap
 from . import returns
 from .creation import filled
-from .promote import rounds_once, to_dtype
+from .promote import rounds_once, single_in_autocast, to_dtype
 from .reduce import as_column, gather_along, holds_anywhere, promote_to_float
 from .register import api, deliver
 from .sort import one_along
@@ -112,12 +112,14 @@ def _levels(name, input, q):
 
 
 @api(remembered=True)
+@single_in_autocast
 def quantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """The q-th quantiles (a number or a row of them), of everything or along a dim; nan if there is one."""
     return _quantile("quantile", input, q, dim, keepdim, interpolation, out, False)
 
 
 @api(remembered=True)
+@single_in_autocast
 def nanquantile(input, q, dim=None, keepdim=False, *, interpolation="linear", out=None):
     """The q-th quantiles of what is not nan."""
     return _quantile("nanquantile", input, q, dim, keepdim, interpolation, out, True)

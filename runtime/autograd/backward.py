@@ -12,6 +12,7 @@ from ..tensor import Tensor, numel_of, shape_of, wrap
 from .engine import Backward, accumulate, run_post_accumulate
 from .node import Leaf, Output
 from .ownership import copied, own
+from .zero_curves import tied
 
 
 def _listed(x, what="tensor"):
@@ -117,8 +118,13 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads)
     seeds = _seeds(outputs, grad_outputs)
-    wanted = {_key(t): None for t in inputs}
-    Backward(retain=retain, create_graph=create_graph, targets=wanted).start(_roots(outputs), seeds)
+    wanted, roots = {_key(t): None for t in inputs}, _roots(outputs)
+    Backward(retain=retain, create_graph=create_graph, targets=wanted).start(roots, seeds)
+    if None in wanted.values():
+        reached = tied(roots)
+        for t in inputs:
+            if wanted[_key(t)] is None and _key(t) in reached:
+                wanted[_key(t)] = _constant_beside(t, 0)
     return tuple(_found(i, t, wanted[_key(t)], allow_unused, materialize_grads) for i, t in enumerate(inputs))
 
 

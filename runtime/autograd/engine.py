@@ -23,6 +23,7 @@ from ..writes import write
 from .node import CHECK_NAN, ComplexNode, Leaf, Node, Output, aval_of
 from .ownership import add_to, can_add_to, copied, own
 from .sparse_gradient import accumulate_sparse, is_sparse, sum_of
+from .zero_curves import tie
 
 _accumulating = threading.RLock()
 _PARTS = frozenset((slice_, select))       # views of a part of an array, no element of it twice
@@ -167,6 +168,8 @@ class Backward:
                 g = self.gather_outputs(node, g)
             if self.on_tensors:
                 grads = node.pull(g, unpack_tensors(node))
+                if self.create_graph and "straight" in node.op.traits:
+                    tie(grads, node.edges)
             elif self.by_door:
                 grads = self.pull_by_door(node, g)
             elif type(node.saved) is tuple and not isinstance(node, ComplexNode):

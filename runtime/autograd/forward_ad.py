@@ -12,6 +12,7 @@ from ...ir.ops.shape import reshape
 from ..state import tls
 from ..tensor import Tensor, shape_of
 from .backward import grad
+from .ends import ends_of
 from .functional import _grads, constant_like
 from .grad_mode import enable_grad
 
@@ -81,4 +82,7 @@ def unpack_dual(tensor, *, level=None) -> UnpackedDualTensor:
         if not pairs:
             return UnpackedDualTensor(tensor, None)
         tangent, = _grads([p for p, _ in pairs], [holder], [t for _, t in pairs], True)
-    return UnpackedDualTensor(tensor, tangent)
+    own = {d._node for d, _ in duals}
+    if any(t.requires_grad for _, t in duals) or any(end not in own for end in ends_of([tensor])):
+        return UnpackedDualTensor(tensor, tangent)
+    return UnpackedDualTensor(tensor.detach(), tangent.detach())        # nobody but this level asked for histories

@@ -17,7 +17,7 @@ from ...ir.op import NO_GRAD, Composite, Op
 from ...ir.ops.batched import batched, lifted, repeated
 from ...ir.substitute import at_hint
 from .. import dispatch, writes
-from ..autograd.node import Leaf, Output
+from ..autograd.ends import ends_of
 from ..device_array import BACKENDS, DeviceArray
 from ..state import tls
 from ..storage import Storage
@@ -339,19 +339,6 @@ BACKENDS[KIND] = Backend()
 def is_batched(x: Any) -> bool:
     """Whether something is a tensor that stands for a batch, of any level."""
     return isinstance(x, Tensor) and x._a.__class__ is DeviceArray and x._a.kind == KIND
-
-
-def ends_of(tensors) -> set:
-    """The ends of the histories of some tensors."""
-    stack = [t._node for t in tensors if t._node is not None]
-    seen = set(stack)
-    while stack:
-        node = stack.pop()
-        for edge in () if type(node) is Leaf else (node.source,) if type(node) is Output else node.edges:
-            if edge is not None and edge not in seen:
-                seen.add(edge)
-                stack.append(edge)
-    return {node for node in seen if type(node) is Leaf}
 
 
 def has_outer_history(t: Tensor) -> bool:

@@ -188,8 +188,8 @@ class Rules(Composites):
 
 
 class JointRule(Composites):
-    """The compiled rule of a composite that gives all gradients at once (trait "rule_as_one"); `needs` says which, `lengths` how
-    many there are of each argument (those of several results are tuples)."""
+    """The compiled rule of a composite that gives all gradients at once (trait "rule_as_one"); `needs` says which, `lengths`
+    how many there are of each argument (those of several results are tuples)."""
 
     also = Rules.also
 

@@ -17,7 +17,7 @@ from ...passes.codegen.triton import classes as text
 from ..device_array import DeviceArray
 from . import checks, pools, transfer
 from .eager import composed, contiguous, run
-from .program import empty, fill, filled
+from .program import empty, fill
 from .sorts import flat_blocks
 from .templates import launch
 
@@ -113,17 +113,12 @@ def literal(inputs, params, device):
 
 
 def row_scale(inputs, params, device):
-    """0 for rows of padding, else 1, or 1 / how often a row occurs: as often as indices in order have it."""
+    """1 / how often a row occurs: as often as indices in order have it."""
     like, index = inputs
-    padding, kind = params["padding_idx"], dt.from_numpy(like.dtype)
     if not index.size or not _there(like, index):
         return NotImplemented
-    if params["by_frequency"]:
-        shares = composed(_shares, (contiguous(index).reshape(index.size),), {"dtype": kind}, device)[0].reshape(*index.shape)
-        return shares if padding is None else run(ew.where, (run(ew.eq, (index, padding), {}), 0.0, shares), {})
-    if padding is None:
-        return filled(device, index.shape, like.dtype, 1)
-    return run(ew.cast, (run(ew.ne, (index, padding), {}),), {"dtype": kind})
+    kind = dt.from_numpy(like.dtype)
+    return composed(_shares, (contiguous(index).reshape(index.size),), {"dtype": kind}, device)[0].reshape(*index.shape)
 
 
 def _shares(index, *, dtype):

@@ -13,8 +13,9 @@ from ...ir.errors import ArgumentError, AutogradError
 from ...ir.ops.shape import cat, reshape
 from ..autograd import functional
 from ..autograd.backward import grad as _grad
+from ..autograd.ends import ends_of
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
-from ..batching.level import ends_of, has_outer_history, is_batched, over_batch
+from ..batching.level import has_outer_history, is_batched, over_batch
 from ..placement import beside
 from ..pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
 from ..state import tls

@@ -9,7 +9,7 @@ from ..api.asking import unasked
 from ..api.remembered import TENSORS
 from ..api.subclasses import ask_class
 from ..device_array import zeros_beside
-from ..interop import recorded_copy, taken_along
+from ..interop import gradient_of_copy, recorded_copy, taken_along
 from ..parts import PARTS
 from ..state import Defaults, tls
 from ..storage import Storage
@@ -111,8 +111,7 @@ class Owned(Tensor):
         if recorded is not None:
             return taken_along(self, over(type(self), recorded), memo)
         made = _rebuild(type(self), self._a.copy(order="K"), self.requires_grad, self._state())
-        if self.grad is not None:
-            made.grad = self.grad.clone() if self.grad.is_sparse else wrap(self.grad._a.copy())
+        made.grad = gradient_of_copy(self, memo)
         memo[id(self)] = made
         return made
 
@@ -121,9 +120,11 @@ class Owned(Tensor):
 
 
 class Parameter(Owned):
-    """A tensor that becomes a parameter of the module it is assigned to."""
+    """A tensor that becomes a parameter of the module it is assigned to. Its deep copies begin without a gradient."""
 
     __slots__ = ()
+
+    _grad_is_copied = False
 
     def __new__(cls, data=None, requires_grad=True):
         t = over(cls, data)

@@ -116,6 +116,13 @@ def _(rng):
     yield Sample((np.outer(np.arange(1.0, 4), np.ones(3)),), dtypes=DOUBLE, grad=False, tol=50)
 
 
+@samples("cofactor_slope")
+def _(rng):
+    for x in squares(rng):
+        yield Sample((rng.standard_normal(x.shape), x), dtypes=DOUBLE, tol=50)
+    yield Sample((rng.standard_normal((3, 3)), np.outer(np.arange(1.0, 4), np.ones(3))), dtypes=DOUBLE, grad=False, tol=50)
+
+
 @samples("eigh")
 def _(rng):
     for x in squares(rng):

@@ -228,7 +228,7 @@ def _blocks(x, rows, cols, block, form):
     count = x.shape[1 - form.dim] // block[1 - form.dim]
     found, group = unique(ew.add(ew.mul(pair[form.dim], count), pair[1 - form.dim]), return_inverse=True)
     none = filled(x._v, (*found.shape, *block, *x._v.shape[1:]), 0, x.dtype)
-    values = ix.index_put(none, x._v, group, *inside, accumulate=True) if none.numel() else none
+    values = ix.index_put(none, x._v, group, *inside, accumulate=True)
     count = max(count, 1)
     return ew.floor_divide(found, count), ew.remainder(found, count), values
 

@@ -287,7 +287,7 @@ def _entries_of_both(name, a, b) -> Any:
                          f"{b.sparse_dim()}")
     d = result_type(a._v, b._v)
     if not a._nnz() or not b._nnz():
-        return without_entries(a.to(d))
+        return CooTensor(a._i[:, :0], FUNCTIONS["mul"](a._v[:0], b._v[:0]), a._size, True)
     at = a.linear()
     place = FUNCTIONS["searchsorted"](b.linear(), at).clamp(max=b._nnz() - 1)
     hit, = FUNCTIONS["nonzero"](ew.eq(ix.index(b.linear(), place), at), as_tuple=True)

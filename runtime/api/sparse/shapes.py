@@ -295,7 +295,8 @@ def _sparse_mask(fn, input, mask):
     if entries.sparse_dim() != wanted.sparse_dim() or not entries.sparse_dim():
         return mask.like(at_places(mask, input.to_dense()))
     if not entries._nnz():
-        return mask.like(FUNCTIONS["zeros_like"](mask._v, dtype=input.dtype))
+        nothing = FUNCTIONS["zeros_like"](mask._v, dtype=input.dtype)
+        return mask.like(FUNCTIONS["add"](nothing, entries._v.sum()) if entries._v.requires_grad else nothing)
     at, numbers = entries.linear(), wanted.linear()
     place = FUNCTIONS["searchsorted"](at, numbers).clamp(max=entries._nnz() - 1)
     values = ix.index(entries._v, place)

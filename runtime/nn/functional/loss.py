@@ -21,7 +21,7 @@ from ....ir.ops.shape import reshape
 from ....ir.substitute import as_float
 from ...api import nn as core
 from ...api.distance import pairwise_distance
-from ...api.promote import common_type, rounds_once, to_dtype
+from ...api.promote import common_type, result_type, rounds_once, single_in_autocast, to_dtype
 from ...api.reduce import holds_anywhere
 from ...api.register import FUNCTIONS, checked, remembered
 from ...state import tls
@@ -69,7 +69,18 @@ def _of_one_type(input, target):
     return to_dtype(input, d), to_dtype(target, d)
 
 
-_rounds_pairs_once = partial(rounds_once, meet=common_type)
+def _in_single(fn, meet=result_type):
+    """A loss in float32, rounded once to the low precision of its arguments, but for autocast, which has losses in float32."""
+    once, single = rounds_once(fn, meet), single_in_autocast(fn)
+
+    @wraps(fn)
+    def loss(*args, **kwargs):
+        return (once if tls.m.autocast is None else single)(*args, **kwargs)
+
+    return loss
+
+
+_pairs_in_single = partial(_in_single, meet=common_type)
 
 
 def _weighted(loss, weight):
@@ -77,7 +88,7 @@ def _weighted(loss, weight):
 
 
 @remembered
-@_rounds_pairs_once
+@_pairs_in_single
 def mse_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """(input - target)^2"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -102,7 +113,7 @@ def _weighted_mean(loss, weight, reduction):
 
 
 @remembered
-@_rounds_pairs_once
+@_pairs_in_single
 def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", weight=None):
     """|input - target|"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -112,7 +123,7 @@ def l1_loss(input, target, size_average=None, reduce=None, reduction="mean", wei
 
 
 @remembered
-@_rounds_pairs_once
+@_pairs_in_single
 def smooth_l1_loss(input, target, size_average=None, reduce=None, reduction="mean", beta=1.0):
     """Squared below beta, absolute above."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -136,7 +147,7 @@ def _huber(x, y, bound, curve, slope):
 
 
 @remembered
-@_rounds_pairs_once
+@_pairs_in_single
 def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     """Squared below delta, delta times absolute above."""
     reduction = reduction_of(reduction)
@@ -150,19 +161,8 @@ def huber_loss(input, target, reduction="mean", delta=1.0, weight=None):
     return to_dtype(loss, input.dtype) if input.dtype.is_floating_point else loss
 
 
-def _rounds_rows_once(fn):
-    """A loss over classes in float32 and rounded once, but for autocast, which has it in float32."""
-    once = rounds_once(fn)
-
-    @wraps(fn)
-    def rounded(*args, **kwargs):
-        return (once if tls.m.autocast is None else fn)(*args, **kwargs)
-
-    return rounded
-
-
 @remembered
-@_rounds_rows_once
+@_in_single
 def nll_loss(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean"):
     """-weight[target] * input[target] for log probabilities (N, C, ...) and class indices (N, ...)."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -181,7 +181,7 @@ def _batched(input, target, name):
 
 
 @remembered
-@_rounds_rows_once
+@_in_single
 def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-100, reduce=None, reduction="mean",
                   label_smoothing=0.0):
     """The loss of logits (N, C, ...) against class indices (N, ...) or class probabilities (N, C, ...)."""
@@ -198,7 +198,7 @@ def cross_entropy(input, target, weight=None, size_average=None, ignore_index=-1
 
 
 @remembered
-@rounds_once
+@_in_single
 def linear_cross_entropy(input, linear_weight, target, *, linear_bias=None, weight=None, reduction="mean", ignore_index=None,
                          label_smoothing=0.0, options=None):
     """cross_entropy of the logits linear(input, linear_weight, linear_bias); the weight is (C, ..., in_features).
@@ -236,6 +236,7 @@ def _soft_cross_entropy(input, target, weight, ignore_index, reduction, label_sm
 
 
 @remembered
+@_in_single
 def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_target=False):
     """target * (log(target) - input) for log probabilities as input."""
     mean_over_batch = reduction == "batchmean"
@@ -254,7 +255,7 @@ def kl_div(input, target, size_average=None, reduce=None, reduction="mean", log_
 
 
 @checked
-@rounds_once
+@_in_single
 def binary_cross_entropy(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """-(target * log(input) + (1 - target) * log(1 - input)), each log at least -100."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -274,7 +275,7 @@ def _check_probabilities(x):
 
 
 @remembered
-@_rounds_pairs_once
+@_pairs_in_single
 def binary_cross_entropy_with_logits(input, target, weight=None, size_average=None, reduce=None, reduction="mean",
                                      pos_weight=None):
     """binary_cross_entropy(sigmoid(input), target), without overflow."""
@@ -292,7 +293,7 @@ def binary_cross_entropy_with_logits(input, target, weight=None, size_average=No
 
 
 @remembered
-@rounds_once
+@_in_single
 def poisson_nll_loss(input, target, log_input=True, full=False, size_average=None, eps=1e-8, reduce=None, reduction="mean"):
     """The loss of a Poisson rate (its log with `log_input`) against counts."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -304,6 +305,7 @@ def poisson_nll_loss(input, target, log_input=True, full=False, size_average=Non
 
 
 @checked
+@_in_single
 def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"):
     """The loss of a mean and a variance against values; the variance is at least eps."""
     reduction = reduction_of(reduction)
@@ -325,6 +327,7 @@ def gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean"
 
 
 @remembered
+@_in_single
 def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=None, reduction="mean"):
     """The input where the target is 1, max(0, margin - input) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -335,7 +338,7 @@ def hinge_embedding_loss(input, target, margin=1.0, size_average=None, reduce=No
 
 
 @remembered
-@rounds_once
+@_in_single
 def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """max(0, -target * (input1 - input2) + margin)"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -346,7 +349,7 @@ def margin_ranking_loss(input1, input2, target, margin=0, size_average=None, red
 
 
 @remembered
-@rounds_once
+@_in_single
 def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """log(1 + exp(-target * input))"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -354,6 +357,7 @@ def soft_margin_loss(input, target, size_average=None, reduce=None, reduction="m
 
 
 @remembered
+@_in_single
 def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, reduce=None, reduction="mean"):
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -370,6 +374,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0, size_average=None, r
 
 
 @remembered
+@_in_single
 def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=None, reduce=None, reduction="mean"):
     """mean over wrong classes of max(0, margin - x[target] + x[class])^p"""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -386,6 +391,7 @@ def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, size_average=
 
 
 @remembered
+@_in_single
 def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduction="mean"):
     """Over pairs of a true and a wrong class, max(0, 1 - (x[true] - x[wrong])); each row of targets ends at the first -1."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -404,6 +410,7 @@ def multilabel_margin_loss(input, target, size_average=None, reduce=None, reduct
 
 
 @remembered
+@_in_single
 def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, reduce=None, reduction="mean"):
     """The mean over classes of the binary cross entropy with logits."""
     reduction = reduction_of(reduction, size_average, reduce)
@@ -413,6 +420,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, size_average=None, r
 
 
 @remembered
+@_in_single
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-6, swap=False, size_average=None, reduce=None,
                         reduction="mean"):
     """max(0, d(anchor, positive) - d(anchor, negative) + margin)"""
