@@ -218,13 +218,13 @@ def ihfft2(input, s=None, dim=(-2, -1), norm=None, *, out=None):
 def fftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """The frequencies of `fft`, for samples that are d apart: 0 first, then up, then the negative ones."""
     at = arange(n, device=device)
-    found = FUNCTIONS["where"](at < (n + 1) // 2, at, at - n).to(dtype or Defaults.dtype) * (1.0 / (n * d))
+    found = FUNCTIONS["where"](at < (n + 1) // 2, at, at - n).to(dtype or Defaults.dtype) * (1.0 / (max(n, 1) * d))
     return deliver(found.requires_grad_() if requires_grad else found, out, "fftfreq")
 
 
 def rfftfreq(n, d=1.0, *, out=None, dtype=None, layout=None, device=None, requires_grad=False):
     """The frequencies of `rfft`."""
-    found = arange(n // 2 + 1, device=device).to(dtype or Defaults.dtype) * (1.0 / (n * d))
+    found = arange(n // 2 + 1, device=device).to(dtype or Defaults.dtype) * (1.0 / (max(n, 1) * d))
     return deliver(found.requires_grad_() if requires_grad else found, out, "rfftfreq")
 
 

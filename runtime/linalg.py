@@ -5,9 +5,9 @@ import math
 from ..ir import dtype as dt
 from ..ir.aval import broadcast_shapes, canonical_dim, integers
 from ..ir.errors import ArgumentError, LinAlgError, ShapeError
+from ..ir.ops import checked, least_squares
 from ..ir.ops import elementwise as ew
 from ..ir.ops import factor as fa
-from ..ir.ops import least_squares
 from ..ir.ops import linalg as la
 from ..ir.ops import reduce as rd
 from ..ir.ops import triangular as tri
@@ -17,6 +17,7 @@ from ..ir.ops.shape import diagonal as _diagonal
 from ..ir.ops.shape import expand, full, iota, permute, reshape
 from ..ir.substitute import as_float
 from .api import returns
+from .api.every_sample import of_every_sample
 from .api.linalg import chain_matmul as multi_dot
 from .api.linalg import cross as _cross
 from .api.linalg import matmul
@@ -41,7 +42,6 @@ from .matrix_factors import (
     solve_ex,
 )
 from .matrix_shapes import batched, is_vector
-from .state import tls
 from .tensor import Tensor
 
 __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
@@ -131,7 +131,9 @@ def cond(A, p=None, *, out=None):
         last = (values.ndim - 1,)
         high, low = rd.amax(values, dim=last, keepdim=False), rd.amin(values, dim=last, keepdim=False)
         return deliver(ew.div(low, high) if p == -2 else ew.div(high, low), out, "cond")
-    return deliver(ew.mul(matrix_norm(A, p), matrix_norm(fa.inv(A), p)), out, "cond")
+    inverse, info = checked.inv_ex(A, check=False)
+    found = ew.mul(matrix_norm(A, p), matrix_norm(inverse, p))
+    return deliver(ew.where(ew.eq(info, 0), found, math.inf), out, "cond")
 
 
 # Solutions.
@@ -315,10 +317,7 @@ def matrix_power(A, n, *, out=None):
 
 
 def _top_of(x):
-    """The largest number of a tensor; in vmap, of all samples."""
-    level = tls.m.batched
-    if level is not None:
-        return level.outside(_top_of, level.full(x) if level.holds(x) else x)
+    """The largest number of a tensor."""
     return rd.amax(x, dim=tuple(range(x.ndim)), keepdim=False).item()
 
 
@@ -327,7 +326,7 @@ def matrix_exp(A):
     """The exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""
     fa.check_matrix("matrix_exp", A.aval)
     size = matrix_norm(A.detach(), 1)
-    top = _top_of(size) if size.numel() and A.shape[-1] else 0.0
+    top = of_every_sample(_top_of, size) if size.numel() and A.shape[-1] else 0.0
     near = 0 if A.dtype in (dt.float64, dt.complex128) else 1   # the series is as good as the dtype up to a norm of 2 ** near
     halvings = max(0, math.ceil(math.log2(top)) - near) if top and math.isfinite(top) else 0
     x = ew.mul(A, 0.5 ** halvings)
@@ -388,9 +387,9 @@ def eigvalsh(A, UPLO="L", *, out=None):
 
 def _of_triangle(A, uplo):
     """A matrix whose lower triangle says what A's triangle does."""
-    if uplo not in ("L", "U"):
+    if uplo not in ("L", "U", "l", "u"):
         raise ArgumentError(f"UPLO must be 'L' or 'U', got {uplo!r}")
-    return fa.adjoint(A) if uplo == "U" else A
+    return fa.adjoint(A) if uplo in "Uu" else A
 
 
 # Products.

@@ -46,6 +46,14 @@ class Size(tuple):
     def __add__(self, other):
         return Size(tuple.__add__(self, tuple(other)))
 
+    def __radd__(self, other):
+        return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times):
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
 
 def _as_size(d):
     """One number of a shape; symbols, sizes of samples that differ, and numpy's numbers stay what they are."""

@@ -182,6 +182,13 @@ def test_iteration_and_membership():
         iter(ingot.tensor(1))
 
 
+def test_sizes_join_tuples_as_sizes():
+    size = ingot.Size([1, 2])
+    for made, expected in (((3,) + size, (3, 1, 2)), (size + (3,), (1, 2, 3)), (size * 2, (1, 2, 1, 2)),
+                           (2 * size, (1, 2, 1, 2))):
+        assert type(made) is ingot.Size and made == expected
+
+
 def test_gather_and_scatter():
     x = ingot.arange(6.0).reshape(2, 3)
     index = ingot.tensor([[2, 0], [1, 1]])

@@ -212,3 +212,9 @@ def test_conditions_of_empty_matrices_are_zero(shape, p):
 def test_powers_of_whole_numbers():
     x = ingot.tensor([2, 3], dtype=ingot.int32)
     assert [ingot.linalg.vander(x, N=n).tolist() for n in (0, 1, 3)] == [[[], []], [[1], [1]], [[1, 2, 4], [1, 3, 9]]]
+
+
+def test_conditions_of_singular_matrices_are_infinite():
+    x = ingot.tensor([[[1.0, 2], [2, 4]], [[2, 0], [0, 1]]])
+    for p in (1, "fro", float("inf")):
+        assert ingot.linalg.cond(x, p).isinf().tolist() == [True, False]

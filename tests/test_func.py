@@ -402,3 +402,17 @@ def test_results_have_a_history_where_gradients_are_on(call):
 @pytest.mark.parametrize("transform", [func.jacrev, func.jacfwd, func.hessian, lambda f: func.jacrev(f, chunk_size=2)])
 def test_jacobians_of_nothing_are_empty(transform):
     assert transform(lambda x: x * 2)(ingot.ones(0)).numel() == 0
+
+
+def test_one_tensor_has_one_value():
+    """Names of a tensor that is used twice are replaced together, so they cannot be given different ones."""
+    net = nn.Module()
+    net.a, net.b = nn.Linear(2, 2), nn.Linear(2, 2)
+    net.b.weight = net.a.weight
+    net.forward = lambda x: net.b(net.a(x))
+    w = ingot.ones(2, 2)
+    with pytest.raises(ValueError, match=r"different values for \['a.weight', 'b.weight'\]"):
+        func.functional_call(net, {"a.weight": w, "b.weight": 2 * w}, ingot.ones(2))
+    same = func.functional_call(net, {"a.weight": w, "b.weight": w}, ingot.ones(2))
+    assert (same == func.functional_call(net, {"a.weight": w}, ingot.ones(2))).all()
+    func.functional_call(net, {"a.weight": w, "b.weight": 2 * w}, ingot.ones(2), tie_weights=False)

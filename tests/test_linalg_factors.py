@@ -211,3 +211,33 @@ def test_one_triangle_is_read_and_its_gradient_is_that_of_both(name, upper, kind
             found.append((out.detach(), leaf.grad, ingot.jit.trace(f)(given, upper)))
         for whole, triangle in zip(*found):
             near(triangle, whole, shape[-1])
+
+
+_TALL = np.eye(3)[:, :2]
+ONLY_VALUES = {
+    "eigh": (lambda x: ingot.linalg.eigh(x)[0].log().sum(), np.eye(3), np.eye(3)),
+    "eigh, the last": (lambda x: ingot.linalg.eigh(x)[0][2], np.diag([1.0, 1, 2]), np.diag([0.0, 0, 1])),
+    "eigh, complex": (lambda x: ingot.linalg.eigh(x)[0].sum(), np.eye(2) + 0j, np.eye(2)),
+    "svd": (lambda x: ingot.linalg.svd(x)[1].sum(), np.eye(3), np.eye(3)),
+    "svd, complex": (lambda x: ingot.linalg.svd(x)[1].sum(), np.eye(2) + 0j, np.eye(2)),
+    "svd, tall": (lambda x: ingot.linalg.svd(x, full_matrices=False)[1].sum(), _TALL, _TALL),
+    "svd, wide": (lambda x: ingot.linalg.svd(x, full_matrices=False)[1].sum(), _TALL.T, _TALL.T),
+    "svd, all vectors": (lambda x: ingot.linalg.svd(x)[1].sum(), _TALL, _TALL),
+    "svd of rank 1": (lambda x: ingot.linalg.svd(x, full_matrices=False)[1].square().sum(), np.ones((3, 2)),
+                      2 * np.ones((3, 2))),
+    "eig": (lambda x: ingot.linalg.eig(x)[0].real.sum(), np.eye(3), np.eye(3)),
+    "eigh, one vector": (lambda x: ingot.linalg.eigh(x)[1][0, 2].square(), np.diag([1.0, 1, 2]), np.zeros((3, 3))),
+}
+
+
+@pytest.mark.parametrize("trace", [False, True], ids=["eager", "traced"])
+@pytest.mark.parametrize("name", ONLY_VALUES)
+def test_equal_values_disturb_no_gradient_that_does_not_turn_their_vectors(name, trace):
+    fn, x, expected = ONLY_VALUES[name]
+
+    def gradient(x):
+        x = x.clone().requires_grad_()
+        return ingot.autograd.grad(fn(x), x)[0]
+
+    found = (ingot.jit.trace(gradient) if trace else gradient)(ingot.tensor(x))
+    np.testing.assert_allclose(found.numpy(), expected, atol=1e-12)

@@ -373,3 +373,16 @@ def test_truncated_normal_stays_in_its_bounds():
     ingot.manual_seed(0)
     t = nn.init.trunc_normal_(ingot.empty(10000), mean=1.0, std=2.0, a=0.0, b=2.0).numpy()
     assert t.min() >= 0 and t.max() <= 2 and abs(t.mean() - 1) < 0.03
+
+
+def test_states_of_the_older_weight_norm_are_loaded():
+    """Checkpoints of audio models have its names."""
+    old = nn.utils.weight_norm(nn.Linear(4, 3))
+    state = old.state_dict()
+    new = nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))
+    new.load_state_dict(state)
+    assert set(state) == {"weight_g", "weight_v", "bias"}
+    assert (new(ingot.ones(4)) - old(ingot.ones(4))).abs().max() < 1e-6
+    again = copy.deepcopy(new)
+    again.load_state_dict(new.state_dict())
+    again.load_state_dict(state)

@@ -156,3 +156,24 @@ def test_what_had_no_part_is_still_told():
         grad(once.sum(), other)
     once, = grad((x * 2).sum(), x, create_graph=True)
     assert not once.requires_grad
+
+
+def test_directions_of_constant_data():
+    """The deviation of equal numbers has no derivative; everybody takes 0, in every mode."""
+    x = ingot.ones(4)
+    assert ingot.func.jvp(lambda x: x.std(), (x,), (ingot.arange(4.0),))[1] == 0
+    assert not ingot.func.hessian(lambda x: x.std())(x).any()
+
+
+EXTREMES = {"max": lambda x: x.max(), "amax": lambda x: x.amax(), "max along": lambda x: x.max(0)[0],
+            "median": lambda x: x.median()}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_infinite_gradients_go_to_the_extremes_alone(name):
+    x = ingot.tensor([0.0, -1.0, 2.0, -2.0, 0.0] if name == "median" else [0.0, -1.0, -2.0], requires_grad=True)
+    EXTREMES[name](x).sqrt().backward()
+    assert x.grad.isinf().tolist() == (x == 0).tolist() and (x.grad[x != 0] == 0).all()
+    ends = ingot.tensor([np.nan, 1.0, 2.0], requires_grad=True)
+    EXTREMES[name](ends).backward()
+    assert ends.grad[0].isnan() or ends.grad[0] == 1

@@ -84,3 +84,32 @@ def test_classes_of_samples_as_rows_of_ones():
     assert (found == ingot.nn.functional.one_hot(at, 5)).all()
     with pytest.raises(IndexError, match="one_hot"):
         ingot.func.vmap(lambda i: ingot.nn.functional.one_hot(i, 4))(at)
+
+
+D = ingot.distributions
+CHECKED = {
+    "Normal": lambda m: D.Normal(m, m + 1).log_prob(m * 2), "Categorical": lambda m: D.Categorical(logits=m).entropy(),
+    "Bernoulli": lambda m: D.Bernoulli(m).log_prob(ingot.ones(4)), "Uniform": lambda m: D.Uniform(m, m + 1).log_prob(m + 0.5),
+    "Dirichlet": lambda m: D.Dirichlet(m + 1).log_prob(m / m.sum()),
+    "Geometric": lambda m: D.Geometric(m).log_prob(ingot.ones(4)),
+    "divergence": lambda m: D.kl_divergence(D.Normal(m, m + 1), D.Normal(0 * m, 1 + 0 * m)),
+    "MultivariateNormal": lambda m: D.MultivariateNormal(m, ingot.eye(4) * (1 + m[0])).log_prob(m),
+}
+
+
+@pytest.mark.parametrize("name", CHECKED)
+def test_arguments_of_distributions_are_checked_for_all_samples(name):
+    ingot.manual_seed(0)
+    x = ingot.rand(3, 4) * 0.8 + 0.1
+    found = ingot.func.vmap(CHECKED[name])(x)
+    assert (found - ingot.stack([CHECKED[name](m) for m in x])).abs().max() < 1e-6
+
+
+def test_one_wrong_sample_is_told():
+    x = ingot.ones(3, 4)
+    x[1, 2] = -2
+    with pytest.raises(ValueError, match="for some sample"):
+        ingot.func.vmap(lambda m: D.Normal(m, m + 1).log_prob(m))(x)
+    with pytest.raises(ValueError, match="multinomial takes weights"):
+        ingot.func.vmap(lambda m: ingot.multinomial(m, 1), randomness="different")(x)
+    assert ingot.func.vmap(lambda m: ingot.multinomial(m, 2), randomness="different")(x.abs()).shape == (3, 2)

@@ -14,7 +14,9 @@ from .factor import (
     check_matrix,
     diag,
     diagonal_of,
+    filled,
     lapack,
+    over_gaps,
     scaled_columns,
     solve,
     symmetric,
@@ -57,7 +59,10 @@ def _from_core(core, v, x):
 @textbook
 def _eig_vjp(g, out, x, *, needs):
     """Vectors have length 1, and only functions that do not depend on their phases have a gradient."""
-    (gw, gv), (w, v) = g, out
+    w, v = out
+    if g[1] is None:
+        return (_from_core(diag(g[0]), v, x),)
+    gw, gv = filled(g, out)
     back, shape = adjoint(v), tuple(v.shape)
     along = matmul(back, gv)
     straight = real(diagonal_of(along))
@@ -65,12 +70,12 @@ def _eig_vjp(g, out, x, *, needs):
     gaps = ew.sub(expand(as_row(w), shape=shape), expand(reshape(w, shape=(*w.shape, 1)), shape=shape))
     rows, cols = (iota(v, shape=shape, dim=len(shape) - k, dtype=dt.int64) for k in (2, 1))
     same = ew.eq(rows, cols)
-    turned = ew.div(inner, conj(ew.where(same, 1.0, gaps)))
+    turned = over_gaps(inner, conj(ew.where(same, 1.0, gaps)))
     return (_from_core(ew.where(same, diag(gw), turned), v, x),)
 
 
 eig = op("eig", infer=_infer_eig, ref=lapack("eig", lambda x: tuple(_complex(r) for r in np.linalg.eig(x))), vjp=_eig_vjp,
-         saves=(0,), lower=Host(),
+         saves=(0,), lower=Host(), traits=("gaps",),
          batch=LEADING, doc="Eigenvalues and eigenvectors of length 1, in no order, of any square matrix; complex.")
 
 

@@ -21,7 +21,7 @@ from .complexes import PARTS, complex_, conj, imag
 from .linalg import matmul, transpose_last
 from .matrices import adjoint, check_matrix, lower
 from .reduce import sum_
-from .shape import cat, diagonal, diagonal_scatter, expand, iota, reshape, slice_
+from .shape import cat, diagonal, diagonal_scatter, expand, full, iota, reshape, slice_
 from .triangular import solve_triangular
 
 
@@ -103,6 +103,17 @@ def gaps_of(v):
     rows = iota(gap, shape=shape, dim=len(shape) - 2, dtype=dt.int64)
     cols = iota(gap, shape=shape, dim=len(shape) - 1, dtype=dt.int64)
     return ew.where(ew.eq(rows, cols), math.inf, gap)
+
+
+def over_gaps(m, gaps):
+    """m / gaps, and nothing of nothing: what does not turn vectors may have equal values."""
+    nothing = ew.eq(m, 0.0)
+    return ew.where(nothing, 0.0, ew.div(m, ew.where(nothing, 1.0, gaps)))
+
+
+def filled(g, outs) -> list:
+    """Gradients of several results, zeros for those that none came for."""
+    return [full(o, shape=tuple(o.shape), value=0, dtype=dt.of(o)) if x is None else x for x, o in zip(g, outs)]
 
 
 # Solving and inverting.
@@ -331,6 +342,10 @@ def _qr_square(gq, gr, q, r):
     return adjoint(solve_triangular(r, adjoint(inner), upper=True, unit=False))
 
 
+def _rows(x, start, stop):
+    return slice_(x, dim=len(x.shape) - 2, start=start, stop=stop, step=1)
+
+
 def _columns(x, start, stop):
     return slice_(x, dim=len(x.shape) - 1, start=start, stop=stop, step=1)
 
@@ -369,8 +384,11 @@ def _infer_svd(x, *, full):
 
 @textbook
 def _svd_vjp(g, out, x, *, full, needs):
-    (gu, gs, gvh), (u, s, vh) = g, out
-    m, n = x.shape[-2:]
+    u, s, vh = out
+    (m, n), count = x.shape[-2:], s.shape[-1]
+    if g[0] is None and g[2] is None:
+        return (matmul(scaled_columns(_columns(u, 0, count), like(g[1], u)), _rows(vh, 0, count)),)
+    gu, gs, gvh = filled(g, out)
     if full and m != n:
         raise LinAlgError("svd with full_matrices=True has a gradient only for square matrices; use full_matrices=False")
     gaps = like(gaps_of(ew.square(s)), u)
@@ -381,25 +399,29 @@ def _svd_vjp(g, out, x, *, full, needs):
     on_diagonal = like(gs, u)
     if dt.of(u).is_complex:                    # the phase that u and v share
         phase = imag(diagonal_of(along_u))
-        on_diagonal = complex_(gs, ew.div(phase, s))
+        on_diagonal = complex_(gs, over_gaps(phase, s))
     core = ew.add(scaled_columns(turn_u, s), transpose_last(scaled_columns(transpose_last(turn_v), s)))
     core = ew.add(core, diag(on_diagonal))
     total = matmul(matmul(u, core), vh)
     if m > n:
-        outside = scaled_columns(ew.sub(gu, matmul(u, along_u)), ew.reciprocal(s))
+        outside = _over_columns(ew.sub(gu, matmul(u, along_u)), s)
         total = ew.add(total, matmul(outside, vh))
     if n > m:
-        outside = scaled_columns(ew.sub(gv, matmul(v, matmul(vh, gv))), ew.reciprocal(s))
+        outside = _over_columns(ew.sub(gv, matmul(v, matmul(vh, gv))), s)
         total = ew.add(total, matmul(u, adjoint(outside)))
     return (total,)
 
 
 def _skew_over(m, gaps):
-    return ew.div(ew.sub(m, adjoint(m)), gaps)
+    return over_gaps(ew.sub(m, adjoint(m)), gaps)
+
+
+def _over_columns(m, s):
+    return over_gaps(m, like(expand(as_row(s), shape=tuple(m.shape)), m))
 
 
 svd = op("svd", infer=_infer_svd, ref=lapack("svd", lambda x, *, full: tuple(np.linalg.svd(x, full_matrices=full))),
-         vjp=_svd_vjp, saves=(0,), lower=Host(), batch=LEADING, traits=("refuses",),
+         vjp=_svd_vjp, saves=(0,), lower=Host(), batch=LEADING, traits=("refuses", "gaps"),
          doc="U, S, Vh with U @ diag(S) @ Vh = x; S falls.")
 
 
@@ -419,15 +441,18 @@ svdvals = op("svdvals", infer=_infer_svdvals, ref=lapack("svdvals", lambda x: np
 
 @textbook
 def _eigh_vjp(g, out, x, *, needs):
-    (gw, gv), (w, v) = g, out
+    w, v = out
     vt = adjoint(v)
-    core = ew.add(diag(like(gw, v)), ew.div(matmul(vt, gv), like(gaps_of(w), v)))
+    if g[1] is None:
+        return (matmul(scaled_columns(v, like(g[0], v)), vt),)
+    gw, gv = filled(g, out)
+    core = ew.add(diag(like(gw, v)), over_gaps(matmul(vt, gv), like(gaps_of(w), v)))
     return (symmetric(matmul(matmul(v, core), vt)),)
 
 
 eigh = op("eigh", infer=_square("eigh", lambda x: (real_part(x.with_shape(x.shape[:-1])), x)),
           ref=lapack("eigh", lambda x: tuple(np.linalg.eigh(x))), vjp=_eigh_vjp, saves=(0,), lower=Host(),
-          batch=LEADING, traits=("one_triangle", "refuses"),
+          batch=LEADING, traits=("one_triangle", "refuses", "gaps"),
           doc="Eigenvalues, rising, and eigenvectors of a Hermitian matrix, of which the lower triangle is read.")
 
 

@@ -106,8 +106,9 @@ var = op("var", infer=_infer_var("var"), ref=_wide_ref(_var), vjp=(_var_vjp,), l
 
 @in_wide
 def _std_slope(g, out, *, freedom):
-    """0 where all elements are equal."""
-    return ew.where(ew.eq(out, 0.0), 0.0, ew.div(g, ew.mul(out, freedom)))
+    """0 where all elements are equal, and so in whatever is made of this."""
+    alike = ew.eq(out, 0.0)
+    return ew.where(alike, 0.0, ew.div(g, ew.mul(ew.where(alike, 1.0, out), freedom)))
 
 
 def _std_vjp(g, out, x, *, dim, correction, keepdim):

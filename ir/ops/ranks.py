@@ -80,9 +80,9 @@ median_place = op("median_place", infer=_infer_place("median"), ref=_median, vjp
 def _shared_vjp(g, out, x, value):
     """Elements that are the value share the gradient equally."""
     hit = ew.eq(x, expand(value, shape=x.shape))
-    hit = ew.cast(ew.logical_or(hit, ew.logical_and(ew.isnan(x), ew.isnan(value))), dtype=dt.of(x))
-    part = ew.div(g, rd.sum_(hit, dim=(0,), keepdim=False))
-    return ew.mul(hit, expand(part, shape=x.shape))
+    hit = ew.logical_or(hit, ew.logical_and(ew.isnan(x), ew.isnan(value)))
+    part = ew.div(g, rd.sum_(ew.cast(hit, dtype=dt.of(x)), dim=(0,), keepdim=False))
+    return ew.where(hit, expand(part, shape=x.shape), 0.0)
 
 
 found_in = op("found_in", infer=lambda x, value: value, ref=lambda x, value: value.copy(), vjp=(_shared_vjp, None),

@@ -1,5 +1,7 @@
 """Reductions over dims: dims are sorted non-negative tuples, results keep size 1 dims when `keepdim`."""
 
+import math
+
 import numpy as np
 
 from .. import dtype as dt
@@ -116,10 +118,12 @@ prod = op("prod", infer=infer_reduce("prod"), ref=_wide(np.prod), vjp=(_prod_vjp
 
 
 def _extreme_vjp(g, out, x, *, dim, keepdim):
-    """Ties share the gradient equally."""
-    hit = ew.cast(ew.eq(x, back(out, x.shape, dim)), dtype=dt.of(x))
-    share = ew.div(reshape(g, shape=kept(x.shape, dim)), sum_(hit, dim=dim, keepdim=True))
-    return ew.mul(hit, expand(share, shape=x.shape))
+    """Ties share the gradient equally; where the extreme is nan, so are gradients."""
+    hit = ew.eq(x, back(out, x.shape, dim))
+    count = sum_(ew.cast(hit, dtype=dt.of(x)), dim=dim, keepdim=True)
+    share = ew.div(reshape(g, shape=kept(x.shape, dim)), count)
+    rest = ew.where(ew.eq(count, 0.0), math.nan, 0.0)
+    return ew.where(hit, expand(share, shape=x.shape), expand(ew.cast(rest, dtype=dt.of(x)), shape=x.shape))
 
 
 amax = op("amax", infer=infer_reduce("amax", empty=False), ref=_wide(np.maximum.reduce), vjp=(_extreme_vjp,),

@@ -92,7 +92,7 @@ class Model:
     def _read_weights(self, names, pairs):
         memory = self._reader.member("weights.safetensors")
         found = safetensors.read_memory(memory, f"{self._reader.name}: weights")
-        if len(set(names)) != len(names) or set(found) != set(names):
+        if len(set(names)) != len(names) or set(found) != set(names) or not set(names).issuperset(pairs):
             raise FileError("the weights are not those that the manifest names")
         for name in pairs:          # complex numbers of twice 64 bits
             a = found[name]._a

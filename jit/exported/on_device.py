@@ -93,8 +93,8 @@ class DeviceModel(Model):
         self.device = Device(where.type, self.index)
         super().__init__(reader, objects)
 
-    def _read_weights(self, names):
-        return {name: moved(t, self.device) for name, t in super()._read_weights(names).items()}
+    def _read_weights(self, names, pairs):
+        return {name: moved(t, self.device) for name, t in super()._read_weights(names, pairs).items()}
 
     def _code(self, objects):
         return Cubins.of(self._reader, self.targets, backend.capability(self.index)) if objects else None

@@ -19,6 +19,7 @@ from ..dispatch import kernel_of, untaped
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .creation import filled
+from .every_sample import of_every_sample
 from .indexing import getitem, positions_of, put, resolve, setitem
 from .join import stack
 from .promote import to_dtype
@@ -131,11 +132,12 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
 
 def _averaged(total, input, dim, index, include_self):
     """Sums divided by how many were summed at each place."""
-    kind = input.dtype if input.dtype.is_inexact else dt.int64
+    kind = input.dtype.to_real() if input.dtype.is_inexact else dt.int64
     first = filled(input, shape_of(input), 1 if include_self else 0, kind)
     counts = ew.maximum(_along(ix.scatter, first, dim, index, 1, "add", "scatter_reduce"), 1)
-    return ew.div(total, counts) if kind is total.dtype and kind.is_inexact else \
-        ew.cast(ew.floor_divide(ew.cast(total, dtype=kind), counts), dtype=input.dtype)
+    if kind.is_inexact:
+        return ew.div(total, to_dtype(counts, total.dtype))
+    return ew.cast(ew.floor_divide(ew.cast(total, dtype=kind), counts), dtype=input.dtype)
 
 
 @api()
@@ -331,7 +333,7 @@ def one_hot(tensor, num_classes=-1):
     if num_classes == -1:
         num_classes = int(tensor.max().item()) + 1
     if numel_of(tensor) and not tensor.is_meta:
-        _require_classes(tensor, num_classes)
+        of_every_sample(_require_classes, tensor, hint(num_classes))
     m, a = tls.m, tensor._a
     if not m.special and a.__class__ is np.ndarray:
         return wrap(m.run(_ones_in, a, num_classes))
@@ -339,12 +341,7 @@ def one_hot(tensor, num_classes=-1):
 
 
 def _require_classes(x, n):
-    """Raises unless all indices are classes; in vmap, those of all samples."""
-    level = tls.m.batched
-    if level is not None:
-        level.outside(_require_classes, level.full(x) if level.holds(x) else x, n)
-        return
-    ix.require_range("one_hot", x._a, hint(n), -1)
+    ix.require_range("one_hot", x._a, n, -1)
 
 
 def _ones_in(a, n):

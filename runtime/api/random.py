@@ -25,6 +25,7 @@ from ..tensor import Tensor
 from ..writes import write, write_by
 from .creation import finish, require_device
 from .draws import drawn, float_dtype
+from .every_sample import of_every_sample
 from .formats import format_of, laid_out, order_asked
 from .promote import result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
@@ -263,8 +264,12 @@ def _check_weights(p, num_samples, replacement):
     n = p.shape[-1]
     if num_samples <= 0 or (not replacement and num_samples > n):
         raise ArgumentError(f"multinomial cannot draw {num_samples} of {n} {'' if replacement else 'without replacement'}")
-    if not bool(untaped(_are_weights, p)):
+    if not of_every_sample(_hold_weights, p):
         raise ArgumentError("multinomial takes weights that are finite, not negative, and not all 0 in a row")
+
+
+def _hold_weights(p) -> bool:
+    return bool(untaped(_are_weights, p))
 
 
 def _are_weights(p):

@@ -14,10 +14,11 @@ from ...ir.ops.shape import reshape
 from ...ir.substitute import as_float
 from ..autograd.node import INEXACT
 from ..dispatch import reshaped
-from ..state import Defaults, tls
+from ..state import Defaults
 from ..tensor import Tensor, shape_of
 from . import returns
 from .elementwise import operate
+from .every_sample import of_every_sample
 from .promote import need_tensors, to_dtype
 from .register import api, deliver
 
@@ -165,8 +166,12 @@ def any(input, dim=None, keepdim=False, *, out=None):
 
 
 def holds_anywhere(condition) -> bool:
-    """Whether a condition holds for any element, as far as there are numbers to look at (vmap shows none)."""
-    return not condition.is_meta and tls.m.batched is None and bool(any(condition))
+    """Whether a condition holds for any element, in vmap of any sample, as far as there are numbers to look at."""
+    return of_every_sample(_holds, condition)
+
+
+def _holds(condition):
+    return not condition.is_meta and bool(any(condition))
 
 
 # Extremes.

@@ -2,6 +2,7 @@
 
 from ...ir import dtype as dt
 from .. import linalg
+from ..api.reduce import holds_anywhere
 from ..api.register import FUNCTIONS
 
 __all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
@@ -254,19 +255,19 @@ class _Square(Constraint):
 class _Symmetric(_Square):
     def check(self, value):
         square = super().check(value)
-        return _all_last(FUNCTIONS["isclose"](value, value.mT, atol=1e-6), 2) if square.all() else square
+        return _all_last(FUNCTIONS["isclose"](value, value.mT, atol=1e-6), 2) if not holds_anywhere(~square) else square
 
 
 class _PositiveSemidefinite(_Symmetric):
     def check(self, value):
         symmetric = super().check(value)
-        return linalg.eigvalsh(value).ge(0).all(-1) if symmetric.all() else symmetric
+        return linalg.eigvalsh(value).ge(0).all(-1) if not holds_anywhere(~symmetric) else symmetric
 
 
 class _PositiveDefinite(_Symmetric):
     def check(self, value):
         symmetric = super().check(value)
-        return linalg.eigvalsh(value).gt(0).all(-1) if symmetric.all() else symmetric
+        return linalg.eigvalsh(value).gt(0).all(-1) if not holds_anywhere(~symmetric) else symmetric
 
 
 class _Joined(Constraint):

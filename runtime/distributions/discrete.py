@@ -3,6 +3,7 @@
 from ...ir.errors import ArgumentError
 from ...ir.ops.nn import softplus
 from ..api import random as noise
+from ..api.reduce import holds_anywhere
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from . import constraints
@@ -102,7 +103,7 @@ class Geometric(_Tosses):
 
     def __init__(self, probs=None, logits=None, validate_args=None):
         super().__init__(probs, logits, validate_args)
-        if self._validate_args and probs is not None and not (self.probs > 0).all():
+        if self._validate_args and probs is not None and holds_anywhere(~(self.probs > 0)):
             raise ArgumentError(f"Geometric takes probabilities above 0, got {self.probs}")
 
     @property

@@ -3,8 +3,10 @@
 import warnings
 
 from ...ir.errors import ArgumentError
+from ..api.reduce import holds_anywhere
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
+from ..state import tls
 from ..tensor import Size, Tensor
 from . import constraints
 from .parameters import lazy_property
@@ -52,10 +54,10 @@ class Distribution:
             if constraints.is_dependent(constraint) or computed:
                 continue
             value = getattr(self, name)
-            if not constraint.check(value).all():
+            if holds_anywhere(~constraint.check(value)):
                 raise ArgumentError(f"Expected parameter {name} ({type(value).__name__} of shape {tuple(value.shape)}) of "
                                     f"distribution {self!r} to satisfy the constraint {constraint!r}, but found invalid "
-                                    f"values:\n{value}")
+                                    f"values:{_shown(value)}")
 
     # Shapes.
 
@@ -179,9 +181,10 @@ class Distribution:
             support = self.support
         except NotImplementedError:
             return
-        if not support.check(value).all():
+        if holds_anywhere(~support.check(value)):
             raise ArgumentError(f"Expected value argument ({type(value).__name__} of shape {tuple(value.shape)}) to be within "
-                                f"the support ({support!r}) of the distribution {self!r}, but found invalid values:\n{value}")
+                                f"the support ({support!r}) of the distribution {self!r}, but found invalid values:"
+                                f"{_shown(value)}")
 
     def _spread(self, x, sample_shape):
         """A parameter in the shape of samples."""
@@ -189,8 +192,14 @@ class Distribution:
 
     def __repr__(self):
         names = [n for n in self.arg_constraints if n in self.__dict__]
-        shown = [f"{n}: {self.__dict__[n] if self.__dict__[n].numel() == 1 else self.__dict__[n].size()}" for n in names]
+        values = {n: self.__dict__[n] for n in names}
+        shown = [f"{n}: {v if v.numel() == 1 and tls.m.batched is None else v.size()}" for n, v in values.items()]
         return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def _shown(value) -> str:
+    """The text of what is wrong; of samples of vmap nothing can be shown."""
+    return f"\n{value}" if tls.m.batched is None else " (for some sample)"
 
 
 class ExponentialFamily(Distribution):

@@ -5,6 +5,7 @@ from numbers import Number
 
 from ...ir.errors import ArgumentError
 from ..api import random as noise
+from ..api.reduce import holds_anywhere
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..tensor import Size
@@ -177,7 +178,7 @@ class Uniform(Distribution):
     def __init__(self, low, high, validate_args=None):
         self.low, self.high = broadcast_all(low, high)
         super().__init__(batch_of((low, high), self.low), validate_args=validate_args)
-        if self._validate_args and not (self.low < self.high).all():
+        if self._validate_args and holds_anywhere(~(self.low < self.high)):
             raise ArgumentError(f"Uniform is not defined when low >= high: low {self.low}, high {self.high}")
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)

@@ -78,6 +78,11 @@ def _encode(text, encoding):
     return text.encode("latin1")
 
 
+def _no_bytes():
+    """How protocol 2 spells bytes of which there are none."""
+    return b""
+
+
 def _bytearray(data=b"", encoding=None):
     return bytearray(_encode(data, encoding) if isinstance(data, str) else bytes(data) if not isinstance(data, int) else b"")
 
@@ -96,16 +101,18 @@ PLAIN_GLOBALS = {
 for _module in ("builtins", "__builtin__"):
     PLAIN_GLOBALS |= {f"{_module}.{t.__name__}": Callable_(t) for t in (set, frozenset, complex, slice, list, dict, tuple, int,
                                                                         float, bool, str)}
-    PLAIN_GLOBALS[f"{_module}.bytearray"] = Callable_(_bytearray)
+    PLAIN_GLOBALS |= {f"{_module}.bytearray": Callable_(_bytearray), f"{_module}.bytes": Callable_(_no_bytes)}
 _PLAIN_TYPES = (list, dict, set, int, float, str, OrderedDict)
 
 
 class PickleMachine:
     """Reads one pickle. `globals_` is the table of names, `persistent` resolves persistent ids. Of the classes `own` objects
-    may be made and given their state, but nothing of them is called."""
+    may be made and given their state, but nothing of them is called. Objects of the classes `given` get theirs by
+    give(object, state)."""
 
-    def __init__(self, globals_: dict, persistent, name: str, own=frozenset()):
+    def __init__(self, globals_: dict, persistent, name: str, own=frozenset(), given=(), give=None):
         self.globals = globals_
+        self.given, self.give = given, give
         self.own = own
         self.persistent = persistent
         self.name = name
@@ -231,6 +238,8 @@ class PickleMachine:
         state, target = self._pop(), self._top()
         if type(target) is OrderedDict and isinstance(state, dict):
             target.__dict__.update({k: v for k, v in state.items() if isinstance(k, str)})
+        elif isinstance(target, self.given):
+            self.give(target, state)
         elif type(target) in self.own or _is_allowed(type(target)):
             _restore(target, state)
         else:

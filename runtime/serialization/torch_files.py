@@ -11,6 +11,7 @@ from ..api.sparse.making import rebuilt
 from ..device import Device
 from ..interop import on_device
 from ..tensor import Size, Tensor
+from . import numpy_data
 from .classes import as_class
 from .container import Archive, fill
 from .pickle_machine import PLAIN_GLOBALS, Callable_, PickleMachine
@@ -100,7 +101,7 @@ def _size(sizes=()):
 
 
 def _torch_globals() -> dict:
-    table: dict[str, object] = dict(PLAIN_GLOBALS)
+    table: dict[str, object] = {**PLAIN_GLOBALS, **numpy_data.GLOBALS}
     for fn in _REBUILDERS:
         table[f"torch._utils.{fn.__name__}"] = Callable_(fn)
     table |= {"torch._utils._rebuild_parameter_with_state": Callable_(_rebuild_parameter),
@@ -119,6 +120,10 @@ def _torch_globals() -> dict:
 
 
 GLOBALS = _torch_globals()
+
+
+def _machine(persistent, name) -> PickleMachine:
+    return PickleMachine(GLOBALS, persistent, name, given=numpy_data.KINDS, give=numpy_data.restore)
 
 
 def _storage_id(pid, name):
@@ -153,7 +158,7 @@ def read_zip(archive: Archive, where):
             found[key] = archive.block(f"{prefix}data/{key}", numel * dtype.itemsize, order)
         return Stored(found[key], dtype, where(location))
 
-    return PickleMachine(GLOBALS, persistent, archive.name).run(io.BytesIO(archive.text(pickles[0])))
+    return _machine(persistent, archive.name).run(io.BytesIO(archive.text(pickles[0])))
 
 
 # The legacy format: pickles of magic number, protocol, system, object and storage keys, then the storages.
@@ -185,11 +190,11 @@ def read_legacy(file, size, name, where):
         return _viewed(found[key][0], dtype, view, name, where(location) if is_filled else None)
 
     start, is_filled = file.tell(), False
-    PickleMachine(GLOBALS, persistent, name).run(file)
+    _machine(persistent, name).run(file)
     _fill_storages(file, plain(), found, name)
     file.seek(start)
     is_filled = True
-    return PickleMachine(GLOBALS, persistent, name).run(file)
+    return _machine(persistent, name).run(file)
 
 
 def _no_storage(pid):

@@ -209,6 +209,7 @@ def _blocksize(x, form, blocksize) -> tuple:
         if blocksize is not None:
             raise ArgumentError(f"{form.layout} has no blocks, got blocksize={blocksize}")
         return 1, 1
+    blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
     if blocksize is None or len(blocksize) != 2 or min(blocksize) < 1:
         raise ArgumentError(f"{form.layout} takes a blocksize of two sizes above zero, got {blocksize}")
     if any(n % b for n, b in zip(x.shape, blocksize)):

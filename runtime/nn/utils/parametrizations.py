@@ -1,5 +1,7 @@
 """Parametrizations that are ready to use: weight norm, spectral norm, orthogonal matrices."""
 
+from functools import partial
+
 import numpy as np
 
 from ....ir.errors import ArgumentError, ShapeError
@@ -43,8 +45,19 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module, name="weight", dim=0):
-    """Splits a weight into its norm (original0) and direction (original1)."""
-    return register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    """Splits a weight into its norm (original0) and direction (original1). States of the older `nn.utils.weight_norm`, with the
+    names weight_g and weight_v, are loaded, too."""
+    register_parametrization(module, name, _WeightNorm(dim), unsafe=True)
+    module._register_load_state_dict_pre_hook(partial(_renamed, name))
+    return module
+
+
+def _renamed(name, state_dict, prefix, *rest):
+    """Gives the older names of a norm and a direction the newer ones."""
+    old = [f"{prefix}{name}_{part}" for part in "gv"]
+    if all(key in state_dict for key in old):
+        for i, key in enumerate(old):
+            state_dict[f"{prefix}parametrizations.{name}.original{i}"] = state_dict.pop(key)
 
 
 class PowerIteration:

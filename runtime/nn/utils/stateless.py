@@ -51,6 +51,10 @@ def swapped_tensors(module, values: dict, tie_weights: bool = True, strict: bool
     known = {n for n, _ in (*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False))}
     tied = _tied(module, values) if tie_weights else {name: [name] for name in values}
     given = {other for name in values for other in tied[name]}
+    for name, value in values.items():
+        if any(values.get(other, value) is not value for other in tied[name]):
+            raise ArgumentError(f"functional_call got different values for {sorted(set(tied[name]) & set(values))}, which are "
+                                "one tensor; give one of them, or tie_weights=False")
     if strict and (given - known or known - given):
         raise ArgumentError(f"functional_call: unexpected {sorted(given - known)}, missing {sorted(known - given)}")
     before = []
