@@ -6,10 +6,13 @@ import pytest
 
 import ingot  # noqa: F401  (fills the table of operators)
 from graphs import same_bits
+from ingot.ir import dtype as dt
+from ingot.ir.aval import Aval
 from ingot.ir.errors import IngotError
+from ingot.ir.graph import Builder
 from ingot.ir.op import OPS
 from ingot.ir.ops import indexing
-from ingot.runtime.cpu import eager, gathers, ordering, pool, scans
+from ingot.runtime.cpu import eager, eager_composites, gathers, ordering, pool, scans, search
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 KINDS = [*FLOATS, np.bool_, *[np.dtype(f"{s}{n}") for s in "iu" for n in (1, 2, 4, 8)]]
@@ -172,3 +175,47 @@ def test_scattered_sums_run_in_the_order_of_the_indices(kind):
                 with np.errstate(invalid="ignore", over="ignore"):
                     want = op.ref(x, at, src, dim=dim, mode=mode)
                 assert same_bits(gathers.scatter(x, at, src, dim=dim, how=mode), want), f"{mode}, {shape} along {dim}, seed 6"
+
+
+SEARCHED = [np.float32, np.float64, np.int32, np.int64]
+
+
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("kind", SEARCHED, ids=str)
+def test_places_in_sorted_rows(kind, right):
+    ref, sorts = OPS["searchsorted"].ref, OPS["argsort"].ref
+    for n in [*LENGTHS, 2, 3, 4, 64]:
+        table = rows(kind, n)
+        table = np.take_along_axis(table, sorts(table, dim=1, descending=False), 1)
+        for count in (1, 7, 37, 5000):
+            wanted = rows(kind, count, seed=1)
+            wanted[:, ::2] = np.resize(table, wanted[:, ::2].shape)         # equals of what is there
+            assert (search.searchsorted(table, wanted, right=right) == ref(table, wanted, right=right)).all(), f"{count} in {n}"
+            assert (search.searchsorted(table[1], wanted, right=right) == ref(table[1], wanted, right=right)).all()
+
+
+def test_places_do_not_depend_on_threads_and_how_arrays_lie():
+    table, wanted = np.sort(rows(np.float32, 999)[0]), rows(np.float32, 30_000, seed=2)
+    expected, before = OPS["searchsorted"].ref(table, wanted, right=False), pool.get_num_threads()
+    try:
+        for count in (1, 3):
+            pool.set_num_threads(count)
+            assert (search.searchsorted(table, wanted, right=False) == expected).all()
+    finally:
+        pool.set_num_threads(before)
+    run = eager.kernel_for(OPS["searchsorted"])
+    assert (run(np.repeat(table, 2)[::2], np.asfortranarray(wanted), right=False) == expected).all()
+    assert run(table, wanted[:0], right=False).shape == (0, 30_000) and not run(table[:0], wanted, right=True).any()
+    halves = table.astype(np.float16)
+    assert (run(halves, wanted.astype(np.float16), right=True) == OPS["searchsorted"].ref(
+        halves, wanted.astype(np.float16), right=True)).all()
+
+
+def test_searches_in_graphs_are_native():
+    table, x = np.linspace(-1, 1, 11, dtype=np.float32), np.random.default_rng(5).standard_normal((4, 50)).astype(np.float32)
+    b = Builder("search")
+    operands = [b.input(name, Aval(a.shape, dt.float32)) for name, a in (("table", table), ("x", x))]
+    found = b.append(OPS["searchsorted"], operands, {"right": True})
+    compiled = eager_composites.whole(b.finish((found,)))
+    assert compiled.is_native
+    assert (compiled.run([table, x])[0] == OPS["searchsorted"].ref(table, x, right=True)).all()

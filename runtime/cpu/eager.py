@@ -361,8 +361,8 @@ def moves(op: Op):
 # Orders, running sums, elements by index.
 
 
-@TABLE.makes(sort.argsort, sort.arg_topk, scan.cumsum, scan.cumprod, scan.cummax, scan.cummin, scan.linear_scan,
-             scan.logcumsumexp, indexing.gather, indexing.index, indexing.scatter, indexing.scatter_reduce)
+@TABLE.makes(sort.argsort, sort.arg_topk, sort.searchsorted, scan.cumsum, scan.cumprod, scan.cummax, scan.cummin,
+             scan.linear_scan, scan.logcumsumexp, indexing.gather, indexing.index, indexing.scatter, indexing.scatter_reduce)
 def order(op: Op):
     """The kernels of `eager_orders.py`."""
     return eager_orders.TABLE.make(op)

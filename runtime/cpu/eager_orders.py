@@ -11,7 +11,7 @@ from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.ops import indexing, scan, sort
 from ...passes.codegen.llvm import scans as codegen
-from . import gathers, kernels, ordering, scans
+from . import gathers, kernels, ordering, scans, search
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -28,6 +28,18 @@ def order(op: Op):
         if not ordering.can_order(x, dim):
             return op.ref(x, dim=dim, **params)
         return getattr(ordering, name)(x, dim=dim, **params)
+
+    return run
+
+
+@TABLE.makes(sort.searchsorted)
+def places(op: Op):
+    """Vectors of values in their rows at once."""
+
+    def run(rows, values, *, right):
+        if not search.can_search(rows.dtype, rows.shape, values.shape) or rows.dtype is not values.dtype:
+            return op.ref(rows, values, right=right)
+        return search.searchsorted(rows, values, right=bool(right))
 
     return run
 

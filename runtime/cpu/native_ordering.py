@@ -2,7 +2,7 @@
 
 from ...ir.ops import scan, sort
 from ...passes.codegen.llvm import scans as codegen
-from . import ordering, pool, scans
+from . import ordering, pool, scans, search
 from .native import native
 
 
@@ -26,6 +26,16 @@ def arg_topk(node, operands, results):
     """Of the last dim."""
     (x,) = operands
     return _order(node, x, node.params["k"], node.params["largest"])
+
+
+@native(sort.searchsorted)
+def searchsorted(node, operands, results):
+    """In one sorted row, or in a row for each row of values."""
+    rows, values = operands
+    if not search.can_search(rows.dtype, rows.shape, values.shape):
+        return None
+    right = bool(node.params["right"])
+    return search.plan(rows.dtype, rows.shape, values.shape, right, pool.get_num_threads()).native([0, 1, 2])
 
 
 def _running(how, places):
