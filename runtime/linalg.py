@@ -14,14 +14,13 @@ from ..ir.ops import triangular as tri
 from ..ir.ops.complexes import magnitude
 from ..ir.ops.matrices import check_matrix
 from ..ir.ops.shape import diagonal as _diagonal
-from ..ir.ops.shape import expand, full, iota, permute, reshape
+from ..ir.ops.shape import expand, full, permute, reshape
 from ..ir.substitute import as_float
 from .api import returns
-from .api.every_sample import of_every_sample
 from .api.linalg import chain_matmul as multi_dot
 from .api.linalg import cross as _cross
 from .api.linalg import matmul
-from .api.promote import rounds_once, single_in_autocast, to_dtype
+from .api.promote import single_in_autocast, to_dtype
 from .api.reduce import averageable, holds_anywhere, vector_norm
 from .api.register import FUNCTIONS, deliver, rename_all
 from .matrix_factors import (
@@ -41,6 +40,7 @@ from .matrix_factors import (
     polar,
     solve_ex,
 )
+from .matrix_functions import matrix_exp, matrix_power
 from .matrix_shapes import batched, is_vector
 from .tensor import Tensor
 
@@ -294,49 +294,6 @@ def logdet(input):
     if sign.dtype.is_complex:
         return ew.add(ew.log(sign), fa.like(size, sign))
     return ew.where(ew.lt(sign, 0.0), math.nan, size)
-
-
-def _identity_like(A):
-    rows, cols = (iota(A, shape=tuple(A.shape), dim=A.ndim - k, dtype=dt.int64) for k in (2, 1))
-    return ew.cast(ew.eq(rows, cols), dtype=A.dtype)
-
-
-def matrix_power(A, n, *, out=None):
-    """A to an integer power; negative powers of the inverse."""
-    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise ShapeError(f"matrix_power takes square matrices, got {A.aval}")
-    base = fa.inv(A) if n < 0 else A
-    result, n = None, abs(n)
-    while n:
-        if n & 1:
-            result = base if result is None else la.matmul(result, base)
-        n >>= 1
-        if n:
-            base = la.matmul(base, base)
-    return deliver(_identity_like(A) if result is None else ew.copy(result) if result is A else result, out, "matrix_power")
-
-
-def _top_of(x):
-    """The largest number of a tensor."""
-    return rd.amax(x, dim=tuple(range(x.ndim)), keepdim=False).item()
-
-
-@rounds_once
-def matrix_exp(A):
-    """The exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""
-    fa.check_matrix("matrix_exp", A.aval)
-    size = matrix_norm(A.detach(), 1)
-    top = of_every_sample(_top_of, size) if size.numel() and A.shape[-1] else 0.0
-    near = 0 if A.dtype in (dt.float64, dt.complex128) else 1   # the series is as good as the dtype up to a norm of 2 ** near
-    halvings = max(0, math.ceil(math.log2(top)) - near) if top and math.isfinite(top) else 0
-    x = ew.mul(A, 0.5 ** halvings)
-    term = total = _identity_like(A)
-    for k in range(1, 21):
-        term = ew.mul(la.matmul(term, x), 1.0 / k)
-        total = ew.add(total, term)
-    for _ in range(halvings):
-        total = la.matmul(total, total)
-    return total
 
 
 # Factorisations.

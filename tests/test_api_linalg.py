@@ -218,3 +218,17 @@ def test_conditions_of_singular_matrices_are_infinite():
     x = ingot.tensor([[[1.0, 2], [2, 4]], [[2, 0], [0, 1]]])
     for p in (1, "fro", float("inf")):
         assert ingot.linalg.cond(x, p).isinf().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("dtype, close", [("float32", 2e-5), ("float64", 1e-12), ("complex128", 1e-12)])
+def test_each_exponential_of_a_batch_is_as_good_as_alone(dtype, close):
+    """A matrix that is halved more often than it needs loses digits."""
+    x = (r(6, 5, 5) * np.array([0, 1e-6, 1e-2, 1, 4, 20])[:, None, None]).astype(dtype)
+    found = ingot.linalg.matrix_exp(t(x)).numpy()
+    for one, a in zip(found, x):
+        w, v = np.linalg.eig(a.astype(np.complex128))
+        expected = (v * np.exp(w)) @ np.linalg.inv(v)
+        assert np.linalg.norm(one - expected) <= close * np.linalg.norm(expected)
+        alone = ingot.linalg.matrix_exp(t(a)).numpy()
+        assert np.linalg.norm(one - alone) <= close / 100 * np.linalg.norm(expected)
+    assert (ingot.linalg.matrix_exp(t(x[:, :1, :1])).numpy() == np.exp(x[:, :1, :1])).all() or dtype != "float64"
