@@ -231,4 +231,4 @@ def test_each_exponential_of_a_batch_is_as_good_as_alone(dtype, close):
         assert np.linalg.norm(one - expected) <= close * np.linalg.norm(expected)
         alone = ingot.linalg.matrix_exp(t(a)).numpy()
         assert np.linalg.norm(one - alone) <= close / 100 * np.linalg.norm(expected)
-    assert (ingot.linalg.matrix_exp(t(x[:, :1, :1])).numpy() == np.exp(x[:, :1, :1])).all() or dtype != "float64"
+    np.testing.assert_allclose(ingot.linalg.matrix_exp(t(x[:, :1, :1])).numpy(), np.exp(x[:, :1, :1]), rtol=close)

@@ -6,6 +6,7 @@ import pytest
 import ingot
 from ingot import linalg
 from ingot.ir.errors import ArgumentError, LinAlgError, ShapeError
+from ingot.ir.ops import triangular
 
 KINDS = ("float32", "float64", "complex64", "complex128")
 SHAPES = ((5, 5), (3, 70, 70), (6, 4), (2, 3, 7), (1, 1), (3, 0), (0, 0), (2, 0, 4, 4))
@@ -241,3 +242,14 @@ def test_equal_values_disturb_no_gradient_that_does_not_turn_their_vectors(name,
 
     found = (ingot.jit.trace(gradient) if trace else gradient)(ingot.tensor(x))
     np.testing.assert_allclose(found.numpy(), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 5), (100, 7), (0, 4), (2, 3, 6)], ids=str)
+def test_exchanged_rows_one_by_one_and_all_at_once(shape, monkeypatch):
+    rng, n = np.random.default_rng(7), shape[-1]
+    pivots = np.stack([rng.integers(k, n, shape[:-1]) + 1 for k in range(n)], -1).reshape(shape).astype(np.int32)
+    found = []
+    for many in (0, 1000):
+        monkeypatch.setattr(triangular, "_MANY", many)
+        found.append(triangular.order_of(pivots, n + 2))
+    assert found[0].dtype == found[1].dtype and found[0].shape == (*shape[:-1], n + 2) and (found[0] == found[1]).all()

@@ -205,10 +205,23 @@ lu_factor = op("lu_factor", infer=_infer_lu, ref=_lu, vjp=_lu_vjp, saves=(0,), l
 def order_of(pivots, rows):
     """The row that stands at each place after all exchanges."""
     flat = pivots.reshape(prod(pivots.shape[:-1]), pivots.shape[-1])
+    if len(flat) < _MANY:
+        return np.array([_exchanged(rows, places) for places in flat.tolist()], np.int64).reshape(*pivots.shape[:-1], rows)
     order = np.tile(np.arange(rows), (len(flat), 1))[:, :, None]
     for k in range(flat.shape[1]):
         _swap(order, k, flat[:, k].astype(np.int64) - 1)
     return order[:, :, 0].reshape(*pivots.shape[:-1], rows)
+
+
+_MANY = 64              # matrices of which each exchange is better done at once than one after the other
+
+
+def _exchanged(rows, places) -> list:
+    """The order of one matrix's rows."""
+    order = list(range(rows))
+    for k, place in enumerate(places):
+        order[k], order[place - 1] = order[place - 1], order[k]
+    return order
 
 
 def _infer_permutation(pivots, like, *, rows):

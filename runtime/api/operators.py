@@ -149,19 +149,20 @@ def _quicken(name, quick):
         if len(args) == 1 and isinstance(args[0], (Tensor, float, int)):
             if not options:
                 return quick(self, args[0])
-            if options.keys() == _FACTOR and name in _SIGN:
+            if "alpha" in options and len(options) == 1 and name in _SIGN:
                 other, factor = args[0], options["alpha"]
-                far = self._a.__class__ is not _ndarray or self._a.size >= _MANY
-                if isinstance(other, Tensor) and far and api_ew.as_one((self, other), factor) and (
-                        overwrite(ew.add_scaled, self, name, other, _SIGN[name] * factor)):
-                    return self
+                if isinstance(other, Tensor) and api_ew.as_one((self, other), factor):
+                    far = self._a.__class__ is not _ndarray or self._a.size >= _MANY
+                    if far and overwrite(ew.add_scaled, self, name, other, _SIGN[name] * factor):
+                        return self
+                    return quick(self, other * factor)
                 return quick(self, api_ew.scaled(other, factor, self))
         return long(self, *args, **options)
 
     setattr(Tensor, name, method)
 
 
-_FACTOR, _SIGN = {"alpha"}, {"add_": 1, "sub_": -1}
+_SIGN = {"add_": 1, "sub_": -1}
 
 
 def _attach(name, fn, *, op=None, ufunc=None, chars="", uneven="", reflected=True, inplace=True):
