@@ -5,7 +5,7 @@ import math
 from ..ir import dtype as dt
 from ..ir.aval import broadcast_shapes, canonical_dim, integers
 from ..ir.errors import ArgumentError, LinAlgError, ShapeError
-from ..ir.ops import checked, least_squares
+from ..ir.ops import checked, determinant, least_squares
 from ..ir.ops import elementwise as ew
 from ..ir.ops import factor as fa
 from ..ir.ops import linalg as la
@@ -279,18 +279,18 @@ def matrix_rank(A, tol=None, hermitian=False, *, atol=None, rtol=None, out=None)
 @single_in_autocast
 def det(A, *, out=None):
     """The determinant."""
-    return deliver(fa.det(A), out, "det")
+    return deliver(determinant.det(A), out, "det")
 
 
 @single_in_autocast
 def slogdet(A, *, out=None) -> returns.slogdet:
     """Sign and logarithm of the size of the determinant."""
-    return returns.deliver_all(returns.slogdet, fa.slogdet(A), out)
+    return returns.deliver_all(returns.slogdet, determinant.slogdet(A), out)
 
 
 def logdet(input):
     """log of the determinant; nan where that is negative, complex for complex matrices."""
-    sign, size = fa.slogdet(input)
+    sign, size = determinant.slogdet(input)
     if sign.dtype.is_complex:
         return ew.add(ew.log(sign), fa.like(size, sign))
     return ew.where(ew.lt(sign, 0.0), math.nan, size)

@@ -6,7 +6,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.ops import attention as at
-from ...ir.ops import factor, grouped, linalg, nn, norm
+from ...ir.ops import determinant, grouped, linalg, nn, norm
 from ...ir.ops import resample as rs
 from ...ir.ops.batch_norm import batch_norm
 from ...ir.symbolic import is_symbol
@@ -26,7 +26,7 @@ def _matmul(w, item, x, y):
     return w.cast(w.cast(found, dt.bool_) if x.dtype is dt.bool_ else found, x.dtype)
 
 
-@emits(factor.det, when=lambda node, opset: node.inputs[0].dtype in FLOATS and 0 not in node.inputs[0].shape)
+@emits(determinant.det, when=lambda node, opset: node.inputs[0].dtype in FLOATS and 0 not in node.inputs[0].shape)
 def _det(w, item, x):
     return w.node("Det", w.name(x))
 

@@ -26,6 +26,7 @@ from ...ir.ops import (
     conv,
     counts,
     ctc,
+    determinant,
     distance,
     eigen,
     embedding,
@@ -322,9 +323,9 @@ def windows_of_bytes(op: Op):
 # Factorisations, and what is made of them.
 
 
-@TABLE.makes(triangular.lu_factor, triangular.solve_triangular, factor.solve, factor.inv, factor.det, factor.slogdet,
-              factor.cholesky, factor.qr, factor.svd, factor.svdvals, factor.eigh, factor.eigvalsh, factor.pinv,
-              checked.solve_ex, checked.inv_ex, checked.cholesky_ex, least_squares.lstsq, eigen.eig, eigen.eigvals)
+@TABLE.makes(triangular.lu_factor, triangular.solve_triangular, factor.solve, factor.inv, determinant.det,
+             determinant.slogdet, factor.cholesky, factor.qr, factor.svd, factor.svdvals, factor.eigh, factor.eigvalsh,
+             factor.pinv, checked.solve_ex, checked.inv_ex, checked.cholesky_ex, least_squares.lstsq, eigen.eig, eigen.eigvals)
 def factors(op: Op):
     """The kernels of `eager_factors.py`."""
     return eager_factors.TABLE.make(op)

@@ -8,7 +8,7 @@ import numpy as np
 from ...ir import blas
 from ...ir.errors import LinAlgError
 from ...ir.op import Op
-from ...ir.ops import checked, eigen, factor, least_squares
+from ...ir.ops import checked, determinant, eigen, factor, least_squares
 from ...ir.ops import triangular as systems
 from ...ir.ops.triangular import require_info
 from . import alloc, cholesky, gemm, lu, pool, qr, small_matrices, triangular
@@ -125,7 +125,7 @@ def _diagonal(x):
     return np.diagonal(factors, axis1=-2, axis2=-1), np.where(exchanged % 2, -1, 1).astype(x.dtype)
 
 
-@TABLE.makes(factor.det)
+@TABLE.makes(determinant.det)
 def det(op: Op):
     """The product of U's diagonal."""
 
@@ -141,7 +141,7 @@ def det(op: Op):
     return run
 
 
-@TABLE.makes(factor.slogdet)
+@TABLE.makes(determinant.slogdet)
 def slogdet(op: Op):
     """The signs and logarithms of U's diagonal."""
 

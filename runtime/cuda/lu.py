@@ -7,7 +7,7 @@ exchange, the panel's rows of U, and what its products take off the rest.
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.ops import checked, factor
+from ...ir.ops import checked, determinant, factor
 from ...ir.ops import elementwise as ew
 from ...ir.ops import triangular as systems
 from ...ir.ops.linalg import transpose_last
@@ -277,4 +277,5 @@ def cofactor(inputs, params, device):
 
 
 OPERATORS = {systems.lu_factor: lu_factor, systems.permutation: permutation, factor.solve: solve, checked.solve_ex: solve_ex,
-             factor.inv: inv, checked.inv_ex: inv_ex, factor.det: det, factor.slogdet: slogdet, factor.cofactor: cofactor}
+             factor.inv: inv, checked.inv_ex: inv_ex, determinant.det: det,
+             determinant.slogdet: slogdet, determinant.cofactor: cofactor}
