@@ -333,3 +333,53 @@ def test_iterable_datasets_need_no_length(dataset):
     assert [x for batch in data.DataLoader(dataset, batch_size=2) for x in batch.tolist()] == want
     with pytest.raises(TypeError, match="len"):
         len(data.DataLoader(dataset))
+
+
+class Indexed(data.Dataset):
+    """The same samples as another dataset's, one after the other."""
+
+    def __init__(self, of):
+        self.of = of
+
+    def __getitem__(self, index):
+        return self.of[index]
+
+    def __len__(self):
+        return len(self.of)
+
+
+ROWS = {
+    "tensors": lambda: data.TensorDataset(ingot.arange(24.0).reshape(8, 3), ingot.arange(8), ingot.arange(8) % 2 == 0),
+    "turned": lambda: data.TensorDataset(ingot.arange(24.0).reshape(3, 8).T, ingot.ones(8, 2, dtype=ingot.bfloat16)[:, :1]),
+    "a part": lambda: data.Subset(data.Subset(data.TensorDataset(ingot.arange(24.0).reshape(8, 3)), [5, 1, -1, 2, 2]),
+                                  [4, 2, 0]),
+    "with a history": lambda: data.TensorDataset(ingot.arange(8.0, requires_grad=True) * 2, ingot.arange(8)),
+    "empty rows": lambda: data.TensorDataset(ingot.zeros(4, 0, 3), ingot.arange(4)),
+}
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_at_once_are_what_samples_one_by_one_are(name, workers):
+    if workers and name == "with a history":
+        pytest.skip("histories stay in their process")
+    made = ROWS[name]()
+    for index in (None, [[0, 2], [-1], [1, 1, 0]], [np.array([1, 0])], [[ingot.tensor(1), ingot.tensor(0)]]):
+        how = {"batch_size": 3} if index is None else {"batch_sampler": index}
+        found, expected = (list(DataLoader(d, num_workers=workers, **how)) for d in (made, Indexed(made)))
+        assert len(found) == len(expected)
+        for batch, other in zip(found, expected):
+            assert type(batch) is list and len(batch) == len(other)
+            for t, u in zip(batch, other):
+                assert t.dtype is u.dtype and t.shape == u.shape and t.requires_grad == u.requires_grad
+                assert t.is_contiguous() and (t == u).all() and not t._is_view()
+
+
+def test_rows_that_are_not_there_are_told_by_their_dataset():
+    made = ROWS["tensors"]()
+    for index in ([0, 8], [-9]):
+        with pytest.raises(IndexError):
+            next(iter(DataLoader(made, batch_sampler=[index])))
+    batch = next(iter(DataLoader(made, batch_size=8)))[0]
+    batch.zero_()
+    assert made[1][0].tolist() == [3, 4, 5]

@@ -171,9 +171,12 @@ class InProcess:
     def next(self):
         """The next batch; raises StopIteration behind the last."""
         index = self.ahead.pop() if self.ahead else next(self.indices)
+        number, self.number = self.number, self.number + 1
+        batch = self.fetcher.at_once(index)
+        if batch is not None:
+            return batch
         try:
-            with self.seeds.planted(self.number):
-                self.number += 1
+            with self.seeds.planted(number):
                 return self.fetcher.fetch(index)
         except Exhausted:
             raise StopIteration from None

@@ -10,6 +10,7 @@ from ...ir.errors import ArgumentError
 from ..random import default_generator
 from .collate import default_collate
 from .dataset import several
+from .rows import rows_at_once
 from .sampler import drawn_seed
 
 _WORD = 2 ** 64
@@ -27,6 +28,10 @@ class MapFetcher:
     def __init__(self, dataset, batched, collate_fn, drop_last):
         self.dataset, self.batched, self.collate_fn = dataset, batched, collate_fn
 
+    def at_once(self, index):
+        """The batch, where it is rows of tensors, so that no code of the user's has a part in it; None where it is not."""
+        return rows_at_once(self.dataset, index) if self.batched and self.collate_fn is default_collate else None
+
     def fetch(self, index):
         """The batch of a list of indices, or the one sample of an index."""
         samples = several(self.dataset, index) if self.batched else self.dataset[index]
@@ -43,6 +48,10 @@ class IterableFetcher:
         self.source = iter(dataset)
         self.batched, self.collate_fn, self.drop_last = batched, collate_fn, drop_last
         self.ended = False
+
+    def at_once(self, index):
+        """None: samples come as they come."""
+        return
 
     def fetch(self, index):
         """The next batch, of as many samples as `index` is long; raises Exhausted behind the last."""

@@ -190,7 +190,8 @@ class _Worker:
             return "failure", self.failure
         self.seeds.plant(task)
         try:
-            return "batch", self.fetcher.fetch(index)
+            batch = self.fetcher.at_once(index)
+            return "batch", self.fetcher.fetch(index) if batch is None else batch
         except Exhausted:
             return "end", None
         except Exception as error:
