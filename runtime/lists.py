@@ -11,6 +11,7 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.ops import lists as records
+from .autograd.node import Leaf
 from .device_array import DeviceArray
 from .placement import beside
 from .state import tls
@@ -173,8 +174,11 @@ def zero(tensors, name: str):
 
 def clear_gradients(parameters, set_to_none: bool):
     """Drops gradients, or sets them to zero."""
-    kept = []
+    kept, quiet = [], tls.m.recorder is None
     for p in parameters:
+        if set_to_none and quiet and type(p._node) is Leaf:
+            p._node.grad = None         # as by the attribute, which asks who listens
+            continue
         grad = p.grad
         if grad is None:
             continue

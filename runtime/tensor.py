@@ -223,12 +223,9 @@ class Tensor:
 
     @grad.setter
     def grad(self, value):
-        if value is not None:
-            if not isinstance(value, Tensor):
-                raise DTypeError(f"grad must be a tensor or None, got {type(value).__name__}")
-            shape = tuple(value.shape) if value.is_sparse else shape_of(value)
-            if shape != self._a.shape or value.dtype is not self.dtype:
-                raise AutogradError(f"grad of a tensor {self.aval} must be like it, got {value.aval}")
+        if value is not None and (type(value) is not Tensor or value._a.dtype is not self._a.dtype
+                                  or value._a.shape != self._a.shape):
+            self._check_grad(value)
         recorder = tls.m.recorder
         if recorder is not None:
             recorder.grad_access(self, True)
@@ -240,6 +237,13 @@ class Tensor:
     @grad.deleter
     def grad(self):
         self.grad = None
+
+    def _check_grad(self, value):
+        if not isinstance(value, Tensor):
+            raise DTypeError(f"grad must be a tensor or None, got {type(value).__name__}")
+        shape = tuple(value.shape) if value.is_sparse else shape_of(value)
+        if shape != self._a.shape or value.dtype is not self.dtype:
+            raise AutogradError(f"grad of a tensor {self.aval} must be like it, got {value.aval}")
 
     @property
     def _version(self) -> int:

@@ -120,7 +120,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     seeds = _seeds(outputs, grad_outputs)
     wanted, roots = {_key(t): None for t in inputs}, _roots(outputs)
     Backward(retain=retain, create_graph=create_graph, targets=wanted).start(roots, seeds)
-    if None in wanted.values():
+    if any(g is None for g in wanted.values()):
         reached = tied(roots)
         for t in inputs:
             if wanted[_key(t)] is None and _key(t) in reached:
