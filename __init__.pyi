@@ -1110,7 +1110,8 @@ def index_fill_(input, dim, index, value) -> Tensor:
 def index_fill_(input, *, axis, index, value) -> Tensor:
     """In-place version of index_fill()."""
 def index_put(input, indices, values, accumulate: builtins.bool = False) -> Tensor:
-    """input[indices] = values (or += if accumulate), as a new tensor."""
+    """input[indices] = values (or += if accumulate), as a new tensor. Indices are tensors, or None for all of a
+    dimension."""
 def index_put_(input, indices, values, accumulate: builtins.bool = False) -> Tensor:
     """In-place version of index_put()."""
 @overload

@@ -24,8 +24,11 @@ class Size(builtins.tuple[builtins.int, ...]):
     """A shape: a tuple of ints with `numel()`. Tensors of one integer become ints."""
     def __add__(self, other) -> Any: ...  # type: ignore[override]
     def __getitem__(self, i) -> Any: ...  # type: ignore[override]
+    def __mul__(self, times) -> Any: ...  # type: ignore[override]
     __new__: builtins.staticmethod
+    def __radd__(self, other) -> Any: ...
     def __repr__(self) -> Any: ...
+    def __rmul__(self, times) -> Any: ...  # type: ignore[override]
     def numel(self) -> builtins.int: ...
 
 def _as_size(d) -> Any:
@@ -117,7 +120,7 @@ class Tensor:
     def __repr__(self) -> builtins.str:
         """What repr() and str() of a tensor give."""
     def __reversed__(self) -> Tensor:
-        """The tensor flipped along all dimensions, as PyTorch has it."""
+        """The entries along the first dimension from the last to the first."""
     def __rfloordiv__(self, other) -> Tensor: ...
     def __rlshift__(self, other) -> Tensor: ...
     def __rmatmul__(self, other) -> Tensor: ...
@@ -144,7 +147,9 @@ class Tensor:
     @builtins.property
     def _chain(self) -> builtins.tuple:
         """The view operators that lead from the base here, as (name, sorted items of parameters)."""
+    def _check_grad(self, value) -> Tensor: ...
     _coalesced_: _api_module.LateMethod
+    _grad_is_copied: builtins.bool
     _indices: _api_module.LateMethod
     _is_data: builtins.bool
     def _is_view(self) -> builtins.bool:
@@ -733,7 +738,8 @@ class Tensor:
     def index_fill_(self, *, axis, index, value) -> Tensor:
         """In-place version of index_fill()."""
     def index_put(self, indices, values, accumulate: builtins.bool = False) -> Tensor:
-        """input[indices] = values (or += if accumulate), as a new tensor."""
+        """input[indices] = values (or += if accumulate), as a new tensor. Indices are tensors, or None for all of a
+        dimension."""
     def index_put_(self, indices, values, accumulate: builtins.bool = False) -> Tensor:
         """In-place version of index_put()."""
     @overload
@@ -1299,8 +1305,9 @@ class Tensor:
     @overload
     def select_scatter(self, src, *, axis, index) -> Tensor:
         """input with src in place of one index along a dimension."""
-    def set_(self, source=None) -> Tensor:
-        """Looks at the memory of another tensor from now on (at none without one)."""
+    def set_(self, source=None, storage_offset=0, size=None, stride=None) -> Tensor:
+        """Looks at the memory of another tensor, or at a storage, from now on (at none without one): at all of it, or from
+        an"""
     def sgn(self, *, out=None) -> Tensor:
         """The sign; of a complex number the one at distance 1 from 0 in its direction."""
     def sgn_(self, *, out=None) -> Tensor:
@@ -1561,7 +1568,8 @@ class Tensor:
 class AmbiguousTruth(_errors_module.DTypeError, builtins.ValueError):
     """The truth of a tensor of several elements was asked."""
 
-def _plain(x) -> Any: ...
+def _array_for(data) -> numpy.ndarray:
+    """The array of `Tensor(*data)`: zeros of these sizes, or the numbers of a sequence, an array, a tensor or a storage."""
 def _read(t: Tensor, how: builtins.str, value) -> Any:
     """Python has read `value` out of a tensor: a recorder turns that into a guard."""
 def shape_of(t: Tensor) -> builtins.tuple:

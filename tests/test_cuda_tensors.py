@@ -222,7 +222,10 @@ def test_copies_and_pickles():
         assert type(y) is ingot.nn.Parameter and y.is_cuda and y.requires_grad and y.tolist() == x.tolist()
         with ingot.no_grad():
             y.zero_()
-    assert x.sum().item() == 15 and copy.deepcopy(x).grad.tolist() == x.grad.tolist()
+    assert x.sum().item() == 15 and copy.deepcopy(x).grad is None
+    leaf = x.detach().requires_grad_()
+    leaf.sum().backward()
+    assert copy.deepcopy(leaf).grad.tolist() == leaf.grad.tolist()
     t = x.detach()
     same = copy.copy(t)
     same[0, 0] = 9

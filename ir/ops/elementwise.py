@@ -62,8 +62,11 @@ fmod = elementwise("fmod", numeric.fmod,
 
 def _pow_x(g, out, x, y):
     """Zeros for exponents of zero, also where a base of 0 or without a number would be raised to -1."""
-    if isinstance(y, (int, float, complex)) and not is_symbol(y):
-        return mul(g, mul(pow_(x, y - 1.0), y)) if y else _zeros(g)
+    if is_symbol(y):
+        return mul(g, where(eq(y, 0.0), 0.0, mul(y, pow_(x, sub(y, 1.0)))))
+    if isinstance(y, (int, float, complex)):
+        never = OPS["full"](g, shape=g.shape, value=False, dtype=dt.bool_)
+        return mul(g, mul(pow_(x, y - 1.0), y)) if y else where(never, g, 0.0)
     flat = logical_and(eq(y, 0.0), logical_or(eq(x, 0.0), logical_not(isfinite(x))))
     return mul(g, where(flat, 0.0, mul(y, pow_(x, sub(where(flat, 1.0, y), 1.0)))))
 

@@ -105,8 +105,8 @@ def gaps_of(v):
 
 
 def over_gaps(m, gaps):
-    """m / gaps, and nothing of nothing: what does not turn vectors may have equal values."""
-    nothing = ew.eq(m, 0.0)
+    """m / gaps, and nothing where both are nothing: what does not turn vectors may have equal values."""
+    nothing = ew.logical_and(ew.eq(m, 0.0), ew.eq(gaps, 0.0))
     return ew.where(nothing, 0.0, ew.div(m, ew.where(nothing, 1.0, gaps)))
 
 

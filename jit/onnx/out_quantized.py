@@ -10,6 +10,15 @@ def _is_not_empty(node, opset):
     return all(0 not in v.shape for v in node.inputs if v is not None)
 
 
+def _without_signs(w, name) -> tuple:
+    """Weights of 8 bits as numbers from 0 to 255, what stands for 0 among the numbers that they are multiplied with, and among
+    these. Products of unsigned with signed bytes are added up in 16 bits by runtimes on processors without instructions for them
+    (AVX2), where two may be too large; those of unsigned ones are not."""
+    shift = w.scalar(128, dt.int32)
+    moved = w.cast(w.node("Add", w.cast(name, dt.int32), shift), dt.uint8)
+    return moved, w.scalar(0, dt.uint8), w.scalar(128, dt.uint8)
+
+
 @emits(int8.linear_int8, when=_is_not_empty)
 def _linear_int8(w, item, x, weight, scale, bias):
     zero, one, least = (w.scalar(n, dt.float32) for n in (0, 1, int8.LEAST_STEP))
@@ -31,7 +40,7 @@ def _linear_int8(w, item, x, weight, scale, bias):
     nought = within(w.node("Round", w.node("Mul", w.node("Neg", low), inverse)))
     moved = w.node("Add", w.node("Round", w.node("Mul", name, inverse)), nought)
     numbers = w.cast(within(past_nan(moved)), dt.uint8)
-    sums = w.node("MatMulInteger", numbers, w.transpose(w.name(weight), (1, 0)))
+    sums = w.node("MatMulInteger", numbers, *_without_signs(w, w.transpose(w.name(weight), (1, 0))))
     of_weights = w.reduce("ReduceSum", w.cast(w.name(weight), dt.int32), [1], False)
     exact = w.node("Sub", sums, w.node("Mul", w.cast(nought, dt.int32), of_weights))
     odd = w.reduce("ReduceSum", w.node("Sub", name, name), [-1], True)          # 0, or nan where an element is not finite
@@ -67,7 +76,7 @@ def _depthwise_int8(w, item, x, weight, start, factor, beside, *, stride, dilati
 def _summed(w, x, taps, start, factor, beside, stride, dilation, groups, *, dtype, zero, low, high, beside_zero, beside_scale):
     """Convolutions of bytes, and what is done with the sums."""
     images = w.transpose(w.name(x), (0, 3, 1, 2))
-    sums = w.node("ConvInteger", images, taps, strides=list(stride), dilations=list(dilation), group=groups)
+    sums = w.node("ConvInteger", images, *_without_signs(w, taps), strides=list(stride), dilations=list(dilation), group=groups)
     sums = w.node("Add", w.transpose(sums, (0, 2, 3, 1)), start)
     found = w.node("Mul", w.cast(sums, dt.float32), factor)
     if beside is not None:
