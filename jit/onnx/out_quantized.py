@@ -12,8 +12,8 @@ def _is_not_empty(node, opset):
 
 def _without_signs(w, name) -> tuple:
     """Weights of 8 bits as numbers from 0 to 255, what stands for 0 among the numbers that they are multiplied with, and among
-    these. Products of unsigned with signed bytes are added up in 16 bits by runtimes on processors without instructions for them
-    (AVX2), where two may be too large; those of unsigned ones are not."""
+    these. Runtimes on processors without instructions for products of bytes (AVX2) add up those of unsigned with signed ones in
+    16 bits, where two may be too large; not those of unsigned ones."""
     shift = w.scalar(128, dt.int32)
     moved = w.cast(w.node("Add", w.cast(name, dt.int32), shift), dt.uint8)
     return moved, w.scalar(0, dt.uint8), w.scalar(128, dt.uint8)
