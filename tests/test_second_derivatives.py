@@ -177,3 +177,15 @@ def test_infinite_gradients_go_to_the_extremes_alone(name):
     ends = ingot.tensor([np.nan, 1.0, 2.0], requires_grad=True)
     EXTREMES[name](ends).backward()
     assert ends.grad[0].isnan() or ends.grad[0] == 1
+
+
+def test_infinite_gradients_of_scattered_extremes():
+    x = ingot.tensor([-1.0, -2.0, 3.0], requires_grad=True)
+    ingot.zeros(2).scatter_reduce(0, ingot.tensor([0, 0, 1]), x, "amax").sqrt().sum().backward()
+    assert x.grad.tolist() == [0, 0, pytest.approx(0.5 / 3 ** 0.5)]
+    x = ingot.tensor([3.0, float("inf")], requires_grad=True)
+    ingot.linalg.vector_norm(x, 0).backward()
+    assert x.grad.tolist() == [0, 0]
+    x = ingot.tensor([3.0, -3.0, 1.0], requires_grad=True)
+    ingot.linalg.vector_norm(x, float("inf")).backward()
+    assert x.grad.tolist() == [0.5, -0.5, 0]

@@ -5,6 +5,8 @@ and `scatter` take one index for each element along a dimension. Sums over repea
 positions' appearance, so results do not depend on how the work was divided.
 """
 
+import math
+
 import numpy as np
 
 from .. import dtype as dt
@@ -407,12 +409,14 @@ def _scatter_mul_vjp(g, out, x, index, src, dim, needs):
 
 
 def _scatter_extreme_vjp(g, out, x, index, src, dim, needs):
-    """Ties share the gradient equally."""
+    """Ties share the gradient equally; where the extreme is nan, so are gradients."""
     kind = dt.of(g)
-    from_src = ew.cast(ew.eq(_reached(src, index), gather(out, index, dim=dim)), dtype=kind)
-    from_x = ew.cast(ew.eq(x, out), dtype=kind)
-    share = ew.div(g, scatter(from_x, index, from_src, dim=dim, mode="add"))
-    return ew.mul(share, from_x), ew.mul(gather(share, index, dim=dim), from_src)
+    from_src, from_x = ew.eq(_reached(src, index), gather(out, index, dim=dim)), ew.eq(x, out)
+    count = scatter(ew.cast(from_x, dtype=kind), index, ew.cast(from_src, dtype=kind), dim=dim, mode="add")
+    share = ew.where(ew.eq(count, 0.0), math.nan, ew.div(g, count))
+    from_src = ew.logical_or(from_src, ew.eq(gather(count, index, dim=dim), 0.0))
+    return (ew.where(ew.logical_or(from_x, ew.eq(count, 0.0)), share, 0.0),
+            ew.where(from_src, gather(share, index, dim=dim), 0.0))
 
 
 def _scatter_reduce_vjp(g, out, x, index, src, *, dim, mode, needs):

@@ -11,9 +11,9 @@ from ..op import Composite, op
 from ..substitute import as_float
 from . import elementwise as ew
 from .complexes import real
-from .reduce import amax, amin, back, count_of, infer_reduce, kept, sum_
+from .reduce import amax, amin, back, count_of, infer_reduce, shares, sum_
 from .scan import is_low
-from .shape import reshape
+from .shape import full, reshape
 
 
 def in_wide(body):
@@ -193,15 +193,14 @@ def _norm(x, dim, keepdim, ord):
 def _norm_vjp(g, out, x, *, ord, dim, keepdim):
     """0 where the norm is 0."""
     if ord == 0:
-        return ew.mul(x, 0.0)
+        return full(x, shape=x.shape, value=0, dtype=dt.of(x))
     if ord == 1:
         return ew.mul(ew.sign(x), back(g, x.shape, dim))
     if ord == 2:
         return ew.mul(x, back(_unless_zero(out, g, 1.0), x.shape, dim))
     if abs(ord) == math.inf:
-        hit = ew.cast(ew.eq(ew.abs_(x), back(out, x.shape, dim)), dtype=dt.of(x))
-        share = ew.div(reshape(g, shape=kept(x.shape, dim)), sum_(hit, dim=dim, keepdim=True))
-        return ew.mul(ew.mul(ew.sign(x), hit), back(share, x.shape, dim))
+        share, hit = shares(g, ew.abs_(x), out, dim)
+        return ew.where(hit, ew.mul(ew.sign(x), share), 0.0)
     size = ew.where(ew.eq(x, 0.0), 1.0, ew.abs_(x))
     slope = ew.mul(ew.sign(x), ew.pow_(size, ord - 1.0))
     return ew.mul(slope, back(_unless_zero(out, g, ord - 1.0), x.shape, dim))

@@ -117,13 +117,20 @@ prod = op("prod", infer=infer_reduce("prod"), ref=_wide(np.prod), vjp=(_prod_vjp
           doc="Product; float16 and bfloat16 accumulate in float32.")
 
 
+def shares(g, x, extreme, dim) -> tuple:
+    """What each element has of the gradient of an extreme along dims that some of them are, and which ones these are; where the
+    extreme is nan, none is, and their share is nan."""
+    hit = ew.eq(x, back(extreme, x.shape, dim))
+    count = sum_(ew.cast(hit, dtype=dt.of(x)), dim=dim, keepdim=True)
+    g = reshape(g, shape=kept(x.shape, dim))
+    share = ew.where(ew.eq(count, 0.0), math.nan, ew.div(g, count))
+    return expand(share, shape=x.shape), ew.logical_or(hit, expand(ew.eq(count, 0.0), shape=x.shape))
+
+
 def _extreme_vjp(g, out, x, *, dim, keepdim):
     """Ties share the gradient equally; where the extreme is nan, so are gradients."""
-    hit = ew.eq(x, back(out, x.shape, dim))
-    count = sum_(ew.cast(hit, dtype=dt.of(x)), dim=dim, keepdim=True)
-    share = ew.div(reshape(g, shape=kept(x.shape, dim)), count)
-    rest = ew.where(ew.eq(count, 0.0), math.nan, 0.0)
-    return ew.where(hit, expand(share, shape=x.shape), expand(ew.cast(rest, dtype=dt.of(x)), shape=x.shape))
+    share, hit = shares(g, x, out, dim)
+    return ew.where(hit, share, 0.0)
 
 
 amax = op("amax", infer=infer_reduce("amax", empty=False), ref=_wide(np.maximum.reduce), vjp=(_extreme_vjp,),
