@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.runtime.api import counting
 
 
 @pytest.mark.parametrize("data, dtype, shape", [
@@ -192,3 +193,17 @@ def test_long_rows_of_numbers_are_those_of_traced_code(n, dtype):
         want = np.where(i < n // 2, i * gap + low, 100.3 - (n - 1.0 - i) * gap)
         assert ingot.linspace(low, 100.3, n, dtype=d).numpy().tobytes() == want.astype(dtype).tobytes()
         assert ingot.arange(0.0, -n * 0.5, -0.5).numpy().tobytes() == (0.0 + i * -0.5).astype(np.float32).tobytes()
+
+
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64], ids=str)
+def test_few_values_are_what_operators_give(dtype, monkeypatch):
+    """Short rows are made without operators, with the same bits."""
+    rng = np.random.default_rng(8)
+    ends = [(0, 1), (3, 3), (-5, 2), (1e300, -1e300), (np.inf, 1.0), (0.0, np.nan), *(rng.standard_normal((20, 2)) * 1e3)]
+    found = []
+    for wide in ((ingot.float32, ingot.float64), ()):
+        monkeypatch.setattr(counting, "_WIDE", wide)
+        found.append([ingot.linspace(a, b, n, dtype=dtype).numpy() for a, b in ends for n in (2, 3, 10, 37)])
+    for a, b in zip(*found):
+        np.testing.assert_array_equal(a, b)
+        assert a.dtype == b.dtype

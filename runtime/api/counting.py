@@ -123,6 +123,18 @@ def _evenly(start, end, steps, then, mark=None) -> Tensor:
     return of_counts(values, mark=mark)
 
 
+_WIDE = (dt.float32, dt.float64)
+
+
+def _few(start, end, steps, kind) -> np.ndarray:
+    """What `_evenly` gives, without operators: for a few numbers these take longer than what they compute."""
+    gap, i = (end - start) / (steps - 1), np.arange(steps, dtype=np.float64)
+    half = steps // 2
+    made = end - (steps - 1 - i) * gap
+    made[:half] = i[:half] * gap + start
+    return made.astype(kind, copy=False)
+
+
 def _between(start, end, steps, then, mark=None) -> Tensor:
     """`_evenly` between real numbers; between complex ones both parts are."""
     if not isinstance(start, complex) and not isinstance(end, complex):
@@ -139,6 +151,8 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     if mark is None and _is_long(n, d):
         made = wrap(kernels.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
         return finish(made, out, requires_grad, "linspace", device, pin_memory)
+    if mark is None and n > 1 and d in _WIDE and not tls.m.special:
+        return finish(wrap(tls.m.run(_few, low, high, n, d.np)), out, requires_grad, "linspace", device, pin_memory)
     made = _between(low, high, n, lambda x: ew.cast.call(x, dtype=d), mark)
     return finish(made, out, requires_grad, "linspace", device, pin_memory)
 

@@ -1,6 +1,9 @@
 """Distances and similarities."""
 
+from functools import lru_cache
+
 from ...ir.errors import ShapeError
+from ..state import tls
 from .promote import common_type, to_dtype
 from .register import FUNCTIONS, api
 
@@ -32,5 +35,14 @@ def pdist(input, p=2.0):
         raise ShapeError(f"pdist takes a matrix of rows, got {input.aval}")
     n = input.shape[0]
     whole = FUNCTIONS["cdist"](input, input, p, "donot_use_mm_for_euclid_dist")
-    rows, columns = FUNCTIONS["triu_indices"](n, n, 1, device=input.device)
-    return whole.flatten().gather(0, rows * n + columns)
+    return whole.flatten().gather(0, _above_diagonal(n, input.device) if tls.m.special or n > _MOST else _kept(n, input.device))
+
+
+def _above_diagonal(n, device):
+    """The places of a matrix above its diagonal, row by row."""
+    rows, columns = FUNCTIONS["triu_indices"](n, n, 1, device=device)
+    return rows * n + columns
+
+
+_MOST = 2048            # rows of which places are kept: finding them takes longer than the distances
+_kept = lru_cache(4)(_above_diagonal)
