@@ -49,7 +49,7 @@ class Outside:
             question = kind._replace(names=asked.names - (known or NOTHING.names))
             for value, text, _ in list(self.outside.values()):
                 self._answer(question, text, value)
-            for t in [t for t in self.tensors.values() if t.__dict__ or asked.sets]:
+            for t in [t for t in self.tensors.values() if t.__dict__ or asked.sets or asked.by_name]:
                 self._answer_tensor(question, "a tensor", t)
         if asked.computes and kind not in self._computing:
             self._computing.append(kind)
@@ -126,6 +126,10 @@ class Outside:
             return [(text, v) for v in (value.func, *value.args, *value.keywords.values())]
         if type(value) is types.BuiltinMethodType:
             return [(text, value.__self__)]
+        if type(value) is types.MethodType and isinstance(value.__self__, Module):
+            for t in (*value.__self__.parameters(), *value.__self__.buffers()):
+                self._note_tensor(t)        # the method may hand them out
+            return []
         if type(value) is functools._lru_cache_wrapper:
             return [(f"{text}()", v) for v in results_of(value) if not is_plain(v)]
         if isinstance(value, _WEAK):
@@ -137,9 +141,11 @@ class Outside:
         return [(f"{text}()", value())] if isinstance(value, weakref.ref) else []
 
     def _answer_tensor(self: Any, question, text, t):
-        """Attributes that users have given, or give, a tensor."""
+        """Attributes that users have given, or give, a tensor, and those that code has asked for and that are not there."""
         for name in t.__dict__.keys() & question.names:
             self._note_own(t, name)
+        if question.by_name and id(t) not in self.passed and id(t) not in self.made:
+            self._note_lack(text, t, self._names_in_class(type(t), question.names)[1] - t.__dict__.keys())
         for name in question.names if question.sets else ():
             if not hasattr(Tensor, name):
                 self._note_target(t, name, "attr", t.__dict__.get(name, MISSING), f"{text}.{name}")

@@ -482,3 +482,34 @@ def test_an_argument_over_the_memory_of_a_captured_tensor(which):
         return [plain(step(x)) for x in (ingot.ones(3), ingot.ones(3), c, c)] + [plain(t.grad) for t in (c, w)]
 
     assert run(jit.trace(fn)) == run(fn)
+
+
+# What tensors do not have.
+
+
+def test_attributes_that_parameters_get_later():
+    """Rates and marks of parameters that are only there for some, as optimizers of the user's own ask for them."""
+    net, x = nn.Linear(2, 2), ingot.ones(2)
+    rates = jit.trace(lambda x: x * sum(getattr(p, "lr_mult", 1.0) for p in net.parameters()))
+    marks = jit.trace(lambda x: x * (2 if any(hasattr(p, "no_decay") for _, p in net.named_parameters()) else 1))
+    for _ in range(2):
+        assert rates(x).tolist() == [2, 2] and marks(x).tolist() == [1, 1]
+    net.weight.lr_mult, net.bias.no_decay = 5.0, True
+    for _ in range(2):
+        assert rates(x).tolist() == [6, 6] and marks(x).tolist() == [2, 2]
+    net.weight.lr_mult = 7.0
+    assert rates(x).tolist() == [8, 8]
+    del net.weight.lr_mult, net.bias.no_decay
+    assert rates(x).tolist() == [2, 2] and marks(x).tolist() == [1, 1]
+    assert rates.stats()["compiles"] <= 4
+
+
+def test_attributes_that_other_tensors_get_later():
+    w, kept = ingot.ones(2), [ingot.ones(2)]
+    traced = jit.trace(lambda x: x * getattr(w, "tag", 1.0) + getattr(kept[0], "more", 0.0))
+    x = ingot.ones(2)
+    assert traced(x).tolist() == traced(x).tolist() == [1, 1]
+    w.tag = 5.0
+    assert traced(x).tolist() == [5, 5]
+    kept[0].more = 1.0
+    assert traced(x).tolist() == [6, 6]
