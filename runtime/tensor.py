@@ -87,6 +87,7 @@ class Tensor:
 
     _base = None        # for a view: the tensor whose memory it looks into
     _path = None        # and how it leads there: (path before, view operator, parameters)
+    _part_of: Any = None        # of one that detach() made of a view: a tensor over all of the memory that it looked into
     _kept_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
     _kept_leaf = None   # the leaf of a tensor that stopped requiring grad: histories lead there
     _retains = False
@@ -262,6 +263,9 @@ class Tensor:
         t._a = self._a
         t._node = None
         t._storage = self._storage
+        whole = self._part_of if self._base is None else self._base
+        if whole is not None:
+            t._part_of = whole if whole._node is None else _bare(whole)     # or it would keep the history alive
         if m.recorder is not None:
             m.recorder.detached(self, t)
         return t
@@ -313,10 +317,10 @@ class Tensor:
         return _read(self, "bool", bool(self._a.item()))
 
     def __int__(self) -> int:
-        return _read(self, "int", int(self._one()))
+        return _read(self, "int", int(_real(self._one())))
 
     def __float__(self) -> float:
-        return _read(self, "float", float(self._one()))
+        return _read(self, "float", float(_real(self._one())))
 
     def __complex__(self) -> complex:
         return complex(self.item())
@@ -354,6 +358,22 @@ class Tensor:
 
 class AmbiguousTruth(DTypeError, ValueError):
     """The truth of a tensor of several elements was asked."""
+
+
+def _bare(t):
+    """A tensor over the same memory, and nothing else."""
+    made = _new(Tensor)
+    made._a, made._node, made._storage = t._a, None, t._storage
+    return made
+
+
+def _real(number):
+    """A number that becomes a float or an int: of a complex one the real part, if that is all it has."""
+    if not isinstance(number, complex):
+        return number
+    if number.imag:
+        raise DTypeError(f"{number} has an imaginary part, so it becomes no float and no int; take .real or .abs()")
+    return number.real
 
 
 def _array_for(data) -> np.ndarray:

@@ -164,6 +164,7 @@ class Tensor:
     def _one(self) -> Any: ...
     _own_class: Any
     def _own_storage(self) -> _storage_module.Storage: ...
+    _part_of: Any
     _path: Any
     _retains: builtins.bool
     _shared: Any
@@ -1568,6 +1569,10 @@ class Tensor:
 class AmbiguousTruth(_errors_module.DTypeError, builtins.ValueError):
     """The truth of a tensor of several elements was asked."""
 
+def _bare(t) -> Any:
+    """A tensor over the same memory, and nothing else."""
+def _real(number) -> Any:
+    """A number that becomes a float or an int: of a complex one the real part, if that is all it has."""
 def _array_for(data) -> numpy.ndarray:
     """The array of `Tensor(*data)`: zeros of these sizes, or the numbers of a sequence, an array, a tensor or a storage."""
 def _read(t: Tensor, how: builtins.str, value) -> Any:

@@ -70,8 +70,6 @@ def test_histograms_are_numpys(name):
     ours = {k: ingot.tensor(v) if k == "weight" else v for k, v in options.items()}
     at = {"weight": "weights"}
     named = {at.get(k, k): v.reshape(values.shape) if k == "weight" else v for k, v in options.items()}
-    if name == "none":
-        named["range"] = (-0.5, 0.5)
     want, want_edges = np.histogram(values, bins, **named)
     x = ingot.tensor(values)
     kept = ingot.empty(3, dtype=x.dtype), ingot.empty(0, dtype=x.dtype)
@@ -145,3 +143,18 @@ def test_even_bins_hold_what_lies_between_their_edges(kind, low, high, count):
     found = ingot.histogram(ingot.tensor(x), count, range=(low, high))
     np.testing.assert_array_equal(found.bin_edges.numpy(), edges)
     np.testing.assert_array_equal(found.hist.numpy(), want)
+
+
+@pytest.mark.parametrize("edge_order", [1, 2])
+def test_derivatives_by_places_have_gradients(edge_order):
+    """Of the values and of the places, those at the ends among them."""
+    x = ingot.tensor(RNG.standard_normal((4, 3)), requires_grad=True)
+    places = ingot.tensor([0.0, 1.0, 2.5, 3.0], dtype=ingot.float64, requires_grad=True)
+    assert ingot.autograd.gradcheck(lambda x, c: ingot.gradient(x, spacing=(c,), dim=0, edge_order=edge_order)[0], (x, places))
+
+
+def test_edges_that_are_given_are_copied():
+    edges = ingot.tensor([0.0, 1.0, 2.0])
+    ingot.histogram(ingot.tensor([0.5, 1.5]), edges).bin_edges.zero_()
+    assert edges.tolist() == [0, 1, 2]
+    assert ingot.histogram(ingot.empty(0), 2).bin_edges.tolist() == [0, 0.5, 1]

@@ -1,5 +1,8 @@
 """Views: what shares memory with what, and random programs of views and writes, values and gradients."""
 
+import gc
+import weakref
+
 import numpy as np
 import pytest
 
@@ -126,3 +129,52 @@ def test_views_of_parts_of_memory_in_another_order():
     assert np.array_equal(t[..., 1:2].expand(3, 2, 5).numpy(), np.broadcast_to(a[..., 1:2], (3, 2, 5)))
     windows = np.lib.stride_tricks.sliding_window_view(a[1:], 2, 2)
     assert np.array_equal(t[1:].unfold(2, 2, 1).numpy(), windows)
+
+
+def test_windows_over_memory_that_is_seen_as_another_dtype():
+    x = ingot.ones(4).view(ingot.int32)
+    assert x.as_strided((2,), (2,)).tolist() == [0x3F800000] * 2
+    halves = ingot.ones(4, dtype=ingot.float64).view(ingot.float32)[2:]
+    assert halves.storage_offset() == 2 and halves.as_strided((2,), (1,)).tolist() == halves[:2].tolist()
+
+
+def test_windows_over_all_of_the_memory_that_a_tensor_was_detached_from():
+    z = ingot.arange(10.0)
+    w = z[3:].detach()
+    assert w.storage_offset() == 3 and w.as_strided((2,), (1,), 0).tolist() == [0, 1]
+    assert z[::2].detach().as_strided((2,), (1,)).tolist() == [0, 1]
+    assert z.view(2, 5)[:, 1:3].data.as_strided((2, 2), (5, 1)).tolist() == [[1, 2], [6, 7]]
+    assert z[2:].detach().detach()[1:].storage_offset() == 3
+    w.as_strided((1,), (1,), 0).fill_(7)
+    assert z[0] == 7
+    leaf = z[3:].detach().requires_grad_()
+    leaf.as_strided((2,), (2,)).sum().backward()
+    assert leaf.grad.tolist() == [1, 0, 1, 0, 0, 0, 0]
+
+
+def test_parts_that_were_detached_keep_no_history_alive():
+    x = ingot.ones(3, requires_grad=True)
+    y = x * 2
+    gone = weakref.ref(y.grad_fn)
+    part = y[1:].detach()
+    del y
+    gc.collect()
+    assert gone() is None and part.storage_offset() == 1
+
+
+def test_windows_of_detached_parts_in_a_trace():
+    fn = ingot.jit.trace(lambda x: (x * 1.0)[3:].detach().as_strided((2,), (1,), 0) + x[4:].data.as_strided((2,), (1,)))
+    for _ in range(3):
+        x = ingot.randn(10)
+        assert fn(x).tolist() == (x[:2] + x[4:6]).tolist()
+
+
+@pytest.mark.parametrize("equation, shapes, dtype", [
+    ("ij,k->i", [(3, 200), (3,)], "int64"), ("ii,j->j", [(3, 3), (3,)], "int64"), ("i,j->", [(3,), (200,)], "int64"),
+    ("ij,j->i", [(2, 3), (3,)], "uint8"), ("i,i->", [(3,), (3,)], "uint8"), ("ij,jk,kl->il", [(2, 3), (3, 3), (3, 2)], "uint8"),
+], ids=str)
+def test_sums_of_small_integers_in_einsum_count_in_int64(equation, shapes, dtype):
+    arrays = [np.full(s, 3, np.uint8) for s in shapes]
+    found = ingot.einsum(equation, *map(ingot.tensor, arrays))
+    expected = np.einsum(equation, *[a.astype(np.int64) for a in arrays])
+    assert str(found.dtype).endswith(dtype) and (found.numpy() == expected.astype(dtype)).all()

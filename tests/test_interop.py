@@ -395,3 +395,9 @@ def test_tensors_look_at_storages():
     assert x[1] == 7 and ingot.Tensor().set_(x.untyped_storage(), 10, 2).tolist() == [10, 11]
     with pytest.raises(TypeError, match="must agree"):
         ingot.Tensor().set_(x.double().storage())
+
+
+def test_numbers_of_complex_tensors_without_imaginary_parts():
+    assert float(ingot.tensor(1.5 + 0j)) == 1.5 and int(ingot.tensor([2 + 0j])) == 2
+    with pytest.raises(TypeError, match="imaginary part"):
+        float(ingot.tensor(1 + 1j))

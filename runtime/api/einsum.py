@@ -26,7 +26,7 @@ def einsum(equation, *operands):
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     d = result_type(*operands)
-    if len(operands) == 1 and not d.is_inexact and _sums(equation, operands):
+    if not d.is_inexact and _sums_alone(equation, operands):
         d = dt.int64   # a sum of integers or bools counts in int64
     xs = [to_dtype(x, d) for x in operands]
     if tls.m.special:
@@ -38,10 +38,10 @@ def einsum(equation, *operands):
     return values[found]
 
 
-def _sums(equation, operands) -> bool:
-    """Whether a label of the one operand is summed over."""
+def _sums_alone(equation, operands) -> bool:
+    """Whether a label that only one operand has is summed over."""
     terms, out = _parse(equation, operands)
-    return bool(set(terms[0]) - set(out))
+    return any(set(term) - set(out).union(*terms[:i], *terms[i + 1:]) for i, term in enumerate(terms))
 
 
 @lru_cache(512)

@@ -1,5 +1,7 @@
 """Methods that change a tensor's own shape and strides, or what memory it looks at, instead of making a new tensor."""
 
+from typing import Any
+
 import numpy as np
 
 from ...ir.dim_order import order_of
@@ -60,9 +62,15 @@ for _fn in (squeeze, unsqueeze, t, transpose):
 Tensor.swapaxes_ = Tensor.swapdims_ = Tensor.transpose_
 
 
+def _root_of(x: Tensor) -> Tensor:
+    """The tensor over all of x's memory: without a history, what it was detached from."""
+    root: Any = x if x._base is None else x._base
+    return root if root._part_of is None or root._node is not None else root._part_of.detach()
+
+
 def flattened_storage(x: Tensor) -> Tensor:
     """All elements of x's memory in the order they lie there, as a view of its root."""
-    root = x if x._base is None else x._base
+    root = _root_of(x)
     a = root._a
     if a.flags.c_contiguous:
         return reshape(root, -1)
@@ -75,7 +83,7 @@ def flattened_storage(x: Tensor) -> Tensor:
 
 def own_offset(x: Tensor) -> int:
     """How many elements lie before x's first in its memory."""
-    root = x if x._base is None else x._base
+    root = _root_of(x)
     if tls.m.recorder is not None:
         (tls.m.recorder.asks_whether_root if root is x else tls.m.recorder.asks_place)(x)
     return 0 if root is x else (address_of(x._a) - address_of(root._a)) // x._a.itemsize
@@ -94,7 +102,9 @@ def as_strided(input, size, stride, storage_offset=None):
     shape, strides = sizes_of((size,)), sizes_of((stride,))
     if tls.m.sizes is not None:
         _ = strides == empty_strides(shape)     # noted: only of a window in rows is contiguous() the tensor itself
-    return sh.as_strided(flattened_storage(input), shape=shape, strides=strides, offset=offset)
+    flat = flattened_storage(input)
+    flat = flat if flat.dtype is input.dtype else flat.view(input.dtype)
+    return sh.as_strided(flat, shape=shape, strides=strides, offset=offset)
 
 
 @api(checked=True)

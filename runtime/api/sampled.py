@@ -3,6 +3,7 @@
 import builtins
 import math
 import numbers
+from typing import Any
 
 import numpy as np
 
@@ -69,17 +70,17 @@ def _edge(x, spacing, d, order, last):
     values = [_part(x, d, i, i + 1) for i in at]
     sign = -1.0 if last else 1.0
     if isinstance(spacing, Tensor):
-        place = [spacing[i].item() for i in at]
+        place = [reshape(to_dtype(_part(spacing, 0, i, i + 1), x.dtype), shape=(1,) * x.ndim) for i in at]
     else:
         place = [sign * k * as_float(spacing) for k in range(order + 1)]
-    h1 = place[1] - place[0]
+    h1: Any = place[1] - place[0]
     if order == 1:
-        return ew.div(ew.sub(values[1], values[0]), h1)
-    h2 = place[2] - place[1]
+        return (values[1] - values[0]) / h1
+    h2: Any = place[2] - place[1]
     weights = (-(2 * h1 + h2) / (h1 * (h1 + h2)), (h1 + h2) / (h1 * h2), -h1 / (h2 * (h1 + h2)))
-    total = ew.mul(values[0], weights[0])
+    total = values[0] * weights[0]
     for v, w in zip(values[1:], weights[1:]):
-        total = ew.add(total, ew.mul(v, w))
+        total = total + v * w
     return total
 
 
@@ -128,7 +129,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1) -> tuple[Tensor, ...]:
 def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
     x = reshape(input, shape=(input.numel(),))
-    edges, even = (bins, None) if isinstance(bins, Tensor) else _equal_edges(x, bins, range)
+    edges, even = (bins.clone(), None) if isinstance(bins, Tensor) else _equal_edges(x, bins, range)
     w = full(x, shape=x.shape, value=1.0, dtype=x.dtype) if weight is None else reshape(weight, shape=x.shape)
     count = edges.shape[0] - 1
     place, inside = _bins_of(x, edges, even)
@@ -145,7 +146,7 @@ def _equal_edges(input, bins, between):
     """(edges of even bins, their ends as numbers)"""
     if not isinstance(bins, numbers.Integral) or bins < 1:
         raise ArgumentError(f"histogram: bins is a number of them, at least 1, or a tensor of edges, got {bins!r}")
-    low, high = (float(v) for v in between) if between is not None else (0.0, 0.0)
+    low, high = (float(v) for v in between) if between is not None else (0.0, 1.0)      # of nothing
     if between is None and input.numel():
         low, high = input.min().item(), input.max().item()
     if low == high:
