@@ -88,7 +88,9 @@ def broadcast_shapes(*shapes) -> tuple:
 
 
 def _index(dim, what: str) -> int:
-    """A dimension from what counts as an integer (numpy's, for one)."""
+    """A dimension from what counts as an integer (numpy's, for one); a bool was meant for another parameter."""
+    if isinstance(dim, bool):
+        raise DTypeError(f"{what} must be an integer, got {dim}; options like keepdim are given by name")
     try:
         return operator.index(dim)
     except TypeError:
@@ -98,7 +100,7 @@ def _index(dim, what: str) -> int:
 def canonical_dim(dim: int, ndim: int, *, what: str = "dim") -> int:
     """`dim` counted from the front; a 0-d value is treated as having one dimension."""
     n = ndim or 1
-    if not isinstance(dim, int):
+    if dim.__class__ is not int:
         dim = _index(dim, what)
     if not -n <= dim < n:
         raise DimError(f"{what} {dim} is out of range for a value of {ndim} dimension{'s' * (ndim != 1)}: "

@@ -38,7 +38,7 @@ def _nested(data):
             return [plain(v) for v in x]
         if isinstance(x, Tensor):
             found.add(x.dtype)
-            a = x.detach().numpy()
+            a = _single(x).detach().numpy()
             return a.astype(np.float32) if a.dtype.isbuiltin == 2 else a     # bfloat16, float8: numpy mixes them with nothing
         if isinstance(x, (np.ndarray, np.generic)):
             found.add(dt.BY_NP.get(x.dtype))
@@ -50,6 +50,14 @@ def _nested(data):
     if not found or None in found or not numbers <= _NUMBERS.keys():
         return a, not found
     return a.astype(reduce(dt.promote_types, found | {_NUMBERS[kind]() for kind in numbers}).np, copy=False), False
+
+
+def _single(x):
+    """The number that a tensor among other data is."""
+    if x.numel() != 1:
+        raise ShapeError(f"cannot make a tensor of this data: a tensor in a list stands for one number, got {x.aval}; "
+                         "ingot.stack() joins tensors")
+    return x.reshape(())
 
 
 _NUMBERS = {bool: lambda: dt.bool_, int: lambda: dt.int64, float: lambda: Defaults.dtype,
@@ -96,7 +104,7 @@ def _length(x) -> int | None:
     """Of a sequence; None for what has no length."""
     if isinstance(x, (list, tuple)):
         return len(x)
-    return x.shape[0] if isinstance(x, (np.ndarray, Tensor)) and x.ndim else None
+    return x.shape[0] if isinstance(x, np.ndarray) and x.ndim else None
 
 
 def _beyond_int64(a: np.ndarray) -> bool:
@@ -129,6 +137,8 @@ def array_of(data, dtype=None) -> np.ndarray:
     else:
         try:
             a, python = _nested(data)
+        except IngotError:
+            raise
         except (ValueError, OverflowError) as e:
             raise _uneven(data) or DTypeError(f"cannot make a tensor of this data: {e}") from None
         if python and (a.dtype == object or (a.dtype.kind == "f" and dtype is None and _beyond_int64(a))):

@@ -74,6 +74,13 @@ def _dims(x, s, dim, name):
     return dims, sizes
 
 
+def _one(n, dim, name):
+    """The sizes of a transform along one dim: here -1 is no word for the dim's own."""
+    if n == -1:
+        raise ShapeError(f"{name} takes at least one number along dim {dim}, got -1")
+    return None if n is None else (n,)
+
+
 def _whole(input, s, dim, norm, out, name, inverse):
     x = _as_complex(input, name)
     dims, sizes = _dims(x, s, dim, name)
@@ -113,22 +120,22 @@ def _of_half(input, s, dim, norm, out, name):
 
 def fft(input, n=None, dim=-1, norm=None, *, out=None):
     """The transform along a dim, cut or filled up with zeros to n."""
-    return _whole(input, None if n is None else (n,), (dim,), norm, out, "fft", False)
+    return _whole(input, _one(n, dim, "fft"), (dim,), norm, out, "fft", False)
 
 
 def ifft(input, n=None, dim=-1, norm=None, *, out=None):
     """The inverse of `fft`."""
-    return _whole(input, None if n is None else (n,), (dim,), norm, out, "ifft", True)
+    return _whole(input, _one(n, dim, "ifft"), (dim,), norm, out, "ifft", True)
 
 
 def rfft(input, n=None, dim=-1, norm=None, *, out=None):
     """The n // 2 + 1 frequencies of real numbers; the others are their conjugates."""
-    return _half(input, None if n is None else (n,), (dim,), norm, out, "rfft")
+    return _half(input, _one(n, dim, "rfft"), (dim,), norm, out, "rfft")
 
 
 def irfft(input, n=None, dim=-1, norm=None, *, out=None):
     """The inverse of `rfft`: n real numbers, an even number of them unless said."""
-    return _of_half(input, None if n is None else (n,), (dim,), norm, out, "irfft")
+    return _of_half(input, _one(n, dim, "irfft"), (dim,), norm, out, "irfft")
 
 
 _OTHER_WAY = {None: "forward", "backward": "forward", "forward": "backward", "ortho": "ortho"}

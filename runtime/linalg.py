@@ -251,7 +251,8 @@ def lstsq(A, B, rcond=None, *, driver=None):
         residuals = full(A, shape=(0,), value=0.0, dtype=values.dtype)
     if vector:
         solution = reshape(solution, shape=tuple(solution.shape[:-1]))
-    return returns.lstsq(solution, residuals, _of_batch(rank, own.shape[:-2]), values)
+    rank = full(A, shape=(0,), value=0, dtype=dt.int64) if driver == "gels" else _of_batch(rank, own.shape[:-2])
+    return returns.lstsq(solution, residuals, rank, values)
 
 
 def _of_batch(x, sizes):

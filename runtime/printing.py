@@ -73,6 +73,7 @@ class Complexes:
     """Shows complex numbers: real and imaginary parts each by their own rule."""
 
     def __init__(self, values):
+        values = values.astype(np.complex128)       # limits are compared as those of real numbers are
         self.real, self.imag = Reals(values.real), Reals(values.imag)
         self.width = self.real.width + self.imag.width + 2
 

@@ -130,6 +130,15 @@ def test_default_dtype():
         ingot.set_default_dtype(before)
 
 
+@pytest.mark.parametrize("make", [ingot.tensor, ingot.as_tensor])
+def test_tensors_in_lists_are_numbers(make):
+    one = ingot.ones(1, 1)
+    for data, want in (([one, one], [1, 1]), ([one, 2.0], [1, 2]), ([[one, 3], [one[0], 2.0]], [[1, 3], [1, 2]])):
+        assert make(data).tolist() == want
+    assert make([ingot.ones(1, dtype=ingot.float64), 2]).dtype is ingot.float64
+    assert make([np.ones(1), np.ones(1)]).shape == (2, 1)
+
+
 def test_where_results_go():
     out = ingot.zeros(3, dtype=ingot.float64)
     assert ingot.ones(3, out=out) is out and out.tolist() == [1, 1, 1]
@@ -144,6 +153,7 @@ def test_where_results_go():
     (lambda: ingot.tensor([[[1.0], [2.0]], [[3.0], [4.0, 5.0]]]), ValueError, r"length 1 at dim 2 \(got 2\)"),
     (lambda: ingot.tensor([np.ones(2), np.ones(3)]), ValueError, r"expected sequence of length 2 at dim 1 \(got 3\)"),
     (lambda: ingot.tensor([[1, 2], 3]), TypeError, "sequences stand beside numbers at dim 1"),
+    (lambda: ingot.tensor([ingot.ones(2), ingot.ones(2)]), ValueError, "^cannot .* for one number, got f32.2.; ingot.stack"),
     (lambda: ingot.zeros(-1), RuntimeError, "negative"),
     (lambda: ingot.zeros(2.5), TypeError, "integers"),
     (lambda: ingot.arange(0, 5, 0), ValueError, "step must not be 0"),

@@ -293,6 +293,8 @@ def test_parts_replaced():
     x = ingot.zeros(3, 3)
     assert x.select_scatter(ingot.ones(3), 0, -1).tolist() == [[0, 0, 0], [0, 0, 0], [1, 1, 1]]
     assert x.slice_scatter(ingot.ones(3, 1), 1, 2).tolist() == [[0, 0, 1]] * 3
+    out = ingot.empty(3, 3)
+    assert ingot.slice_scatter(x, ingot.ones(3, 1), 1, 2, out=out) is out and out.tolist() == [[0, 0, 1]] * 3
     assert x.diagonal_scatter(ingot.ones(2), 1).tolist() == [[0, 1, 0], [0, 0, 1], [0, 0, 0]]
     assert x.sum() == 0
 

@@ -153,6 +153,7 @@ def test_linalg_gives_what_numpy_gives():
     spd = a @ np.swapaxes(a, -1, -2) + np.eye(4)
     same(L.cholesky(t(spd)), np.linalg.cholesky(spd))
     same(L.lstsq(t(r(1, 1) + np.eye(3)), t(np.ones(3))).rank, 3)
+    assert L.lstsq(t(np.eye(3)), t(np.ones(3)), driver="gels").rank.shape == (0,)      # it finds none
 
 
 @pytest.mark.parametrize("ord", ["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])

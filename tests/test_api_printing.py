@@ -13,6 +13,7 @@ EXPECTED = [
     (lambda: X, "tensor([[0., 1., 2.],\n        [3., 4., 5.]])"),
     (lambda: X.double(), "tensor([[0., 1., 2.],\n        [3., 4., 5.]], dtype=ingot.float64)"),
     (lambda: ingot.tensor([1.5, float("nan"), float("-inf")]), "tensor([1.5000,    nan,   -inf])"),
+    (lambda: ingot.tensor([1e-4 + 1e-4j, 1e-4]), "tensor([1.0000e-04+1.0000e-04j, 1.0000e-04+0.0000e+00j])"),
     (lambda: ingot.tensor([1e-8, 1.0, 1e8]), "tensor([1.0000e-08, 1.0000e+00, 1.0000e+08])"),
     (lambda: ingot.tensor([True, False]), "tensor([ True, False])"),
     (lambda: ingot.tensor([1, -20], dtype=ingot.int8), "tensor([  1, -20], dtype=ingot.int8)"),

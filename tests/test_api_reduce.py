@@ -63,6 +63,22 @@ def test_nan_is_the_largest_and_the_smallest():
     assert np.isnan(x.quantile(0.5).item()) and x.nanquantile(0.5).item() == 2.0
 
 
+def test_a_nan_that_is_the_extreme_has_the_gradient():
+    for extreme in (ingot.max, ingot.min, ingot.amax, ingot.amin):
+        x = t([[0.0, 1.0], [NAN, 2.0]]).requires_grad_()
+        extreme(x).backward()
+        assert x.grad.tolist() == [[0, 0], [1, 0]]
+    x = t([[0.0, NAN, 1.0, NAN], [1.0, 3.0, 3.0, 0.0]]).requires_grad_()
+    x.amax(1).sum().backward()
+    assert x.grad.tolist() == [[0, 0.5, 0, 0.5], [0, 0.5, 0.5, 0]]
+
+
+def test_a_bool_is_no_dimension():
+    for call in (lambda x: x.sum(True), lambda x: x.amax(True), lambda x: x.argmax(True), lambda x: x.mean((0, False))):
+        with pytest.raises(TypeError, match=r"dim must be an integer, got (True|False); options like keepdim"):
+            call(t([[1.0, 2.0]]))
+
+
 @pytest.mark.parametrize("shape, dim, error", [((0,), None, ShapeError), ((2, 0), 1, DimError), ((2, 3), 2, DimError)])
 def test_extremes_of_nothing_are_errors(shape, dim, error):
     x = ingot.zeros(shape)

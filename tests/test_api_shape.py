@@ -18,6 +18,7 @@ AGAINST_NUMPY = [
     ("flatten 0-d", lambda x: x[0, 0, 0].flatten(), lambda a: a[:1, 0, 0], A),
     ("unflatten", lambda x: x.unflatten(-1, (2, -1)), lambda a: a.reshape(2, 3, 2, 2), A),
     ("ravel", lambda x: x.mT.ravel(), lambda a: a.swapaxes(1, 2).ravel(), A),
+    ("ravel with steps", lambda x: x[0, :, 1].ravel().as_strided((3,), (1,)), lambda a: a[0, :, 1], A),
     ("squeeze", lambda x: x[:, :1].squeeze(), lambda a: a[:, 0], A),
     ("squeeze dim", lambda x: x[:1, :1].squeeze((0, 2)), lambda a: a[0, :1], A),
     ("unsqueeze", lambda x: x.unsqueeze(-1).unsqueeze(0), lambda a: a[None, ..., None], A),
@@ -199,6 +200,7 @@ def test_grids():
         assert ingot.combinations(ingot.arange(n), r, again).tolist() == [list(row) for row in choose(range(n), r)]
     assert ingot.combinations(ingot.arange(24), 23).shape == (24, 23) and ingot.combinations(b, 0).shape == (0,)
     assert ingot.block_diag(ingot.ones(1, 2), ingot.tensor(3.0)).tolist() == [[1, 1, 0], [0, 0, 3]]
+    assert ingot.block_diag(ingot.ones(1, 2, dtype=ingot.uint8), ingot.tensor(3, dtype=ingot.int16)).dtype is ingot.uint8
 
 
 def test_strides_and_formats():

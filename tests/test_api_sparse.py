@@ -31,6 +31,10 @@ def test_products_and_conversions_agree_with_dense(seed):
     np.testing.assert_allclose((s @ ingot.tensor(x)).numpy(), want @ x, atol=1e-12)
     np.testing.assert_allclose(ingot.mm(s, ingot.tensor(x)).numpy(), want @ x, atol=1e-12)
     np.testing.assert_allclose(ingot.matmul(s, ingot.tensor(x)).numpy(), want @ x, atol=1e-12)
+    for product in (ingot.mm, ingot.matmul, ingot.spmm):
+        out = ingot.empty(0, dtype=ingot.float64)
+        assert product(s, ingot.tensor(x), out=out) is out
+        np.testing.assert_allclose(out.numpy(), want @ x, atol=1e-12)
     np.testing.assert_allclose((s @ ingot.tensor(x[:, 0])).numpy(), want @ x[:, 0], atol=1e-12)
     np.testing.assert_allclose((ingot.tensor(x.T) @ s.t()).numpy(), x.T @ want.T, atol=1e-12)
     np.testing.assert_allclose(ingot.sparse.mm(s, s.t()).to_dense().numpy(), want @ want.T, atol=1e-12)

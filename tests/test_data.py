@@ -383,3 +383,10 @@ def test_rows_that_are_not_there_are_told_by_their_dataset():
     batch = next(iter(DataLoader(made, batch_size=8)))[0]
     batch.zero_()
     assert made[1][0].tolist() == [3, 4, 5]
+
+
+def test_loaders_in_annotations():
+    def train(loader: DataLoader[ingot.Tensor]) -> None:
+        """Nothing: what counts is that it can be written."""
+
+    assert train.__annotations__["loader"].__origin__ is DataLoader

@@ -87,6 +87,19 @@ def test_adaptive_pools_cover_everything(size):
     np.testing.assert_array_equal(np.take_along_axis(x, where.numpy(), 2), top.numpy())
 
 
+@pytest.mark.parametrize("size", [3, 4, 5, 8])
+def test_an_infinite_number_stays_in_its_bins(size):
+    x = ingot.arange(8.0, dtype=ingot.float64).reshape(1, 1, 8)
+    for at in range(8):
+        y = x.clone().requires_grad_()
+        y.data[0, 0, at] = np.inf
+        mean = F.adaptive_avg_pool1d(y, size)
+        want = [y.detach().numpy()[0, 0, i * 8 // size:-(-(i + 1) * 8 // size)] for i in range(size)]
+        np.testing.assert_allclose(mean.detach().numpy()[0, 0], [w.mean() for w in want])
+        mean[0, 0].backward(ingot.ones(size, dtype=ingot.float64))
+        np.testing.assert_allclose(y.grad.sum().item(), size)
+
+
 def test_unpool_puts_values_back():
     x = ingot.tensor(RNG.standard_normal((2, 3, 6, 4)))
     values, indices = F.max_pool2d(x, 2, return_indices=True)

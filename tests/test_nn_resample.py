@@ -83,6 +83,9 @@ def test_shuffles_undo_each_other():
     x = ingot.arange(8.0).reshape(1, 4, 2)
     for groups in (1, 2, 4):
         F.channel_shuffle(x, groups).zero_()
+    for factor in (1, 2):
+        F.pixel_shuffle(x.reshape(8, 1, 1), factor).zero_()
+        F.pixel_unshuffle(x.reshape(2, 2, 2), factor).zero_()
     assert x.flatten().tolist() == list(range(8))
     assert F.pixel_shuffle(ingot.arange(4.0).reshape(1, 4, 1, 1), 2).tolist() == [[[[0, 1], [2, 3]]]]
 

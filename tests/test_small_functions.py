@@ -112,6 +112,9 @@ def test_stretches(reduce, axis):
         assert (x.grad == 1).all()
     with pytest.raises(ArgumentError, match="add up"):
         ingot.segment_reduce(x, reduce, lengths=ingot.tensor([5]))
+    row = ingot.tensor([5.0, 4, 9, 0])      # the last element belongs to no segment, which `unsafe` allows
+    want = [float(fold(np.array([5.0, 4]))), 9.0]
+    assert ingot.segment_reduce(row, reduce, lengths=ingot.tensor([2, 1]), unsafe=True).tolist() == want
 
 
 def test_a_fixed_number_of_positions():

@@ -102,6 +102,7 @@ def test_zeta_and_its_gradient():
     x = ingot.tensor(q, requires_grad=True)
     special.zeta(3.0, x).sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), -3 * special.zeta(4.0, ingot.tensor(q)).numpy(), rtol=1e-12)
+    assert special.zeta(ingot.tensor([1.5, 2.0, 1.5]), ingot.tensor([0.0, -1, -2])).tolist() == [math.inf] * 3
     assert special.zeta(ingot.tensor([1.0, 0.5, 2, 2.5]), ingot.tensor([1.0, 1, 0, -0.5])).tolist()[:1] == [math.inf]
 
 

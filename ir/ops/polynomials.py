@@ -55,7 +55,7 @@ def _zeta(x, q):
     x, q = np.broadcast_arrays(x, q)
     kind, x, q = x.dtype, x.astype(np.float64), q.astype(np.float64)
     pole = (x == 1) | ((q <= 0) & (q == np.floor(q)))
-    unknown = (x < 1) | ((q <= 0) & (x != np.floor(x)))
+    unknown = (x < 1) | ((q <= 0) & (x != np.floor(x)) & (q != np.floor(q)))
     with np.errstate(all="ignore"):
         found = hurwitz_zeta(np.where(pole | unknown, 2, x), np.where(pole | unknown, 1, q))
         found = np.where(np.isposinf(x) & ~pole, np.where(q > 1, 0, np.where(q == 1, 1, np.nan)), found)

@@ -1,7 +1,5 @@
 """Reductions over dims: dims are sorted non-negative tuples, results keep size 1 dims when `keepdim`."""
 
-import math
-
 import numpy as np
 
 from .. import dtype as dt
@@ -119,16 +117,14 @@ prod = op("prod", infer=infer_reduce("prod"), ref=_wide(np.prod), vjp=(_prod_vjp
 
 def shares(g, x, extreme, dim) -> tuple:
     """What each element has of the gradient of an extreme along dims that some of them are, and which ones these are; where the
-    extreme is nan, none is, and their share is nan."""
-    hit = ew.eq(x, back(extreme, x.shape, dim))
+    extreme is nan, these are all that are nan."""
+    hit = ew.logical_or(ew.eq(x, back(extreme, x.shape, dim)), ew.isnan(x))
     count = sum_(ew.cast(hit, dtype=dt.of(x)), dim=dim, keepdim=True)
-    g = reshape(g, shape=kept(x.shape, dim))
-    share = ew.where(ew.eq(count, 0.0), math.nan, ew.div(g, count))
-    return expand(share, shape=x.shape), ew.logical_or(hit, expand(ew.eq(count, 0.0), shape=x.shape))
+    return expand(ew.div(reshape(g, shape=kept(x.shape, dim)), count), shape=x.shape), hit
 
 
 def _extreme_vjp(g, out, x, *, dim, keepdim):
-    """Ties share the gradient equally; where the extreme is nan, so are gradients."""
+    """Ties share the gradient equally."""
     share, hit = shares(g, x, out, dim)
     return ew.where(hit, share, 0.0)
 

@@ -60,11 +60,14 @@ def _cubic(n, count, align_corners, scale):
 
 
 def _area(n, count, align_corners, scale):
+    """Means of even bins. Their lengths differ by one at most; in a shorter one the first place stands twice, with half its
+    weight each time: a tap of weight 0 would make nan of inf."""
     i = np.arange(count)
     starts, ends = i * n // count, -(-(i + 1) * n // count)
     offsets = np.arange(int((ends - starts).max(initial=1)))[:, None]
     inside = offsets < ends - starts
-    return np.where(inside, starts + offsets, starts), inside / (ends - starts)
+    halved = ~inside | ((offsets == 0) & ~inside[-1])
+    return np.where(inside, starts + offsets, starts), np.where(halved, 0.5, 1.0) / (ends - starts)
 
 
 def _smoothed(kernel, reach):
@@ -147,9 +150,9 @@ def _transposed(table: tuple, n: int) -> tuple:
     count = places.shape[1]
     weights = np.ones(places.shape) if weights is None else weights
     used = weights.ravel() != 0
-    source, result = places.ravel()[used], np.tile(np.arange(count), len(places))[used]
-    order = np.argsort(source, kind="stable")
-    source, result, weight = source[order], result[order], weights.ravel()[used][order]
+    pairs, tap = np.unique(places.ravel()[used] * count + np.tile(np.arange(count), len(places))[used], return_inverse=True)
+    source, result = np.divmod(pairs, max(1, count))
+    weight = np.bincount(tap, weights.ravel()[used], len(pairs))
     fan = np.bincount(source, minlength=n)
     rank = np.arange(len(source)) - np.repeat(np.cumsum(fan) - fan, fan)
     back = np.zeros((max(1, int(fan.max(initial=0))), n), np.int64)

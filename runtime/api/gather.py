@@ -387,13 +387,14 @@ def select_scatter(input, src, dim, index):
 
 
 @api(remembered=True)
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1):
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None):
     """input with src in place of a slice along a dimension."""
     d = canonical_dim(dim, input.ndim)
     if not input.ndim:
         raise ShapeError("slice_scatter needs a dimension to slice, the tensor has none")
     first, last, step = slice_bounds(slice(start, end, step), shape_of(input)[d])
-    return _replaced(input, sh.slice_, src, dim=d, start=first, stop=max(first, last), step=step)
+    result = _replaced(input, sh.slice_, src, dim=d, start=first, stop=max(first, last), step=step)
+    return deliver(result, out, "slice_scatter")
 
 
 @api(remembered=True)

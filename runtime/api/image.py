@@ -13,6 +13,13 @@ def _image(input, name):
     return tuple(input.shape[:-3]), tuple(input.shape[-3:])
 
 
+def _rearranged(parts, order, shape):
+    """The parts in another order, always in new memory."""
+    moved = reshape(permute(parts, dims=order).contiguous(), shape=shape)
+    sized = [d for d in order if parts.shape[d] != 1]
+    return ew.copy(moved) if sized == sorted(sized) else moved      # where nothing moves it is a view
+
+
 @api(method=False, remembered=True)
 def pixel_shuffle(input, upscale_factor):
     """(..., C * r * r, H, W) to (..., C, H * r, W * r)"""
@@ -22,7 +29,7 @@ def pixel_shuffle(input, upscale_factor):
         raise ArgumentError(f"pixel_shuffle of {input.aval}: the channels must be divisible by the squared upscale_factor {r}")
     parts = reshape(input.contiguous(), shape=(*lead, c // (r * r), r, r, h, w))
     order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
-    return reshape(permute(parts, dims=order).contiguous(), shape=(*lead, c // (r * r), h * r, w * r))
+    return _rearranged(parts, order, (*lead, c // (r * r), h * r, w * r))
 
 
 @api(method=False, remembered=True)
@@ -34,7 +41,7 @@ def pixel_unshuffle(input, downscale_factor):
         raise ArgumentError(f"pixel_unshuffle of {input.aval}: height and width must be divisible by downscale_factor {r}")
     parts = reshape(input.contiguous(), shape=(*lead, c, h // r, r, w // r, r))
     order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
-    return reshape(permute(parts, dims=order).contiguous(), shape=(*lead, c * r * r, h // r, w // r))
+    return _rearranged(parts, order, (*lead, c * r * r, h // r, w // r))
 
 
 @api(method=False, names=("native_channel_shuffle",), remembered=True)
@@ -46,8 +53,7 @@ def channel_shuffle(input, groups):
     if groups < 1 or c % groups:
         raise ArgumentError(f"channel_shuffle of {input.aval}: the channels must be divisible by groups={groups}")
     parts = reshape(input, shape=(n, groups, c // groups, *sizes))
-    shuffled = reshape(permute(parts, dims=(0, 2, 1, *range(3, parts.ndim))), shape=(n, c, *sizes))
-    return ew.copy(shuffled) if groups in (1, c) else shuffled      # where nothing moves it would be a view
+    return _rearranged(parts, (0, 2, 1, *range(3, parts.ndim)), (n, c, *sizes))
 
 
 native_channel_shuffle = channel_shuffle

@@ -158,7 +158,7 @@ def block_diag(*tensors):
     for x in tensors:
         if x.ndim > 2:
             raise ShapeError(f"block_diag takes at most 2 dimensions, got shape {tuple(x.shape)}")
-    blocks = _alike([_at_least(x, 2) for x in tensors])
+    blocks = [_at_least(x, 2) for x in _alike(tensors)]
     total, left, rows = sum(shape_of(b)[1] for b in blocks), 0, []
     for b in blocks:
         width = shape_of(b)[1]

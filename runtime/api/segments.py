@@ -50,8 +50,10 @@ def segment_reduce(data, reduce, *, lengths=None, indices=None, offsets=None, ax
     inner = (1,) * (data.ndim - axis - 1)
     index = segment.reshape(*segment.shape, *inner).expand(data.shape)
     shape = (*data.shape[:axis], count, *data.shape[axis + 1:])
-    start = filled(data, shape, STARTS[reduce] if initial is None else initial, data.dtype)
-    result = start.scatter_reduce(axis, index, data, MODES[reduce])
+    rest = int(unsafe)      # what lengths that nobody checked leave over goes to a segment of its own, cut off again
+    grown = (*shape[:axis], count + rest, *shape[axis + 1:])
+    start = filled(data, grown, STARTS[reduce] if initial is None else initial, data.dtype)
+    result = start.scatter_reduce(axis, index, data, MODES[reduce]).narrow(axis, 0, count)
     if reduce != "mean":
         return result
     divisor = sizes.reshape(*sizes.shape, *inner).expand(shape).to(data.dtype)

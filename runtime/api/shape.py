@@ -147,7 +147,9 @@ def unflatten(input, dim, sizes):
 @api(checked=True)
 def ravel(input):
     """All elements in row-major order; a view where possible."""
-    return input if input.ndim == 1 and input._a.flags.c_contiguous else look(sh.reshape, input, {"shape": (numel_of(input),)})
+    if input.ndim == 1 and input._a.flags.c_contiguous:
+        return input
+    return look(sh.reshape, input.contiguous(), {"shape": (numel_of(input),)})
 
 
 @api(remembered=True)

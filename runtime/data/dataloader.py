@@ -5,6 +5,7 @@ import multiprocessing
 import multiprocessing.context
 import warnings
 from collections.abc import Callable
+from types import GenericAlias
 from typing import Any, TypeAlias
 
 from ...ir.errors import ArgumentError, DTypeError, IngotError
@@ -42,6 +43,8 @@ class DataLoader:
     and what datasets draw from the global random generators are the same for any number of workers. Workers that fail raise
     here with their traceback.
     """
+
+    __class_getitem__ = classmethod(GenericAlias)       # DataLoader[T] is for annotations
 
     _FIXED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
     _ready = False

@@ -114,9 +114,9 @@ def threshold_(input, threshold, value):
 
 
 @_public
-def hardshrink(input, lambd=0.5):
+def hardshrink(input, lambd=0.5, *, out=None):
     """0 where |input| <= lambd, the input elsewhere."""
-    return F.hardshrink(input, lambd)
+    return F.hardshrink(input, lambd, out=out)
 
 
 # Lookups: the table comes first.

@@ -36,7 +36,7 @@ def hurwitz_zeta(s, power, x):
 def zeta(s, x, q):
     """Hurwitz's zeta function: the sum of (q + k)^-x; infinite at its poles, nan where it is not defined."""
     pole = x.eq(1) | ((q <= 0) & s.floor(q).eq(q))
-    unknown = (x < 1) | ((q <= 0) & s.floor(x).ne(x))
+    unknown = (x < 1) | ((q <= 0) & s.floor(x).ne(x) & s.floor(q).ne(q))
     away = pole | unknown | x.eq(INF)
     found = hurwitz_zeta(s, s.select(away, 2.0, x), s.select(away, 1.0, q))
     at_infinity = s.select(q > 1, 0.0, s.select(q.eq(1), 1.0, s.const(x.dtype, NAN)))

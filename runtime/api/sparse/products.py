@@ -16,7 +16,7 @@ from ..convert import to
 from ..creation import counted, filled
 from ..join import stack, total_of
 from ..layouts import sparse_csr, strided
-from ..register import FUNCTIONS, api
+from ..register import FUNCTIONS, api, deliver
 from .asked import asked_itself, handles, unasking
 from .compressed import FORMS, CompressedTensor, compressed, in_layout, starts_of_rows
 from .coordinates import CooTensor
@@ -39,12 +39,18 @@ def _require(name, a, b):
             raise ShapeError(f"{name}: a product takes sparse matrices of numbers, this has {x.dense_dim()} dense dimensions")
 
 
+def _into(out, result, name):
+    if isinstance(result, SparseTensor) or isinstance(out, SparseTensor):
+        raise DTypeError(f"{name} of sparse tensors takes no out; copy_() takes what it gives")
+    return deliver(result, out, name)
+
+
 @handles("matmul", "__matmul__", "__rmatmul__", "mm", "mv", "bmm", "spmm", several=True)
 def product(fn, input, other, *rest, out=None, **options):
     """The product of two factors of which one is sparse, or both."""
     name = fn.__name__
     if out is not None:
-        raise DTypeError(f"{name} of a sparse tensor takes no out")
+        return _into(out, product(fn, input, other, *rest, **options), name)
     if rest or options:
         return unasking(mm)(input, other, *rest, **options)
     a, b = (other, input) if name == "__rmatmul__" else (input, other)
@@ -179,7 +185,7 @@ def _by_products(fn, *args, **kwargs):
 
 
 @api(method=False, name="spmm")
-def mm(mat1, mat2, reduce="sum") -> Tensor:
+def mm(mat1, mat2, reduce="sum", *, out=None) -> Tensor:
     """The product of two matrices of which one is sparse, or both; with another reduction than "sum" the mean, the largest or
     the least of the products that go into each number, of a sparse matrix with a dense one."""
     if reduce not in _REDUCTIONS:
@@ -188,11 +194,10 @@ def mm(mat1, mat2, reduce="sum") -> Tensor:
         raise ShapeError(f"sparse.mm takes matrices, got {kind_text(mat1)} and {kind_text(mat2)}")
     _require("sparse.mm", mat1, mat2)
     if reduce == "sum" or not isinstance(mat1, SparseTensor):
-        return FUNCTIONS["matmul"](mat1, mat2) if not isinstance(mat1, SparseTensor) and not isinstance(mat2, SparseTensor) \
-            else product(FUNCTIONS["matmul"], mat1, mat2)
+        return FUNCTIONS["matmul"](mat1, mat2, out=out)
     if isinstance(mat2, SparseTensor):
         raise DTypeError(f"sparse.mm with reduce={reduce!r} takes a sparse matrix and a dense one, got two sparse ones")
-    return _reduced(compressed(mat1, FORMS[sparse_csr]), mat2, _REDUCTIONS[reduce])
+    return deliver(_reduced(compressed(mat1, FORMS[sparse_csr]), mat2, _REDUCTIONS[reduce]), out, "sparse.mm")
 
 
 def _reduced(a, b, reduce):
