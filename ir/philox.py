@@ -10,7 +10,9 @@ after ten rounds of: (c0, c1, c2, c3) <- (hi(M1 c2) ^ c1 ^ k0, lo(M1 c2), hi(M0 
 
     bits, uniform01 in float32    word i;                uniform01 = (word >> 8) 2^-24
     uniform01 in float64          words 2i, 2i+1;        ((w0 >> 5) 2^26 + (w1 >> 6)) 2^-53
-    normal                        words 2i, 2i+1;        sqrt(-2 log((w0 + 1) 2^-32)) cos(2 pi w1 2^-32), in float64
+    normal in float32             words 2j, 2j+1;        sqrt(-2 log(1 - u)) cos(2 pi v) if i = 2j, with sin if i = 2j+1,
+                                                         of u = w0 2^-32 and v = w1 2^-32
+    normal in float64             words 4j .. 4j+3;      the same, of u and v that are uniform01 in float64
     randint in [low, low + span)  words 2i, 2i+1;        low + ((w0 2^32 + w1) span >> 64), off uniform by at most span 2^-64
 
 so a value never depends on how many others are drawn beside it.
@@ -80,10 +82,16 @@ def uniform01(seed: int, call: int, n: int, dtype=np.float32, start: int = 0) ->
 
 
 def normal(seed: int, call: int, n: int, dtype=np.float32, start: int = 0) -> np.ndarray:
-    """Standard normal, by Box and Muller."""
-    a, b = _pairs(seed, call, n, start)
-    radius = np.sqrt(-2.0 * np.log((a.astype(np.float64) + 1.0) * 2.0**-32))
-    return (radius * np.cos(b.astype(np.float64) * (2.0 * np.pi * 2.0**-32))).astype(dtype)
+    """Standard normal, by Box and Muller: two numbers of each radius and angle. Float32 ones are rounded from float64."""
+    first = start // 2
+    count = (start + n + 1) // 2 - first
+    if np.dtype(dtype) == np.float64:
+        u, v = uniform01(seed, call, 2 * count, np.float64, 2 * first).reshape(-1, 2).T
+    else:
+        u, v = (words.astype(np.float64) * 2.0**-32 for words in _pairs(seed, call, count, first))
+    radius, angle = np.sqrt(-2.0 * np.log1p(-u)), 2.0 * np.pi * v
+    both = np.stack([radius * np.cos(angle), radius * np.sin(angle)], 1)
+    return both.ravel()[start - 2 * first:][:n].astype(dtype)
 
 
 def randint(seed: int, call: int, n: int, low: int, high: int, start: int = 0) -> np.ndarray:

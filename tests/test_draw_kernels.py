@@ -9,8 +9,11 @@ import pytest
 
 import ingot
 from ingot import jit
+from ingot.ir import dtype as dt
 from ingot.ir import philox, target
 from ingot.passes.codegen.llvm import draws as codegen
+from ingot.passes.codegen.scalars import random
+from ingot.passes.codegen.scalars.numpy_builder import NumpyBuilder
 from ingot.runtime.cpu import draws, kernels, pool, row_calls
 
 SIZES = (256, 257, 270, 287, 300, 511, 1000, 4097, 20001)
@@ -47,7 +50,19 @@ def test_bits_are_those_of_the_definition():
                 np.testing.assert_array_equal(row_calls.draw_mask(seed, call, n, bound), want < bound)
 
 
-@pytest.mark.parametrize("name, root, times", [("random_normal", "llvm.sqrt", 2), ("random_uniform", "xor <", 40)])
+def test_normals_of_every_corner_of_radius_and_angle():
+    half, quarter = 1 << 31, 1 << 30
+    near = [0, 1, 2, 255, 1 << 24, round(0.2928 * 2**32), round(0.2929 * 2**32), quarter, half, 3 * quarter, 2**32 - 2**8]
+    words = np.unique(np.array([(n + d) % 2**32 for n in near for d in range(-3, 4)], np.uint32))
+    a, b = (w.ravel() for w in np.meshgrid(words, words))
+    s = NumpyBuilder()
+    radius, turns = np.sqrt(-2 * np.log1p(a * -(2.0**-32))), b * 2.0**-32
+    for found, function in zip(random.normals_of(s, s.value(a), s.value(b)), (np.cos, np.sin), strict=True):
+        assert found.dtype is dt.float32
+        np.testing.assert_allclose(found.ref, radius * function(2 * np.pi * turns), rtol=3e-7, atol=1e-14)
+
+
+@pytest.mark.parametrize("name, root, times", [("random_normal", "llvm.sqrt", 1), ("random_uniform", "xor <", 40)])
 def test_a_draw_is_written_once(name, root, times):
     """The last numbers come out of the loop of all others; angles of less than a turn have no way for large ones."""
     text = codegen.DrawKernel(target.cpu("x86-64-v4"), name).text()

@@ -140,6 +140,7 @@ TABLES = {
     "COS64": (of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4), 0, quarter, 6, False, lambda z: z**2),
     "SIN_SHORT": (of_square(lambda x: (mp.sin(x) - x) / x**3), 0, quarter, 3, False, lambda z: z),
     "SIN_HALF_TURN": (of_square(lambda x: (mp.sin(x) - x) / x**3), 0, mpf("2.4675"), 5, False, lambda z: z),
+    "SIN_QUARTER_TURN32": (of_square(lambda t: mp.sin(mp.pi * t / 2) / t), 0, 1, 4, True, lambda z: mpf(1)),
     "COS_SHORT": (of_square(lambda x: (mp.cos(x) - 1 + x * x / 2) / x**4), 0, quarter, 3, False, lambda z: z**2),
     "ASIN64": (of_square(lambda x: (mp.asin(x) - x) / x**3), 0, mpf("0.2501"), 13, False, lambda z: z),
     "ATAN64": (of_square(lambda x: (mp.atan(x) - x) / x**3), 0, atan_hi, 11, False, lambda z: z),

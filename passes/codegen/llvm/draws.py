@@ -28,11 +28,12 @@ OF_WORDS: dict[str, tuple[Callable, dt.DType]] = {
     "random_bits": (lambda s, word: word, dt.uint32), "random_uniform": (random.uniform_of, dt.float32),
     MASK: (lambda s, word, bound: word.to(dt.int64) < bound, dt.bool_)}
 OF_PAIRS: dict[str, tuple[Callable, dt.DType]] = {
-    "random_uniform_double": (random.uniform_double_of, dt.float64), "random_normal_double": (random.normal_of, dt.float64),
-    "random_normal": (lambda s, a, b: random.normal_of(s, a, b).to(dt.float32), dt.float32),
-    "random_below": (random.below_of, dt.int64)}
+    "random_uniform_double": (random.uniform_double_of, dt.float64), "random_below": (random.below_of, dt.int64)}
+NORMALS = {"random_normal": dt.float32, "random_normal_double": dt.float64}
+GIVES = {**{name: gives for name, (_, gives) in (OF_WORDS | OF_PAIRS).items()}, **NORMALS}
 
-OF_BLOCK = {**dict.fromkeys(OF_WORDS, 4), **dict.fromkeys(OF_PAIRS, 2)}         # elements of a block of four words
+OF_BLOCK = {**dict.fromkeys(OF_WORDS, 4), **dict.fromkeys(OF_PAIRS, 2),         # elements of a block of four words
+            "random_normal": 4, "random_normal_double": 2}
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class DrawKernel:
         start = f.mul(chunk, job.size)
         count = f.min(job.size, f.sub(job.count, start))
         keys, (low, high) = _round_keys(f, seed, lanes), [f.splat(half, lanes) for half in _halves(f, call)]
-        gives = (OF_WORDS.get(self.name) or OF_PAIRS[self.name])[1]
+        gives = GIVES[self.name]
         element = "i8" if gives is dt.bool_ else ELEMENT[gives]
         wide, size = min(f.lanes(element), numbers), bytes_of(element)
 
@@ -80,7 +81,7 @@ class DrawKernel:
             block = f.add(first, f.div(f.add(start, at), self.of_block))
             blocks = f.binary("add", f.splat(block, lanes), iota(lanes, I64))
             words = _philox(f, [_low(f, blocks), f.binary("lshr", blocks, constant(type_, 32)), low, high], keys)
-            made = (self._of_words if self.name in OF_WORDS else self._of_pairs)(f, words, span)
+            made = self._made(f, words, span)
             for number, values in enumerate(_vectors(f, made, wide)):
                 f.store(values, f.at(goal, number * wide * size))
 
@@ -92,9 +93,24 @@ class DrawKernel:
         f.ret()
         return module.text()
 
+    def _made(self, f, words, span) -> Value:
+        """The elements of a vector of blocks, in order."""
+        words = [f.cast("trunc", w, like(w.type, I32)) for w in words]
+        if self.name in NORMALS:
+            return self._normals(f, words)
+        return (self._of_words if self.name in OF_WORDS else self._of_pairs)(f, words, span)
+
+    def _normals(self, f, words) -> Value:
+        """Two elements of each radius and angle: of four words each in float64, of two words each in float32."""
+        a, b, c, d = words
+        single = self.name == "random_normal"
+        builder = LlvmBuilder(f, f.lanes(I64) * (2 if single else 1))
+        given = [builder.wrap(dt.uint32, w) for w in ((_beside(f, a, c), _beside(f, b, d)) if single else words)]
+        return _beside(f, *[x.ref for x in (random.normals_of if single else random.normals_double_of)(builder, *given)])
+
     def _of_words(self, f, words, bound) -> Value:
         """The elements of four words each, in order."""
-        a, b, c, d = (f.cast("trunc", w, like(w.type, I32)) for w in words)
+        a, b, c, d = words
         made = _beside(f, _beside(f, a, c), _beside(f, b, d))
         builder = LlvmBuilder(f, 4 * f.lanes(I64))
         more = (builder.wrap(dt.int64, f.splat(bound, builder.lanes)),) if self.name == MASK else ()
@@ -103,7 +119,7 @@ class DrawKernel:
     def _of_pairs(self, f, words, span) -> Value:
         """The elements of two words each, in order."""
         function, builder = OF_PAIRS[self.name][0], LlvmBuilder(f, f.lanes(I64))
-        values = [builder.wrap(dt.uint32, f.cast("trunc", w, like(w.type, I32))) for w in words]
+        values = [builder.wrap(dt.uint32, w) for w in words]
         more = (builder.wrap(dt.int64, f.splat(span, builder.lanes)),) if self.name == "random_below" else ()
         return _beside(f, *[function(builder, *values[place:place + 2], *more).ref for place in (0, 2)])
 

@@ -2,9 +2,10 @@
 
 from ....ir import dtype as dt
 from ....ir.philox import M0, M1, ROUNDS, W0, W1
+from . import coefficients as C
 from . import constants as K
 from .exponential import log
-from .trigonometric import cos_near
+from .trigonometric import sin_near
 
 
 def _halves(s, x):
@@ -71,18 +72,64 @@ def uniform_double_of(s, a, b):
 
 def random_normal_double(s, index, seed, call):
     """Standard normal, f64."""
-    return normal_of(s, *_pair(s, index, seed, call))
+    a, b, c, d = philox(s, (index.as_(dt.uint64) >> 1).as_(dt.int64), seed, call)
+    back = s.select((index & 1).eq(0), s.const(dt.float64, 0.0), 0.25)
+    return _radius_double(s, a, b) * _cos_turns_double(s, uniform_double_of(s, c, d) - back)
 
 
-def normal_of(s, a, b):
-    """Standard normal, f64, of two words."""
-    radius = s.sqrt(-2.0 * log(s, (_to_double(a) + 1.0) * 2.0**-32))
-    return radius * cos_near(s, _to_double(b) * (2.0 * K.PI * 2.0**-32))
+def normals_double_of(s, a, b, c, d):
+    """Two numbers, standard normal, f64, of four words."""
+    radius, turns = _radius_double(s, a, b), uniform_double_of(s, c, d)
+    return radius * _cos_turns_double(s, turns), radius * _cos_turns_double(s, turns - 0.25)
+
+
+def _radius_double(s, a, b):
+    """sqrt(-2 log(1 - u)) of a uniform number of two words."""
+    return s.sqrt(-2.0 * log(s, 1.0 - uniform_double_of(s, a, b)))
+
+
+def _cos_turns_double(s, turns):
+    """cos(2 pi turns) from -1/4 to 1, a sine of a quarter turn at most."""
+    quarters = 1.0 - 4.0 * abs(s.select(turns < 0.5, turns, turns - 1.0))
+    return sin_near(s, quarters * (0.5 * K.PI))
+
+
+_QUARTER = 1 << 30      # of a turn, in words
 
 
 def random_normal(s, index, seed, call):
     """Standard normal, f32."""
-    return random_normal_double(s, index, seed, call).to(dt.float32)
+    a, b, c, d = philox(s, (index.as_(dt.uint64) >> 2).as_(dt.int64), seed, call)
+    first = (index & 2).eq(0)
+    back = s.select((index & 1).eq(0), s.const(dt.uint32, 0), _QUARTER)
+    return _radius(s, s.select(first, a, c)) * _cos_turns(s, s.select(first, b, d) - back)
+
+
+def normals_of(s, a, b):
+    """Two numbers, standard normal, f32, of two words."""
+    radius = _radius(s, a)
+    return radius * _cos_turns(s, b), radius * _cos_turns(s, b - _QUARTER)
+
+
+def _radius(s, word):
+    """sqrt(-2 log(1 - word 2**-32)), f32: the logarithm of what is missing to 1 where that is less than 0.3, precisely."""
+    left = ~word
+    rest = s.fma((left >> 16).as_(dt.int32).to(dt.float32), 65536.0, (left & 0xFFFF).as_(dt.int32).to(dt.float32) + 1.0)
+    bits = rest.bits()
+    exponent = (bits - 0x3F3504F3) >> 23                        # of 1 - u = 2**(exponent - 32) (1 + f), 1 + f above sqrt(1/2)
+    f = (bits - (exponent << 23)).as_(dt.float32) - 1.0
+    f = s.select(exponent.eq(32), word.as_(dt.int32).to(dt.float32) * -(2.0**-32), f)
+    k, z = (exponent - 32).to(dt.float32), f * f
+    tail = s.fma(z * f, s.poly(f, C.LOG32), s.fma(k, K.LN2_REST_32, z * -0.5))
+    return s.sqrt(-2.0 * s.fma(k, K.LN2_SHORT_32, f + tail))
+
+
+def _cos_turns(s, word):
+    """cos(2 pi word 2**-32), f32, by the sine of a quarter turn at most."""
+    signed = word.as_(dt.int32)
+    below = signed >> 31                                        # -1 where it is below 0
+    quarters = ((_QUARTER + below) - (signed ^ below)).to(dt.float32) * (1.0 / _QUARTER)        # 1 - 4 |turns|
+    return quarters * s.poly(quarters * quarters, C.SIN_QUARTER_TURN32)
 
 
 def random_below(s, index, seed, call, span):

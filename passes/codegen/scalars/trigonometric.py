@@ -106,9 +106,9 @@ def _circular(s, x, advance):
     return s.select(abs(x) < INF, y, NAN)
 
 
-def cos_near(s, x):
-    """As `cos`, for numbers of float64 below 2**30."""
-    return _from_quadrant(s, _quadrant(s, x), 1, False)
+def sin_near(s, x):
+    """As `sin`, for numbers of float64 below 2**30."""
+    return _from_quadrant(s, _quadrant(s, x), 0, False)
 
 
 def _from_quadrant(s, reduced, advance, short):
