@@ -233,6 +233,23 @@ def test_gradient_edge():
     assert edge.node is y.grad_fn and edge.output_nr == 0
 
 
+def test_gradients_from_and_to_edges():
+    x = leaf(1.0, 2.0, 5.0)
+    y = x.exp()
+    rank, low = graph.get_gradient_edge(y), graph.get_gradient_edge(y.topk(2).values)
+    total = (y * y).sum()
+    want = ingot.autograd.grad(total, y, retain_graph=True)[0]
+    del y
+    for edge in (rank, graph.GradientEdge(rank.node, 0)):
+        assert ingot.equal(ingot.autograd.grad(total, edge, retain_graph=True)[0], want)
+    found = ingot.autograd.grad([rank], [x, low], ingot.ones(3, dtype=x.dtype), retain_graph=True, materialize_grads=True)
+    assert ingot.equal(found[0], x.exp()) and found[1].tolist() == [0, 0]
+    ingot.autograd.backward(low, ingot.ones(2, dtype=x.dtype), inputs=[graph.get_gradient_edge(x)])
+    assert x.grad.tolist() == [0, *x.exp()[1:].tolist()]
+    with pytest.raises(RuntimeError, match="a gradient must be given for a tensor of 3 elements"):
+        ingot.autograd.grad(rank, x)
+
+
 # Saved values.
 
 

@@ -9,6 +9,7 @@ from ..dispatch import call
 from ..parts import PARTS, made_like, values_in
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
+from .edges import GradientEdge, tensor_at
 from .engine import Backward, accumulate, run_post_accumulate
 from .node import Leaf, Output
 from .ownership import copied, own
@@ -18,9 +19,11 @@ from .zero_curves import tied
 def _listed(x, what="tensor"):
     if isinstance(x, Tensor):
         return [x]
-    listed = list(x)
+    listed = [x] if isinstance(x, GradientEdge) else list(x)
     for i, t in enumerate(listed):
-        if not isinstance(t, Tensor):
+        if isinstance(t, GradientEdge):
+            listed[i] = tensor_at(t)
+        elif not isinstance(t, Tensor):
             raise DTypeError(f"{what} {i} must be a tensor, got {type(t).__name__}")
     return listed
 

@@ -10,15 +10,12 @@ from ...ir.ops.elementwise import add, copy
 from ..state import tls
 from ..structure import HookTable, RemovableHandle, add_hook
 from ..tensor import Tensor, wrap
-from .node import Leaf, Node, Output, shown
+from .edges import GradientEdge, get_gradient_edge, source_of
+from .node import Leaf, Node
 from .saved_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
            "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
-
-
-def _source(node):
-    return (node.source, node.index) if type(node) is Output else (node, 0)
 
 
 def _table(owner, name):
@@ -36,7 +33,7 @@ def register_hook(self, hook) -> RemovableHandle:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
     if type(self._node) is Leaf:
         return add_hook(_table(self._node, "hooks"), hook)
-    node, index = _source(self._node)
+    node, index = source_of(self._node)
     return add_hook(_table(node, "pre_hooks"), (index, hook))
 
 
@@ -61,12 +58,12 @@ def retain_grad(self) -> None:
 
 def keep_gradient(self) -> None:
     """Makes the tensor's current node hand its gradient over; called again when a write gives the tensor another node."""
-    node, index = _source(self._node)
+    node, index = source_of(self._node)
     me = weakref.ref(self)
 
     def retain(run, g):
         tensor, one = me(), g if node_outs is None else g[index]
-        if tensor is not None and one is not None and _source(tensor._node) == (node, index):
+        if tensor is not None and one is not None and source_of(tensor._node) == (node, index):
             fresh = copy(one) if run.on_tensors else wrap(np.array(one))
             tensor._kept_grad = fresh if tensor._kept_grad is None else add(tensor._kept_grad, fresh)
 
@@ -89,26 +86,6 @@ Tensor.register_hook = register_hook
 Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
 Tensor.retain_grad = retain_grad
 Tensor.retains_grad = property(retains_grad, doc=retains_grad.__doc__)  # type: ignore[assignment]
-
-
-class GradientEdge(tuple):
-    """Where a tensor's gradient goes: (node, output_nr)."""
-
-    __slots__ = ()
-
-    def __new__(cls, node, output_nr, ownership_token=None):
-        return super().__new__(cls, (node, output_nr))
-
-    node = property(lambda self: self[0])
-    output_nr = property(lambda self: self[1])
-
-
-def get_gradient_edge(tensor) -> GradientEdge:
-    """The place in the graph where the tensor's gradient arrives."""
-    if tensor._node is None:
-        raise AutogradError("a tensor that does not require grad has no gradient edge")
-    node, index = _source(tensor._node)
-    return GradientEdge(shown(node), index)
 
 
 def increment_version(tensor):
@@ -142,7 +119,7 @@ def register_multi_grad_hook(tensors, fn, *, mode="all"):
     tensors = list(tensors)
     if not all(isinstance(t, Tensor) for t in tensors):
         raise DTypeError("register_multi_grad_hook takes a sequence of tensors")
-    nodes = [None if t._node is None else _source(t._node)[0] for t in tensors]
+    nodes = [None if t._node is None else source_of(t._node)[0] for t in tensors]
     runs: Any = weakref.WeakKeyDictionary()       # what has arrived, by backward
 
     def hook_for(i):

@@ -1,0 +1,60 @@
+"""Gradient edges: places of a graph that stand for tensors which nobody holds any more."""
+
+import numpy as np
+
+from ...ir.aval import Aval
+from ...ir.dtype import of
+from ...ir.errors import AutogradError
+from ..tensor import Tensor, wrap
+from .node import Leaf, Output, shown
+
+
+def source_of(node):
+    """(node, number of the result) of what a tensor's history begins with."""
+    return (node.source, node.index) if type(node) is Output else (node, 0)
+
+
+class GradientEdge(tuple):
+    """Where a tensor's gradient goes: (node, output_nr). `autograd.grad` and `backward` take it in the tensor's place."""
+
+    aval: Aval | None = None        # what the tensor was, if it is known
+
+    def __new__(cls, node, output_nr, ownership_token=None):
+        return super().__new__(cls, (node, output_nr))
+
+    node = property(lambda self: self[0])
+    output_nr = property(lambda self: self[1])
+
+
+def get_gradient_edge(tensor) -> GradientEdge:
+    """The place in the graph where the tensor's gradient arrives."""
+    if tensor._node is None:
+        raise AutogradError("a tensor that does not require grad has no gradient edge")
+    node, index = source_of(tensor._node)
+    edge = GradientEdge(shown(node), index)
+    edge.aval = tensor.aval
+    return edge
+
+
+def tensor_at(edge: GradientEdge) -> Tensor:
+    """A tensor with the history that the edge names: the leaf itself, else one without memory of its own."""
+    node, index = edge
+    if isinstance(node, Leaf):
+        leaf = node.of()
+        if leaf is None:
+            raise AutogradError("the tensor of this gradient edge is gone")
+        return leaf
+    aval = edge.aval or _result_of(node, index)
+    stand_in = wrap(np.broadcast_to(np.zeros((), aval.dtype.np), aval.shape))
+    stand_in._node = node if node.outs is None else Output(node, index)
+    return stand_in
+
+
+def _result_of(node, index) -> Aval:
+    """What an operation made, as far as its node knows."""
+    if node.outs is not None:
+        return node.outs[index]
+    kept = node.saved[0] if type(node.saved) is tuple and node.saved else None
+    if kept is not None:
+        return kept if isinstance(kept, Aval) else Aval(kept.shape, of(kept))
+    raise AutogradError(f"nothing is known of result {index} of {node.label}; make the edge by get_gradient_edge(tensor)")
