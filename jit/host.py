@@ -65,7 +65,7 @@ def record(recorder, fn, args, kwargs):
 
     name = living_name(f"{_name(fn)}_{next(_numbers)}", call)
     results = tuple([(t._a.shape, t.dtype.name) for t in given])
-    fresh = [wrap(np.array(t._a)) for t in given]
+    fresh = [wrap(t._a.copy()) for t in given]
     recorder.host_results(tensors, fresh, function=name, results=results)
     return unflatten(result_spec, iter(fresh))
 

@@ -36,6 +36,7 @@ from mock_cuda_rules import (
 from mock_cuda_streams import Queues, put_into
 
 _CLUSTER, _SHARED_OF_A_FUNCTION = 4, 8        # of CUlaunchAttributeID and CUfunction_attribute
+_OF_FUNCTIONS = {0: 1024, 3: 0, 4: 32}        # most threads of a block, bytes of local memory, registers
 _ATTRIBUTES = {8: 49152, 10: 32, 16: 4, 75: 9, 76: 0, 39: 2048, 82: 65536, 18: 0, 38: 50 << 20}
 
 
@@ -355,11 +356,11 @@ class MockDriver(Queues):
         return OK
 
     def cuFuncGetAttribute(self, out, attribute, function):
-        put_into(out, 32)
+        put_into(out, _OF_FUNCTIONS[attribute])
         return OK
 
     def cuLaunchKernelEx(self, config, function, parameters, extra):
-        config = launch._Config.from_address(config)
+        config = launch.Config.from_address(config)
         kernel, queue = self.modules[function], self.stream(config.stream)
         if not self.homes[function] == self.thread.device == queue.device:
             return BAD_HANDLE

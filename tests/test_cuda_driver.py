@@ -4,19 +4,18 @@ less than one might hope.
 
 import ctypes
 import gc
-import importlib.util
 import re
 import subprocess
 import sys
 import threading
 from ctypes import c_char_p, c_int, c_size_t, c_uint, c_uint64, c_void_p
-from functools import cache
 from pathlib import Path
 
 import pytest
 
 import ingot
 import mock_cuda
+from cuda_header import header, number_in_header
 from ingot.ir import dtype as dt
 from ingot.ir.errors import DeviceError
 from ingot.passes.codegen.triton.nest import POINTER, Parameter, Source
@@ -32,16 +31,7 @@ def cuda():
         yield mock
 
 
-# The header, which Triton brings along.
-
-
-@cache
-def header() -> str:
-    found = importlib.util.find_spec("triton")
-    file = Path(found.submodule_search_locations[0], "backends/nvidia/include/cuda.h") if found else Path()
-    if not file.is_file():
-        pytest.skip("there is no cuda.h, which comes with Triton")
-    return file.read_text()
+# The header.
 
 
 def kinds_of(parameters: str) -> list:
@@ -83,7 +73,7 @@ NUMBERS = {
     "CU_DEVICE_ATTRIBUTE_CLOCK_RATE": context._CLOCK, "CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE": context._MEMORY_CLOCK,
     "CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH": context._BUS_WIDTH,
     "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL": backend._DEVICE_ORDINAL,
-    "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES": launch._MOST_SHARED_ATTRIBUTE,
+    "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES": launch.MOST_SHARED_ATTRIBUTE,
     "CU_FUNC_ATTRIBUTE_NUM_REGS": launch._REGISTERS, "CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION": launch._CLUSTER,
     "CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE": launch._CLUSTER_POLICY,
     "CU_CLUSTER_SCHEDULING_POLICY_SPREAD": launch._SPREAD,
@@ -98,8 +88,7 @@ NUMBERS = {
 
 @pytest.mark.parametrize("name", NUMBERS)
 def test_numbers_are_those_of_the_header(name):
-    said = re.search(rf"\b{name}(?:\s*=\s*|\s+)(0x[0-9a-fA-F]+|\d+)", header())
-    assert said and int(said.group(1), 0) == NUMBERS[name]
+    assert number_in_header(name) == NUMBERS[name]
 
 
 def test_errors_after_which_nothing_goes_are_those_of_the_header():
@@ -110,7 +99,7 @@ def test_errors_after_which_nothing_goes_are_those_of_the_header():
     assert driver._FATAL - {710} <= said | {721} and said - {servers, others} <= driver._FATAL
 
 
-STRUCTURES = {"CUlaunchConfig_st": launch._Config, "CUlaunchAttribute_st": launch._Attribute}
+STRUCTURES = {"CUlaunchConfig_st": launch.Config, "CUlaunchAttribute_st": launch.Attribute}
 
 
 @pytest.mark.parametrize("theirs", STRUCTURES)
@@ -157,7 +146,7 @@ def test_launches_that_no_chip_takes(changed, grid, cuda):
 
 
 def test_shared_memory_must_be_asked_for(cuda, monkeypatch):
-    monkeypatch.setattr(launch, "_FREE_SHARED", 1 << 20)
+    monkeypatch.setattr(launch, "FREE_SHARED", 1 << 20)
     with pytest.raises(DeviceError, match="the launch of probe failed"):
         launch.Function(0, probe(shared=100_000))((1, 1, 1), 0, 0)
 

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from weakref import WeakValueDictionary
 
-import numpy as np
-
 from .. import dtype as dt
 from ..aval import Aval
 from ..errors import GraphError, ShapeError
@@ -39,7 +37,7 @@ def _call(*arrays, function, results):
         if a.shape != tuple(shape) or dt.from_numpy(a.dtype).name != kind:
             raise ShapeError(f"the host function {function} returned {dt.from_numpy(a.dtype)} of shape {a.shape}, but "
                              f"{kind} of shape {tuple(shape)} when it was recorded; its results must keep their shapes")
-    return tuple([np.array(a) for a in out])
+    return tuple([a.copy() for a in out])
 
 
 host_call = op("host_call", infer=_infer, ref=_call, vjp=NO_GRAD, lower=Host(), traits=("effect",),

@@ -14,9 +14,11 @@ from .register import (
     register_fake,
     register_kernel,
     register_vmap,
+    triton_op,
+    wrap_triton,
 )
 from .schema import infer_schema
 
 __all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
            "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
-           "register_vmap"]
+           "register_vmap", "triton_op", "wrap_triton"]

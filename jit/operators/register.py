@@ -1,6 +1,6 @@
 """Registering operators: by decorators, one by one, or with a schema and functions for dispatch keys."""
 
-from ...ir.errors import ArgumentError
+from ...ir.errors import ArgumentError, DTypeError
 from .custom import REGISTERED, CustomOpDef
 from .schema import infer_schema, parsed
 
@@ -27,6 +27,20 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
         return op
 
     return register if fn is None else register(fn)
+
+
+def triton_op(name, fn=None, /, *, mutates_args, schema=None):
+    """`custom_op` for a function that launches kernels of Triton: an operator of CUDA tensors."""
+    return custom_op(name, fn, mutates_args=mutates_args, device_types="cuda", schema=schema)
+
+
+def wrap_triton(triton_kernel, /):
+    """The kernel, which Triton launches on ingot's devices and streams; so are kernels that nothing is wrapped around."""
+    if not (hasattr(triton_kernel, "run") and hasattr(triton_kernel, "__getitem__")):
+        raise DTypeError(f"wrap_triton takes what @triton.jit or @triton.autotune gives, got {type(triton_kernel).__name__}")
+    from ...runtime.cuda.context import serve_triton
+    serve_triton()
+    return triton_kernel
 
 
 def _apart(name):

@@ -132,6 +132,7 @@ def before_export(a: DeviceArray, stream):
     """Makes work that a consumer puts into its stream (DLPack's number: -1 wants no waiting) follow ours on an array. What of
     ours waits for kernels to be compiled, no consumer sees."""
     late.stop()
+    contexts.serve_triton()
     here = streams.current(a.device)
     if stream in (None, -1) or _handle(stream) == here.handle:
         return

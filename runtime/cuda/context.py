@@ -1,6 +1,7 @@
 """CUDA devices of this process: their primary contexts, what they are, and which one the current thread works on."""
 
 import os
+import sys
 import threading
 from ctypes import create_string_buffer
 from functools import cached_property
@@ -117,7 +118,17 @@ def _make(index):
     with _lock:
         if index not in _contexts:
             _contexts[index] = Context(driver, index)
-        return _contexts[index]
+    serve_triton()
+    return _contexts[index]
+
+
+def serve_triton():
+    """Makes Triton, where the program has imported it, launch the program's own kernels through ingot; beside PyTorch it stays
+    PyTorch's."""
+    own = sys.modules[__name__.partition(".")[0]]
+    if "triton.runtime" in sys.modules and sys.modules.get("torch", own) is own:
+        from . import triton_driver
+        triton_driver.serve()
 
 
 def is_started() -> bool:

@@ -21,6 +21,7 @@ from ...ir.op import Op
 from ...ir.ops.complexes import complex_
 from ...ir.ops.elementwise import cast, ne, where
 from ...ir.ops.families import NUMBERS
+from ...ir.ops.host import host_call
 from ...ir.ops.place import place
 from ...ir.ops.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
 from ...ir.ops.shape import as_strided, full, iota
@@ -332,6 +333,13 @@ def on_host(op: Op, inputs, params, device):
     return transfer.to_device(np.asarray(result), device)
 
 
+def _called(inputs, params, device):
+    """A function of the user's, which gets arrays where they are and works in the current stream."""
+    if pools.is_capturing():
+        raise DeviceError(f"{params['function']} is Python that is called each time, which a captured graph cannot do")
+    return host_call.ref(*inputs, **params)
+
+
 def _place(inputs, params, device):
     """Moved, as its name says."""
     kind, _, index = params["device"].partition(":")
@@ -370,8 +378,8 @@ def _alone(inputs, params, device):
     return NotImplemented if params["dim"] else filled(device, inputs[0].shape, np.int64, 0)
 
 
-OWN.update({all_: _judged_alone, any_: _judged_alone, argmax: _alone, argmin: _alone, place: _place, where: _where,
-            sum_: _over_nothing, prod: _over_nothing, amax: _over_nothing, amin: _over_nothing})
+OWN.update({host_call: _called, place: _place, where: _where, all_: _judged_alone, any_: _judged_alone, argmax: _alone,
+            argmin: _alone, sum_: _over_nothing, prod: _over_nothing, amax: _over_nothing, amin: _over_nothing})
 
 
 def contiguous(x: DeviceArray) -> DeviceArray:

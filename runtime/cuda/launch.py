@@ -14,28 +14,28 @@ from .late import waiting
 from .noting import thread as noting
 from .pools import Memory, beside_captures, with_room
 
-_FREE_SHARED = 49152                  # bytes of shared memory that every kernel may have without asking
-_MOST_SHARED_ATTRIBUTE = 8
+FREE_SHARED = 49152                  # bytes of shared memory that every kernel may have without asking
+MOST_SHARED_ATTRIBUTE = 8
 _CLUSTER, _CLUSTER_POLICY, _SPREAD = 4, 5, 1
 _REGISTERS = 4                        # of CUfunction_attribute
 
 
-class _Attribute(ctypes.Structure):
+class Attribute(ctypes.Structure):
     """CUlaunchAttribute."""
 
     _fields_ = [("id", c_int), ("pad", c_int), ("value", c_uint * 16)]
 
 
-class _Config(ctypes.Structure):
+class Config(ctypes.Structure):
     """CUlaunchConfig."""
 
     _fields_ = [("grid", c_uint * 3), ("block", c_uint * 3), ("shared", c_uint), ("stream", c_void_p),
-                ("attributes", ctypes.POINTER(_Attribute)), ("count", c_uint)]
+                ("attributes", ctypes.POINTER(Attribute)), ("count", c_uint)]
 
 
 def grid_of(config: int) -> tuple:
     """The grid that a launch at an address asks for."""
-    return tuple(_Config.from_address(config).grid)
+    return tuple(Config.from_address(config).grid)
 
 
 class Function:
@@ -50,8 +50,8 @@ class Function:
         with beside_captures(driver):       # (code goes to a device no sooner than its functions are asked for)
             self.module = with_room(device, lambda: driver.handle("cuModuleLoadData", binary.code))
             self.handle = with_room(device, lambda: driver.handle("cuModuleGetFunction", self.module, binary.name.encode()))
-        if binary.shared > _FREE_SHARED:
-            driver.cuFuncSetAttribute(self.handle, _MOST_SHARED_ATTRIBUTE, binary.shared)
+        if binary.shared > FREE_SHARED:
+            driver.cuFuncSetAttribute(self.handle, MOST_SHARED_ATTRIBUTE, binary.shared)
         self._pack = struct.Struct(binary.layout)
         self._lock = threading.Lock()
         self._prepare()
@@ -63,11 +63,11 @@ class Function:
         self._block = memoryview(self._memory)[start:start + self._pack.size].cast("B")
         first = addressof(self._memory) + start
         self._pointers = (c_void_p * len(self.binary.offsets))(*[first + o for o in self.binary.offsets])
-        config = self._config = _Config()
-        self._attributes = (_Attribute * 2)()
+        config = self._config = Config()
+        self._attributes = (Attribute * 2)()
         config.block[0], config.block[1], config.block[2] = self.binary.threads, 1, 1
         config.shared = self.binary.shared
-        config.attributes = ctypes.cast(self._attributes, ctypes.POINTER(_Attribute))
+        config.attributes = ctypes.cast(self._attributes, ctypes.POINTER(Attribute))
         if self.binary.clusters > 1:
             cluster, policy = self._attributes
             cluster.id, policy.id, policy.value[0], config.count = _CLUSTER, _CLUSTER_POLICY, _SPREAD, 2
