@@ -1034,7 +1034,7 @@ def hamming_window(window_length, periodic: builtins.bool = True, alpha=0.54, be
 def hann_window(window_length, periodic: builtins.bool = True, *, dtype=None, layout=None, device=None,
                 requires_grad: builtins.bool = False, pin_memory: builtins.bool = False) -> Tensor:
     """A raised cosine that is 0 at its ends."""
-def hardshrink(input, lambd=0.5) -> Tensor:
+def hardshrink(input, lambd=0.5, *, out=None) -> Tensor:
     """0 where |input| <= lambd, the input elsewhere."""
 def heaviside(input, other, *, out=None) -> Tensor:
     """0 below zero, 1 above, `other` at zero."""
@@ -1828,7 +1828,7 @@ def slice_copy(input, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
     """A slice along a dimension. A copy."""
 def slice_inverse(input, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
     """The window over input's memory that has the sizes and strides of src."""
-def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
+def slice_scatter(input, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
     """input with src in place of a slice along a dimension."""
 def slogdet(A, *, out=None) -> _returns_module.slogdet:
     """Sign and logarithm of the size of the determinant."""
@@ -1881,7 +1881,7 @@ def split_with_sizes(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Ten
     """Pieces of the sizes listed, as views."""
 def split_with_sizes_copy(input, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
     """Pieces of the sizes listed, as views. A copy."""
-def spmm(mat1, mat2, reduce='sum') -> Tensor:
+def spmm(mat1, mat2, reduce='sum', *, out=None) -> Tensor:
     """The product of two matrices of which one is sparse, or both; with another reduction than "sum" the mean, the largest
     or"""
 def sqrt(input, *, out=None) -> Tensor:

@@ -1347,7 +1347,7 @@ class Tensor:
         """The shape, or the size of one dimension."""
     def slice_inverse(self, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
         """The window over input's memory that has the sizes and strides of src."""
-    def slice_scatter(self, src, dim=0, start=None, end=None, step=1, *, axis=0) -> Tensor:
+    def slice_scatter(self, src, dim=0, start=None, end=None, step=1, *, out=None, axis=0) -> Tensor:
         """input with src in place of a slice along a dimension."""
     def slogdet(self, *, out=None) -> _returns_module.slogdet:
         """Sign and logarithm of the size of the determinant."""
