@@ -70,11 +70,12 @@ def test_batch_norm_in_training_moves_its_running_statistics(shape):
 
 
 def test_without_momentum_the_running_mean_is_the_mean_over_batches():
-    layer = nn.BatchNorm1d(2, momentum=None)
-    batches = [RNG.standard_normal((5, 2)).astype(np.float32) for _ in range(4)]
-    for b in batches:
-        layer(ingot.tensor(b))
-    np.testing.assert_allclose(layer.running_mean.numpy(), np.mean([b.mean(0) for b in batches], axis=0), atol=1e-6)
+    for dtype, atol in ((np.float32, 1e-6), (np.float64, 1e-15)):
+        layer = nn.BatchNorm1d(2, momentum=None, dtype=ingot.tensor(dtype(0)).dtype)
+        batches = [RNG.standard_normal((5, 2)).astype(dtype) for _ in range(4)]
+        for b in batches:
+            layer(ingot.tensor(b))
+        np.testing.assert_allclose(layer.running_mean.numpy(), np.mean([b.mean(0) for b in batches], axis=0), atol=atol)
 
 
 def test_without_tracking_the_batch_is_used_in_eval_too():

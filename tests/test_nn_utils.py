@@ -30,6 +30,11 @@ def test_gradients_are_scaled_to_a_norm(norm, total):
     np.testing.assert_allclose(b.grad.numpy(), [6, 0], rtol=1e-5)
 
 
+def test_the_total_norm_of_order_minus_infinity_is_the_least():
+    given = [ingot.tensor(v) for v in ([3.0, -0.5], [2.0, 7.0])]
+    assert nn.utils.get_total_norm(given, -float("inf")).item() == 0.5
+
+
 def test_clipping_corner_cases():
     (a,) = with_gradients([float("nan"), 1.0])
     with pytest.raises(RuntimeError, match="total norm"):

@@ -76,7 +76,7 @@ class _BatchNorm(_NormBase):
         if not (self.training and self.track_running_stats):
             return self.momentum or 0.0
         self.num_batches_tracked.add_(1)
-        return 1.0 / self.num_batches_tracked if self.momentum is None else self.momentum
+        return 1.0 / self.num_batches_tracked.double() if self.momentum is None else self.momentum
 
     def forward(self, input):
         self._check_input(input)

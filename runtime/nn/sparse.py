@@ -10,6 +10,13 @@ from .module import Module
 from .parameter import Parameter
 
 
+def _options_of(table) -> str:
+    """How the rows of a table are limited and their gradients scaled, as far as somebody asked for it."""
+    said = f", max_norm={table.max_norm}" if table.max_norm is not None else ""
+    said += f", norm_type={table.norm_type}" if table.norm_type != 2 else ""
+    return said + (", scale_grad_by_freq=True" if table.scale_grad_by_freq else "")
+
+
 class Embedding(Module):
     """A table of rows, looked up by index."""
 
@@ -42,9 +49,7 @@ class Embedding(Module):
     def extra_repr(self):
         said = f"{self.num_embeddings}, {self.embedding_dim}"
         said += f", padding_idx={self.padding_idx}" if self.padding_idx is not None else ""
-        said += f", max_norm={self.max_norm}" if self.max_norm is not None else ""
-        said += f", norm_type={self.norm_type}" if self.norm_type != 2 else ""
-        return said + (", scale_grad_by_freq=True" if self.scale_grad_by_freq else "")
+        return said + _options_of(self)
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, padding_idx=None, max_norm=None, norm_type=2.0,
@@ -91,7 +96,7 @@ class EmbeddingBag(Module):
 
     def extra_repr(self):
         named = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"
-        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}{named}"
+        return f"{self.num_embeddings}, {self.embedding_dim}{_options_of(self)}, mode={self.mode!r}{named}"
 
     @classmethod
     def from_pretrained(cls, embeddings, freeze=True, max_norm=None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",

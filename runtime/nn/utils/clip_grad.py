@@ -1,7 +1,5 @@
 """Limiting gradients."""
 
-import math
-
 import numpy as np
 
 from ....ir.errors import AutogradError, DTypeError
@@ -57,10 +55,7 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
         return FUNCTIONS["tensor"](0.0)
     norm_type = float(norm_type)
     listed = lists.norms(tensors, norm_type)
-    if math.isinf(norm_type):
-        total = (_together([t.abs().max() for t in tensors]) if listed is None else listed).max()
-    else:
-        total = FUNCTIONS["norm"](_norms(tensors, norm_type) if listed is None else listed, norm_type)
+    total = FUNCTIONS["norm"](_norms(tensors, norm_type) if listed is None else listed, norm_type)
     if error_if_nonfinite and not FUNCTIONS["isfinite"](total):
         raise AutogradError(f"the total norm of order {norm_type} of the gradients is {total.item()}; pass "
                             "error_if_nonfinite=False to clip all the same")
