@@ -988,6 +988,8 @@ def get_default_dtype() -> _dtype_module.DType:
     """The dtype of tensors made from Python floats, and of int inputs to float functions."""
 def get_deterministic_debug_mode() -> builtins.int:
     """0, 1 (warn) or 2 (error)."""
+def get_device(input) -> builtins.int:
+    """The index of the accelerator that holds a tensor, -1 for the CPU."""
 def get_device_module(device=None) -> Any:
     """The module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without one."""
 def get_float32_matmul_precision() -> builtins.str:

@@ -4,6 +4,7 @@ import functools
 import warnings
 import weakref
 
+from ..ir import config
 from ..ir.errors import ArgumentError
 from ..runtime.nn.module import Module
 from ..runtime.state import tls
@@ -11,8 +12,9 @@ from .capture import is_recording
 from .host import host
 from .traced import trace
 
-__all__ = ["allow_in_graph", "compile", "cudagraph_mark_step_begin", "disable", "is_compiling", "is_dynamo_compiling",
-           "is_exporting", "list_backends", "reset"]
+__all__ = ["allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
+           "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
+           "nested_compile_region", "reset", "set_stance"]
 
 MODES = (None, "default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 EAGER, TRACED = ("eager",), ("ingot", "inductor", "cudagraphs")      # the others are names that scripts ask for
@@ -99,6 +101,35 @@ def allow_in_graph(fn):
     return fn
 
 
+nested_compile_region = assume_constant_result = allow_in_graph
+
+
+_standing: list = []        # what stances have set that nobody has ended (a context manager that is forgotten ends)
+
+
+class set_stance:
+    """How traced functions of this thread run from now on, or inside of `with`: "force_eager" as they are, "default" compiled.
+    "eager_on_recompile" is "default": a call of another kind is recorded as it runs."""
+
+    STANCES = ("default", "eager_on_recompile", "force_eager")
+
+    def __init__(self, stance="default", *, skip_guard_eval_unsafe=False, force_backend=None):
+        if stance not in self.STANCES:
+            raise ArgumentError(f"set_stance: stance is one of {', '.join(map(repr, self.STANCES))}, got {stance!r}")
+        if skip_guard_eval_unsafe or force_backend not in (None, *TRACED):
+            raise ArgumentError("set_stance: guards are always asked, and there is one backend")
+        self._override = config.override(jit=stance != "force_eager")
+        self._override.__enter__()
+        _standing.append(self._override)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        _standing.remove(self._override)
+        self._override.__exit__(*error)
+
+
 def is_compiling() -> bool:
     """Whether a function is being recorded."""
     return tls.m.recorder is not None
@@ -115,6 +146,11 @@ def is_exporting() -> bool:
 def list_backends(exclude_tags=()) -> list:
     """The names that `compile` takes for ingot's own compiler."""
     return list(TRACED)
+
+
+def get_default_backend() -> str:
+    """The compiler that `compile` takes unless told otherwise."""
+    return TRACED[0]
 
 
 def reset():

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 from ..ir.errors import ArgumentError
 
-__all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "SequenceKey", "TreeSpec", "keystr", "register_dataclass",
-           "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
-           "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path", "tree_map",
-           "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten"]
+__all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "PyTreeSpec", "SequenceKey", "TreeSpec", "arg_tree_leaves",
+           "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance", "key_get", "keystr", "register_constant",
+           "register_dataclass", "register_pytree_node", "tree_all", "tree_all_only", "tree_any", "tree_any_only",
+           "tree_flatten", "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path",
+           "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten"]
 
 
 class Kind(NamedTuple):
@@ -46,6 +47,10 @@ class SequenceKey:
     def __str__(self):
         return f"[{self.idx!r}]"
 
+    def get(self, parent):
+        """The child of a parent."""
+        return parent[self.idx]
+
 
 @dataclass(frozen=True)
 class MappingKey:
@@ -56,6 +61,10 @@ class MappingKey:
     def __str__(self):
         return f"[{self.key!r}]"
 
+    def get(self, parent):
+        """The child of a parent."""
+        return parent[self.key]
+
 
 @dataclass(frozen=True)
 class GetAttrKey:
@@ -65,6 +74,10 @@ class GetAttrKey:
 
     def __str__(self):
         return f".{self.name}"
+
+    def get(self, parent):
+        """The child of a parent."""
+        return getattr(parent, self.name)
 
 
 def _numbered(x):
@@ -128,12 +141,30 @@ def register_dataclass(cls, *, field_names=None, drop_field_names=None, serializ
                          flatten_with_keys_fn=lambda x: ([(GetAttrKey(n), getattr(x, n)) for n in names], None))
 
 
+def register_constant(cls):
+    """Makes objects of a class nodes without children: part of the structure, compared by ==."""
+    register_pytree_node(cls, lambda x: ([], x), lambda children, constant: constant, flatten_with_keys_fn=lambda x: ([], x))
+
+
+def is_namedtuple_class(cls) -> bool:
+    """Whether a class was made by `namedtuple` or `NamedTuple`, or is derived from one."""
+    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
+
+
+def is_namedtuple_instance(x) -> bool:
+    """Whether an object is a named tuple."""
+    return is_namedtuple_class(type(x))
+
+
+def is_namedtuple(x) -> bool:
+    """Whether something is a named tuple or a class of such."""
+    return is_namedtuple_class(x) or is_namedtuple_instance(x)
+
+
 def kind_of(x) -> Kind | None:
     """How an object is taken apart; None for a leaf."""
     found = NODES.get(type(x))
-    if found is None and isinstance(x, tuple) and hasattr(x, "_fields"):
-        return _NAMED
-    return found
+    return _NAMED if found is None and is_namedtuple_instance(x) else found
 
 
 def _get_node_type(tree):
@@ -217,6 +248,9 @@ class TreeSpec:
         return f"TreeSpec({self._type.__name__}, {self._context}, {self._children})"
 
 
+PyTreeSpec = TreeSpec
+
+
 class LeafSpec(TreeSpec):
     """The structure of a leaf."""
 
@@ -267,6 +301,11 @@ def tree_unflatten(leaves, treespec) -> Any:
 def tree_leaves(tree, is_leaf=None) -> list:
     """The leaves in order."""
     return tree_flatten(tree, is_leaf)[0]
+
+
+def arg_tree_leaves(*args, **kwargs) -> list:
+    """The leaves of a call's arguments."""
+    return tree_leaves((args, kwargs))
 
 
 def tree_iter(tree, is_leaf=None):
@@ -355,6 +394,13 @@ def tree_map_with_path(func, tree, *rests, is_leaf=None) -> Any:
     pairs = tree_leaves_with_path(tree, is_leaf)
     others = [spec.flatten_up_to(r) for r in rests]
     return spec.unflatten(func(path, x, *more) for (path, x), *more in zip(pairs, *others))
+
+
+def key_get(obj, path) -> Any:
+    """What lies at a path of keys."""
+    for key in path:
+        obj = key.get(obj)
+    return obj
 
 
 def keystr(path) -> str:

@@ -543,3 +543,30 @@ def test_a_causal_mask_that_hides_all_keys_is_told_of():
         causal_upper_left(3)
     with pytest.raises(ValueError, match="CausalVariant"):
         CausalBias(1, 2, 3)
+
+
+# Stances of the compiler, and threads of backward.
+
+
+def test_a_stance_says_how_traced_functions_run():
+    run, x = ingot.compile(lambda x: x * 2), ingot.ones(3)
+    run(x)
+    run.forget()
+    before = run.stats()["calls"]
+    with ingot.compiler.set_stance("force_eager"):
+        for _ in range(3):
+            assert run(x).tolist() == [2, 2, 2]
+    assert run.stats()["calls"] == before
+    ingot.compiler.set_stance("force_eager")
+    run(x)
+    ingot.compiler.set_stance("default")
+    assert run(x).tolist() == [2, 2, 2] and run.stats()["calls"] == before + 1
+    with pytest.raises(ValueError, match="stance is one of 'default'"):
+        ingot.compiler.set_stance("fail_on_recompile")
+    assert ingot.compiler.assume_constant_result(len) is len and ingot.compiler.get_default_backend() == "ingot"
+
+
+def test_backward_has_no_threads_of_its_own():
+    with ingot.autograd.set_multithreading_enabled(False):
+        assert not ingot.autograd.is_multithreading_enabled()
+    assert ingot.get_device(ingot.ones(1)) == -1 == ingot.ones(1).get_device()

@@ -1,6 +1,7 @@
 """Trees: the same as PyTorch's `torch.utils._pytree`, and registered nodes in traced functions."""
 
 from collections import OrderedDict, defaultdict, deque, namedtuple
+from dataclasses import dataclass
 
 import pytest
 
@@ -73,3 +74,22 @@ def test_libraries_walk_trees_by_the_table_of_nodes():
     leaves, spec = walk(tree)
     assert leaves == [1, 2, 3, 4, 5] and pytree.tree_unflatten([10 * x for x in leaves], spec) == {
         "x": [10, (20, 30)], "y": Pair(40, [50])}
+
+
+def test_named_tuples_constants_and_paths():
+    assert [pytree.is_namedtuple_class(c) for c in (Pair, tuple, Pair(1, 2))] == [True, False, False]
+    assert [pytree.is_namedtuple_instance(x) for x in (Pair(1, 2), (1, 2), Pair)] == [True, False, False]
+    assert pytree.is_namedtuple(Pair) and pytree.is_namedtuple(Pair(1, 2)) and not pytree.is_namedtuple((1, 2))
+
+    @dataclass(frozen=True)
+    class Mode:
+        name: str
+
+    pytree.register_constant(Mode)
+    leaves, spec = pytree.tree_flatten([1, Mode("fast"), Pair(2, {"x": 3})])
+    assert leaves == [1, 2, 3] and spec == pytree.tree_structure([0, Mode("fast"), Pair(0, {"x": 0})])
+    assert spec != pytree.tree_structure([0, Mode("slow"), Pair(0, {"x": 0})])
+    assert pytree.tree_unflatten(leaves, spec)[1] == Mode("fast") and isinstance(spec, pytree.PyTreeSpec)
+    tree = {"k": [5, Pair(6, 7)]}
+    assert [pytree.key_get(tree, path) for path, _ in pytree.tree_leaves_with_path(tree)] == [5, 6, 7]
+    assert pytree.arg_tree_leaves(1, [2], x=(3, 4)) == [1, 2, 3, 4]

@@ -11,9 +11,10 @@ from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
 from ...runtime.nn.module import Module
+from ...runtime.pytree import register_dataclass
 from . import loaded, writer
 
-__all__ = ["Dim", "ExportedProgram", "dims", "export", "load", "save"]
+__all__ = ["Dim", "ExportedProgram", "dims", "export", "load", "register_dataclass", "save"]
 
 
 class Dim:

@@ -25,6 +25,12 @@ def result_type(tensor1, tensor2) -> DType:
 
 
 @api(method=False)
+def get_device(input) -> int:
+    """The index of the accelerator that holds a tensor, -1 for the CPU."""
+    return input.get_device()
+
+
+@api(method=False)
 def get_device_module(device=None) -> ModuleType:
     """The module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without one."""
     kind = next((k for k in DRIVERS if available(k)), "cpu") if device is None else Device(device).type

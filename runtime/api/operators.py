@@ -15,7 +15,7 @@ from ..tensor import Tensor
 from ..writes import is_quiet, wrote_plainly
 from . import elementwise as api_ew
 from .asking import ask_operand, asks
-from .register import FUNCTIONS, operand_to_overwrite, store
+from .register import FUNCTIONS, operand_to_overwrite, store_over
 
 _new = object.__new__
 LARGE = 1 << 15   # elements from which compiled kernels, with threads and reused memory, are faster than numpy
@@ -132,10 +132,10 @@ def _inplace(general, name, ufunc=None, chars="", op=None, uneven=""):
                 try:
                     m.run(ufunc, a, b, a)
                 except Exception:
-                    return store(self, general(operand_to_overwrite(self), other), name)
+                    return store_over(self, general(operand_to_overwrite(self), other), (other,), name)
                 wrote_plainly(self, name)
                 return self
-        return store(self, general(operand_to_overwrite(self), other), name)
+        return store_over(self, general(operand_to_overwrite(self), other), (other,), name)
 
     return method
 

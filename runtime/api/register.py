@@ -13,6 +13,7 @@ import numpy as np
 
 from ...ir.dtype import FLOAT_CHARS, can_cast
 from ...ir.errors import DTypeError, NoTensorError, kind_of
+from ..autograd.node import rescue_operands_between
 from ..overwrite import computed_into, is_small, overwrite
 from ..state import tls
 from ..tensor import Tensor
@@ -164,14 +165,14 @@ def make_inplace(fn, name: str, ops=()):
 
     def method(self, *args, **kwargs):
         try:
-            return store(self, fn(operand_to_overwrite(self), *args, **kwargs), name + "_")
+            return store_over(self, fn(operand_to_overwrite(self), *args, **kwargs), (*args, *kwargs.values()), name + "_")
         except AttributeError as error:
             raise explained(error, fn, (self, *args), kwargs, name + "_") from None
 
     def into(self, *args, **kwargs):
         try:
             if not tls.m.special and not (updates and is_small(self._a)):
-                return store(self, computed_into(self, ops, fn, args, kwargs), name + "_")
+                return store_over(self, computed_into(self, ops, fn, args, kwargs), (*args, *kwargs.values()), name + "_")
         except AttributeError as error:
             raise explained(error, fn, (self, *args), kwargs, name + "_") from None
         return method(self, *args, **kwargs)
@@ -215,6 +216,14 @@ def store(dst: Tensor, result: Tensor, name: str) -> Tensor:
             wrote(dst, result, name)
         return dst
     return write(dst, result, name)
+
+
+def store_over(dst: Tensor, result: Tensor, others, name: str) -> Tensor:
+    """Writes into `dst` what was computed of it and others; gradient rules that read what was there get copies."""
+    if result._node is not None and tls.m.grad:
+        given = [x._node for x in (dst, *others) if isinstance(x, Tensor)]
+        rescue_operands_between(result._node, given, (dst if dst._base is None else dst._base)._a, dst._storage)
+    return store(dst, result, name)
 
 
 def deliver(result: Tensor, out: Tensor | None, name: str) -> Tensor:

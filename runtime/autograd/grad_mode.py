@@ -126,3 +126,21 @@ def is_grad_enabled() -> bool:
 def is_inference_mode_enabled() -> bool:
     """Whether the current thread is in inference mode."""
     return tls.m.inference
+
+
+class set_multithreading_enabled:
+    """Nothing, whatever is asked: a walk backward stays in its thread, and kernels take what threads they have."""
+
+    def __init__(self, mode: bool):
+        self.mode = bool(mode)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        pass
+
+
+def is_multithreading_enabled() -> bool:
+    """False: see `set_multithreading_enabled`."""
+    return False

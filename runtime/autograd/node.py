@@ -322,6 +322,18 @@ def rescue_operands(edge, array, storage):
     node.guards = [g for g in node.guards if g[0] is not storage]
 
 
+def rescue_operands_between(edge, given, array, storage):
+    """The same for all operations from `edge` back to what it was `given`: those of a function that is made of several."""
+    todo, done = [edge], {id(e.source if type(e) is Output else e) for e in given}
+    while todo:
+        edge = todo.pop()
+        node = edge.source if type(edge) is Output else edge
+        if isinstance(node, Node) and id(node) not in done:
+            done.add(id(node))
+            rescue_operands(node, array, storage)
+            todo += node.edges
+
+
 def _meets(a, b) -> bool:
     """Whether two arrays of one kind may lie in the same memory."""
     if a.__class__ is not b.__class__:
