@@ -15,8 +15,9 @@ TABLE += [(name, (OTHER,)) for name in ("add", "sub", "mul", "div", "pow", "atan
 TABLE += [("pow", (2,)), ("pow", (3.5,)), ("float_power", (2,)), ("clamp", (0.1, 0.6)), ("cumprod", (0,)), ("polygamma", (1,)),
           ("addcmul", (OTHER, OTHER)), ("lerp", (OTHER, 0.3)), ("pow", (3,)), ("pow", (-2,)), ("__ipow__", (3,)),
           ("renorm", (2, 0, 0.5)), ("mvlgamma", (1,)), ("addcdiv", (OTHER, OTHER)), ("fmod", (OTHER,)), ("remainder", (OTHER,)),
-          ("logit", (0.4,)), ("i0", ()), ("erfinv", ()), ("sgn", ()), ("nan_to_num", ()), ("cumsum", (1,)), ("logaddexp", (OTHER,)),
-          ("float_power", (3,)), ("relu", ()), ("deg2rad", ()), ("tril", ()), ("masked_fill", (ingot.tensor([True, False]), 2.0))]
+          ("logit", (0.4,)), ("i0", ()), ("erfinv", ()), ("sgn", ()), ("nan_to_num", ()), ("cumsum", (1,)),
+          ("logaddexp", (OTHER,)), ("float_power", (3,)), ("relu", ()), ("deg2rad", ()), ("tril", ()),
+          ("masked_fill", (ingot.tensor([True, False]), 2.0))]
 
 
 def plain(fn, *args):
