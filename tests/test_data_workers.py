@@ -108,10 +108,67 @@ def epochs(**options):
 
 
 def test_any_number_of_workers_gives_the_same_batches_and_random_numbers():
-    want = epochs()
-    for options in ({"num_workers": 1}, {"num_workers": 3}, {"num_workers": 2, "persistent_workers": True},
+    want = epochs(num_workers=1)
+    for options in ({"num_workers": 3}, {"num_workers": 2, "persistent_workers": True},
                     {"num_workers": 2, "prefetch_factor": 5}):
         assert epochs(**options) == want, options
+    assert want[0][0] != want[0][1]
+    assert [batch[:-1] for batch in epochs()[0][0]] == [batch[:-1] for batch in want[0][0]], "both shuffle alike"
+
+
+class Draws(data.Dataset):
+    """What the three global generators give, each in a place of its own."""
+
+    def __len__(self):
+        return 6
+
+    def __getitem__(self, i):
+        return [ingot.rand(1).item(), random.random(), np.random.rand()]
+
+
+def seed_ours(worker):
+    ingot.manual_seed(7)
+
+
+def seed_pythons(worker):
+    random.seed(7)
+
+
+def seed_numpys(worker):
+    np.random.seed(7)
+
+
+@pytest.mark.parametrize(("init", "place"), [(seed_ours, 0), (seed_pythons, 1), (seed_numpys, 2)])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_worker_init_fn_may_seed_a_generator(init, place, persistent):
+    def columns(seed, workers):
+        ingot.manual_seed(seed)
+        loader = DataLoader(Draws(), batch_size=None, num_workers=workers, worker_init_fn=init, persistent_workers=persistent)
+        return [list(zip(*loader)) for _ in range(2)]
+
+    first, second = columns(1, 1), columns(2, 2)
+    for a, b in zip(first, second):
+        assert [x == y for x, y in zip(a, b)] == [i == place for i in range(3)]
+        assert len(set(a[place])) == 6, "each batch draws its own numbers"
+    assert (first[0][place] == first[1][place]) != persistent, "workers that stay go on, new ones start again"
+
+
+class Seeded(data.Dataset):
+    seed = None
+
+    def __len__(self):
+        return 2
+
+    def __getitem__(self, i):
+        return Seeded.seed == data.get_worker_info().seed
+
+
+def keep_seed(worker):
+    Seeded.seed = ingot.initial_seed()
+
+
+def test_the_seed_of_a_worker_is_what_its_generator_started_with():
+    assert list(DataLoader(Seeded(), batch_size=None, num_workers=2, worker_init_fn=keep_seed)) == [True, True]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="forks are safe on Linux")
@@ -125,7 +182,7 @@ def test_workers_fork_unless_somebody_said_otherwise(said, expected):
 
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_other_ways_to_start_processes(method):
-    assert epochs(num_workers=1, persistent_workers=True, multiprocessing_context=method) == epochs()
+    assert epochs(num_workers=1, persistent_workers=True, multiprocessing_context=method) == epochs(num_workers=1)
 
 
 def test_batches_are_in_shared_memory_and_stay_valid():

@@ -13,8 +13,8 @@ from .. import accelerator
 from ..tensor import Tensor
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
-from .fetch import FETCHERS, Exhausted, Seeds
-from .sampler import BatchSampler, RandomSampler, SequentialSampler
+from .fetch import FETCHERS, Exhausted
+from .sampler import BatchSampler, RandomSampler, SequentialSampler, drawn_seed
 from .worker import get_worker_info
 from .workers import WorkerIterator
 
@@ -40,8 +40,9 @@ class DataLoader:
     """Iterates over batches of a dataset.
 
     With `num_workers` processes fetch ahead, `prefetch_factor` batches each, and hand tensors over in shared memory. The order
-    and what datasets draw from the global random generators are the same for any number of workers. Workers that fail raise
-    here with their traceback.
+    is the same for any number of workers. So is what datasets draw from the global random generators (ingot's, Python's and
+    numpy's) in workers: ingot's seed stands behind all three, unless `worker_init_fn` seeds one. Without workers datasets draw
+    like any other code of the program. Workers that fail raise here with their traceback.
     """
 
     __class_getitem__ = classmethod(GenericAlias)       # DataLoader[T] is for annotations
@@ -138,7 +139,7 @@ class DataLoader:
         if self._iterator is None or not self._iterator.workers:
             self._iterator = WorkerIterator(self)
         else:
-            self._iterator.begin(self, Seeds(self.generator))
+            self._iterator.begin(self, drawn_seed(self.generator))
         return _Iteration(self, self._iterator)
 
     def __len__(self):
@@ -160,27 +161,23 @@ def _check_iterable(shuffle, sampler, batch_sampler):
 
 
 class InProcess:
-    """Batches fetched in this process."""
+    """Batches fetched in this process, which draw from its global generators like any other code."""
 
     def __init__(self, loader):
-        self.seeds = Seeds(loader.generator)
+        drawn_seed(loader.generator)                     # as a pass with workers does, so that both shuffle alike
         self.indices = iter(loader.index_sampler)        # asked once: samplers that are their own iterators begin anew
         first = next(self.indices, _NONE)                # so that samplers draw now, as they do with workers
         self.ahead = [] if first is _NONE else [first]
-        self.number = 0
-        with self.seeds.planted(-1):
-            self.fetcher = FETCHERS[loader.kind](loader.dataset, loader.auto_collation, loader.collate_fn, loader.drop_last)
+        self.fetcher = FETCHERS[loader.kind](loader.dataset, loader.auto_collation, loader.collate_fn, loader.drop_last)
 
     def next(self):
         """The next batch; raises StopIteration behind the last."""
         index = self.ahead.pop() if self.ahead else next(self.indices)
-        number, self.number = self.number, self.number + 1
         batch = self.fetcher.at_once(index)
         if batch is not None:
             return batch
         try:
-            with self.seeds.planted(number):
-                return self.fetcher.fetch(index)
+            return self.fetcher.fetch(index)
         except Exhausted:
             raise StopIteration from None
 

@@ -1,7 +1,6 @@
-"""Fetching batches, and the random numbers that datasets see while they do."""
+"""Fetching batches, and the random numbers that datasets see in workers while they do."""
 
 import random
-from contextlib import contextmanager
 from typing import Any
 
 import numpy.random
@@ -14,8 +13,6 @@ from .rows import rows_at_once
 from .sampler import drawn_seed
 
 _WORD = 2 ** 64
-numpy_random: Any = numpy.random     # its stub leaves out the functions about bit generators
-_SPARE = numpy_random.MT19937(0)      # stands in for numpy's global bits while a batch is fetched
 
 
 class Exhausted(Exception):
@@ -89,31 +86,59 @@ def _mixed(base: int, number: int) -> int:
     return x ^ (x >> 31)
 
 
-class Seeds:
-    """The seeds of one pass over a loader: batch number b has the same ones whichever process fetches it.
+class _Ours:
+    """ingot's default generator."""
 
-    One seed, drawn from ingot's generator, stands behind ingot's, Python's and numpy's global random numbers.
+    seed, place = default_generator.manual_seed, staticmethod(lambda: default_generator.place)
+    word = staticmethod(drawn_seed)
+
+
+class _Pythons:
+    """The generator of the module random."""
+
+    seed, place = random.seed, staticmethod(random.getstate)
+    word = staticmethod(lambda: random.getrandbits(64))
+
+
+class _Numpys:
+    """numpy's global generator."""
+
+    @staticmethod
+    def seed(word):
+        """Starts it anew; it takes seeds of 32 bits."""
+        numpy.random.seed(word >> 32)
+
+    @staticmethod
+    def place():
+        """What tells two states apart."""
+        _, words, at, *rest = numpy.random.get_state()
+        return words.tobytes(), at, *rest
+
+    word = staticmethod(lambda: int(numpy.random.randint(2 ** 63)))
+
+
+class WorkerSeeds:
+    """The global random numbers of a worker: those of a batch are the same whichever worker fetches it.
+
+    Behind each of the three generators is a word that is mixed with the number of the batch: the word of the pass, which the
+    parent drew from ingot's generator, or one from where `worker_init_fn` left that generator, if it seeded it.
     """
 
-    def __init__(self, generator=None):
-        self.base = drawn_seed(generator)
+    def __init__(self, seed: int):
+        self.own: dict = {}              # generators that worker_init_fn has seeded, and the words behind them
+        for g in _GENERATORS:
+            g.seed(seed)
 
-    def plant(self, number: int):
-        """Seeds the global generators of this process for one batch."""
-        seed = _mixed(self.base, number)
-        default_generator.manual_seed(seed)
-        random.seed(seed)
-        numpy_random.seed(seed >> 32)
+    def initialised_by(self, init):
+        """Runs what the user wants to be run first."""
+        before = [g.place() for g in _GENERATORS]
+        init()
+        self.own = {g: g.word() for g, place in zip(_GENERATORS, before) if g.place() != place}
 
-    @contextmanager
-    def planted(self, number: int):
-        """Seeds for one batch inside; afterwards the generators go on as if nothing had been drawn."""
-        ours, pythons, numpys = default_generator.get_state(), random.getstate(), numpy_random.get_bit_generator()
-        numpy_random.set_bit_generator(_SPARE)
-        self.plant(number)
-        try:
-            yield
-        finally:
-            default_generator.set_state(ours)
-            random.setstate(pythons)
-            numpy_random.set_bit_generator(numpys)
+    def plant(self, epoch: int, base: int, number: int):
+        """Seeds the generators for a batch of a pass, of which `base` is the word."""
+        for g in _GENERATORS:
+            g.seed(_mixed(_mixed(self.own[g], epoch) if g in self.own else base, number))
+
+
+_GENERATORS: tuple[Any, ...] = (_Ours, _Pythons, _Numpys)

@@ -16,7 +16,7 @@ from typing import Any
 from ...ir.errors import IngotError
 from ..cpu.pool import set_num_threads
 from .collate import Memory
-from .fetch import FETCHERS, Exhausted
+from .fetch import FETCHERS, Exhausted, WorkerSeeds
 from .transport import Outbox, send, socket_of
 
 _ORPHAN_SECONDS = 5.0      # how often a worker looks for its parent, and how long it outlives it, whatever it does
@@ -140,17 +140,18 @@ def run(worker: int, job: Job, connection, foreign, seed: int, report: CrashRepo
     orders: queue.SimpleQueue = queue.SimpleQueue()
     threading.Thread(target=listen, args=(connection, orders), daemon=True).start()
     with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-        _Worker(worker, job, connection, outbox).work(orders)
+        _Worker(worker, job, connection, outbox, seed).work(orders)
 
 
 class _Worker:
-    """Carries orders out: ("epoch", number, seeds), ("fetch", task, index, returned blocks), None to end."""
+    """Carries orders out: ("epoch", number, word of its seeds), ("fetch", task, index, returned blocks), None to end."""
 
-    def __init__(self, worker, job, connection, outbox):
+    def __init__(self, worker, job, connection, outbox, seed):
         self.worker, self.job, self.connection, self.outbox = worker, job, connection, outbox
         self.sock = socket_of(connection)
-        self.epoch = 0
-        self.seeds: Any = None
+        self.epoch = self.base = 0
+        self.seeds = WorkerSeeds(seed)
+        self.starts = True
         self.fetcher: Any = None
         self.failure: Any = None
 
@@ -162,14 +163,14 @@ class _Worker:
             else:
                 self.fetch(*order[1:])
 
-    def begin(self, epoch, seeds):
+    def begin(self, epoch, base):
         """A new pass over the dataset."""
-        first = self.seeds is None
-        self.epoch, self.seeds, self.failure = epoch, seeds, None
+        first, self.starts = self.starts, False
+        self.epoch, self.base, self.failure = epoch, base, None
         try:
-            seeds.plant(-1 - self.worker)
             if first and self.job.init_fn is not None:
-                self.job.init_fn(self.worker)
+                self.seeds.initialised_by(lambda: self.job.init_fn(self.worker))
+            self.seeds.plant(epoch, base, -1 - self.worker)
             make = FETCHERS[self.job.kind]
             self.fetcher = make(self.job.dataset, self.job.batched, self.job.collate_fn, self.job.drop_last)
         except Exception as error:
@@ -188,7 +189,7 @@ class _Worker:
         """("batch", value), ("end", None) or ("failure", Failure)."""
         if self.failure is not None:
             return "failure", self.failure
-        self.seeds.plant(task)
+        self.seeds.plant(self.epoch, self.base, task)
         try:
             batch = self.fetcher.at_once(index)
             return "batch", self.fetcher.fetch(index) if batch is None else batch

@@ -13,7 +13,7 @@ from multiprocessing.reduction import DupFd
 
 from ...ir.errors import IngotError
 from ..multiprocessing.spawn import signal_name
-from .fetch import Seeds
+from .sampler import drawn_seed
 from .transport import Inbox, socket_of
 from .worker import CrashReport, Job, WorkerError, run
 
@@ -131,16 +131,16 @@ class WorkerIterator:
         context = loader.multiprocessing_context or default_context()
         job = Job(loader.kind, loader.dataset, loader.auto_collation, loader.collate_fn, loader.drop_last,
                   loader.worker_init_fn, loader.num_workers)
-        seeds = Seeds(loader.generator)
+        base = drawn_seed(loader.generator)
         try:
             for i in range(loader.num_workers):
-                self.workers.append(Handle(context, i, job, (seeds.base + i) % 2 ** 63, self.workers))
-            self.begin(loader, seeds)
+                self.workers.append(Handle(context, i, job, (base + i) % 2 ** 63, self.workers))
+            self.begin(loader, base)
         except BaseException:
             self.stop()
             raise
 
-    def begin(self, loader, seeds):
+    def begin(self, loader, base):
         """Starts a pass over the dataset, with the workers there are."""
         self.in_order, self.timeout, self.persistent = loader.in_order, loader.timeout, loader.persistent_workers
         self.indices = iter(loader.index_sampler)
@@ -149,7 +149,7 @@ class WorkerIterator:
         self.arrived, self.owner = {}, {}
         for w in self.workers:
             w.active = True
-            w.order("epoch", self.epoch, seeds)
+            w.order("epoch", self.epoch, base)
         for _ in range(loader.prefetch_factor * len(self.workers)):
             self.ask()
 
