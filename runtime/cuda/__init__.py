@@ -50,11 +50,11 @@ from .random import (
     set_rng_state,
     set_rng_state_all,
 )
-from .streams import Event, ExternalStream, Stream, get_sync_debug_mode, set_sync_debug_mode, using
+from .streams import Event, ExternalStream, Stream, StreamContext, get_sync_debug_mode, set_sync_debug_mode
 
 __all__ = ["BFloat16Tensor", "BoolTensor", "ByteTensor", "CUDAGraph", "CharTensor", "DoubleTensor", "Event", "ExternalStream",
-           "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "OutOfMemoryError", "ShortTensor", "Stream", "amp",
-           "caching_allocator_alloc", "caching_allocator_delete", "can_device_access_peer", "current_device",
+           "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "OutOfMemoryError", "ShortTensor", "Stream", "StreamContext",
+           "amp", "caching_allocator_alloc", "caching_allocator_delete", "can_device_access_peer", "current_device",
            "current_stream", "default_stream", "device", "device_count", "device_memory_used", "device_of", "driver_version",
            "empty_cache", "get_allocator_backend", "get_arch_list", "get_device_capability", "get_device_name",
            "get_device_properties", "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all",
@@ -64,9 +64,9 @@ __all__ = ["BFloat16Tensor", "BoolTensor", "ByteTensor", "CUDAGraph", "CharTenso
            "manual_seed_all", "max_memory_allocated", "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory",
            "memory_allocated", "memory_cached", "memory_reserved", "memory_snapshot", "memory_stats",
            "memory_stats_as_nested_dict", "memory_summary", "nvtx", "profiler", "random", "reset_accumulated_memory_stats",
-           "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all",
-           "set_device", "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream",
-           "set_sync_debug_mode", "stream", "synchronize", "why_not_available"]
+           "reset_max_memory_allocated", "reset_max_memory_cached", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
+           "set_per_process_memory_fraction", "set_rng_state", "set_rng_state_all", "set_stream", "set_sync_debug_mode",
+           "stream", "synchronize", "why_not_available"]
 
 BFloat16Tensor, HalfTensor = CUDA_TYPES["BFloat16Tensor"], CUDA_TYPES["HalfTensor"]
 FloatTensor, DoubleTensor = CUDA_TYPES["FloatTensor"], CUDA_TYPES["DoubleTensor"]
@@ -230,7 +230,7 @@ def set_stream(stream):
 
 def stream(stream):
     """Sends work to a stream inside; None changes nothing."""
-    return using(stream)
+    return StreamContext(stream)
 
 
 def get_stream_from_external(data_ptr: int, device=None) -> Stream:

@@ -3,7 +3,6 @@
 import threading
 import warnings
 from collections import deque
-from contextlib import contextmanager
 from ctypes import byref, c_int
 from typing import Any
 
@@ -221,14 +220,18 @@ def set_current(stream: Stream):
     _thread.streams[stream.device_index] = stream
 
 
-@contextmanager
-def using(stream: Stream | None):
+class StreamContext:
     """Sends work to a stream inside; None changes nothing."""
-    if stream is None:
-        yield None
-        return
-    with stream:
-        yield stream
+
+    def __init__(self, stream: Stream | None):
+        self.stream = stream
+
+    def __enter__(self):
+        return None if self.stream is None else self.stream.__enter__()
+
+    def __exit__(self, *exc):
+        if self.stream is not None:
+            self.stream.__exit__(*exc)
 
 
 _SYNC_MODES = ("default", "warn", "error")

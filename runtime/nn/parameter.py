@@ -164,40 +164,40 @@ class Buffer(Owned):
 TENSORS.update((Parameter, Buffer))
 
 
-class Uninitialized:
+class UninitializedTensorMixin:
     """Says that a lazy module's tensor has no shape yet; it gets one at the first call."""
 
     _a: Any
     _storage: Any
-    _becomes: Any
+    cls_to_become: Any
 
     def materialize(self, shape, dtype=None):
         """Gives the tensor its shape; the values are for the module to fill."""
         kind = dtype.np if dtype is not None else self._a.dtype
         self._a = zeros_beside(self._a, tuple(shape), kind)
         self._storage = Storage()
-        self.__class__ = self._becomes
+        self.__class__ = self.cls_to_become
 
     def convert(self, fn):
         """Takes over the dtype that `fn` gives a tensor, for when there is a shape."""
         self._a = fn(wrap(self._a))._a
 
 
-class UninitializedParameter(Uninitialized, Parameter):
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
     """A parameter whose shape the first call decides."""
 
     __slots__ = ()
-    _becomes = Parameter
+    cls_to_become = Parameter
 
     def __repr__(self):
         return "<UninitializedParameter>"
 
 
-class UninitializedBuffer(Uninitialized, Buffer):
+class UninitializedBuffer(UninitializedTensorMixin, Buffer):
     """A buffer whose shape the first call decides."""
 
     __slots__ = ()
-    _becomes = Buffer
+    cls_to_become = Buffer
 
     def __repr__(self):
         return "<UninitializedBuffer>"
@@ -205,4 +205,4 @@ class UninitializedBuffer(Uninitialized, Buffer):
 
 def is_lazy(t) -> bool:
     """Whether a tensor still waits for its shape."""
-    return isinstance(t, Uninitialized)
+    return isinstance(t, UninitializedTensorMixin)
