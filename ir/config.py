@@ -122,3 +122,10 @@ def describe() -> str:
     rows = [(f"{_PREFIX}{f.name.upper()}={getattr(now, f.name)}", f.metadata["doc"]) for f in fields(Settings)]
     width = max(len(left) for left, _ in rows)
     return "\n".join(f"{left:<{width}}  {doc}" for left, doc in rows)
+
+
+def hold(**changes) -> Settings | None:
+    """Changes switches for this thread from now on; gives what was set before, for `overridden.settings` to go back to."""
+    before, changed = overridden.settings, replace(current(), **changes)
+    overridden.settings = None if changed == process_settings() else changed
+    return before

@@ -104,9 +104,6 @@ def allow_in_graph(fn):
 nested_compile_region = assume_constant_result = allow_in_graph
 
 
-_standing: list = []        # what stances have set that nobody has ended (a context manager that is forgotten ends)
-
-
 class set_stance:
     """How traced functions of this thread run from now on, or inside of `with`: "force_eager" as they are, "default" compiled.
     "eager_on_recompile" is "default": a call of another kind is recorded as it runs."""
@@ -118,16 +115,13 @@ class set_stance:
             raise ArgumentError(f"set_stance: stance is one of {', '.join(map(repr, self.STANCES))}, got {stance!r}")
         if skip_guard_eval_unsafe or force_backend not in (None, *TRACED):
             raise ArgumentError("set_stance: guards are always asked, and there is one backend")
-        self._override = config.override(jit=stance != "force_eager")
-        self._override.__enter__()
-        _standing.append(self._override)
+        self._before = config.hold(jit=stance != "force_eager" and config.process_settings().jit)
 
     def __enter__(self):
         return self
 
     def __exit__(self, *error):
-        _standing.remove(self._override)
-        self._override.__exit__(*error)
+        config.overridden.settings = self._before
 
 
 def is_compiling() -> bool:

@@ -33,6 +33,7 @@ from ..passes.gelu_parts import gelu_parts
 from ..passes.in_memory_order import in_memory_order
 from ..passes.join_pads import join_pads
 from ..passes.layout import layout
+from ..passes.mean_pools import mean_pools
 from ..passes.pack_recurrent import pack_recurrent
 from ..passes.row_bodies import row_bodies
 from ..passes.wide_attention import wide_attention
@@ -77,8 +78,8 @@ def sliced_batches(graph: Graph) -> Graph:
 
 
 PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, gelu_parts, wide_attention,
-          *pipeline.SIMPLER, join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, packed_recurrence, *pipeline.SIMPLER,
-          fuse_conv_epilogue, chained_convs, sliced_batches)
+          *pipeline.SIMPLER, join_pads, fold_batch_norm, fuse_batch_norm, blocked_layout, mean_pools, packed_recurrence,
+          *pipeline.SIMPLER, fuse_conv_epilogue, chained_convs, sliced_batches)
 
 
 @contextmanager

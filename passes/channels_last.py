@@ -22,7 +22,7 @@ from ..ir.ops import elementwise as ew
 from ..ir.ops.conv import conv, conv_input_grad, conv_weight_grad
 from ..ir.ops.conv_last import conv_last, conv_last_input_grad, conv_last_weight_grad, packed_image
 from ..ir.ops.linalg import matmul
-from ..ir.ops.pool import avg_pool, avg_pool_grad
+from ..ir.ops.pool import avg_pool, avg_pool_grad, is_whole
 from ..ir.ops.reduce import sum_
 from ..ir.ops.shape import cat, contiguous, expand, full, later, pad, permute, reshape, slice_
 from ..ir.substitute import as_float
@@ -96,7 +96,7 @@ def _spreads(value) -> bool:
 def _is_whole(node) -> bool:
     """Whether the one window of a mean is the whole plane."""
     params, shape = node.params, (node.inputs[0] if node.op is avg_pool else node.output).shape
-    return params["kernel"] == shape[2:] and not any(n for pair in params["padding"] for n in pair)
+    return is_whole(shape[2:], params["kernel"], params["padding"])
 
 
 def _is_linked(node) -> bool:

@@ -30,7 +30,7 @@ from ..ir.ops.blocked import (
 from ..ir.ops.blocked_grad import max_pool_places_blocked
 from ..ir.ops.conv import conv, conv_input_grad, conv_weight_grad
 from ..ir.ops.linalg import matmul
-from ..ir.ops.pool import avg_pool, max_pool, plane_put
+from ..ir.ops.pool import avg_pool, is_whole, max_pool, plane_put
 from ..ir.ops.reduce import sum_
 from ..ir.ops.shape import cat, expand, full, pad, reshape, slice_
 from ..ir.params import params_key
@@ -331,7 +331,7 @@ def _avg_pool(own: Blocker, node: Node):
     if not own.lanes(x):
         return False
     size, divisor = node.params["kernel"], node.params["divisor"]
-    if size == x.shape[2:] and not any(low or high for low, high in node.params["padding"]):     # a sum by the tree of all sums
+    if is_whole(x.shape[2:], size, node.params["padding"]):      # a sum by the tree of all sums
         total = sum_(own.blocked[x], dim=tuple(range(2, x.ndim)), keepdim=True)
         return own.put(node.output, ew.div(total, as_float(prod(size) if divisor is None else divisor)))
     return own.put(node.output, avg_pool_blocked(own.blocked[x], **node.params))

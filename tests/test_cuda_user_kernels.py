@@ -90,7 +90,7 @@ def added(x, y, out, scale=1.0):
 def test_kernels_read_and_write_tensors(gpu):
     a, b = numbers(200), numbers(200, 1)
     x, y = ingot.tensor(a).cuda(), ingot.tensor(b).cuda()
-    assert isinstance(triton_driver.driver.active, triton_driver.IngotDriver)
+    assert isinstance(triton_driver.TRITON.in_use.active, triton_driver.IngotDriver)
     out = added(x * 1, y, ingot.empty_like(x), 2.5)
     np.testing.assert_array_equal((out + 0).cpu().numpy(), (a + b) * np.float32(2.5))
     np.testing.assert_array_equal(added(x, None, ingot.empty_like(x)).cpu().numpy(), a)
@@ -186,10 +186,10 @@ def test_autotuning_measures_with_our_events(gpu):
     out = ingot.zeros(100).cuda()
     tuned[lambda meta: (triton.cdiv(100, meta["BLOCK"]),)](x, x, out, 100, 1.0)
     assert out.tolist() == [2] * 100
-    interface = triton_driver.driver.active.get_device_interface()
+    interface = triton_driver.TRITON.in_use.active.get_device_interface()
     start, end = (interface.Event(enable_timing=True) for _ in range(2))
     start.record()
-    triton_driver.driver.active.clear_cache(triton_driver.driver.active.get_empty_cache_for_benchmark())
+    triton_driver.TRITON.in_use.active.clear_cache(triton_driver.TRITON.in_use.active.get_empty_cache_for_benchmark())
     end.record()
     interface.synchronize()
     assert start.elapsed_time(end) >= 0
@@ -206,7 +206,7 @@ def test_what_is_refused(gpu):
 
 
 def test_beside_pytorch_triton_stays_its_own(gpu, monkeypatch):
-    monkeypatch.setattr(triton_driver.driver, "_active", None)
+    monkeypatch.setattr(triton_driver.TRITON.in_use, "_active", None)
     monkeypatch.setitem(sys.modules, "torch", json)         # any other module
     library.wrap_triton(scaled_sum)
-    assert triton_driver.driver._active is None
+    assert triton_driver.TRITON.in_use._active is None

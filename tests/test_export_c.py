@@ -81,8 +81,23 @@ class Boxes(nn.Module):
         return (found, *found.sigmoid().split([4, 2], -1))
 
 
+class Planes(nn.Module):
+    """A small U-Net: mirrored borders, means of windows, planes of twice the size, patches."""
+
+    def __init__(self):
+        super().__init__()
+        self.down, self.up = nn.Conv2d(3, 8, 3, padding=1, padding_mode="reflect"), nn.Conv2d(11, 4, 3, padding=1)
+
+    def forward(self, x):
+        small = nn.functional.avg_pool2d(self.down(x).relu(), 3, 2, 1)
+        large = nn.functional.interpolate(small, size=x.shape[2:], mode="bilinear")
+        made = self.up(ingot.cat([large, nn.functional.pad(x, (2, 2, 2, 2), mode="replicate")[:, :, 2:-2, 2:-2]], 1))
+        return made, nn.functional.unfold(made, 2, stride=2), made.sort(1).values, nn.functional.adaptive_avg_pool2d(made, 5)
+
+
 CASES = {"mlp": (mlp, lambda: ingot.randn(3, 12)), "cnn": (cnn, lambda: ingot.randn(2, 3, 11, 11)),
-         "words": (words, lambda: ingot.randint(0, 11, (2, 7))), "boxes": (Boxes, lambda: ingot.randn(2, 3, 9, 12))}
+         "words": (words, lambda: ingot.randint(0, 11, (2, 7))), "boxes": (Boxes, lambda: ingot.randn(2, 3, 9, 12)),
+         "planes": (Planes, lambda: ingot.randn(2, 3, 12, 14))}
 
 
 def results_of(fn, x):

@@ -12,6 +12,7 @@ import pytest
 
 import ingot
 from ingot import hub, jit, nn, overrides, types
+from ingot.ir import config
 from ingot.jit import annotations
 from ingot.nn.attention.bias import CausalBias, CausalVariant, causal_lower_right, causal_upper_left
 from ingot.nn.modules import utils as tuples
@@ -561,6 +562,7 @@ def test_a_stance_says_how_traced_functions_run():
     run(x)
     ingot.compiler.set_stance("default")
     assert run(x).tolist() == [2, 2, 2] and run.stats()["calls"] == before + 1
+    assert config.overridden.settings is None
     with pytest.raises(ValueError, match="stance is one of 'default'"):
         ingot.compiler.set_stance("fail_on_recompile")
     assert ingot.compiler.assume_constant_result(len) is len and ingot.compiler.get_default_backend() == "ingot"

@@ -34,6 +34,21 @@ def numbers(high, *shape, low=0):
     return rng(2).integers(low, high, shape)
 
 
+def of_each(*kinds, args, **params):
+    """Cases of one call with arrays of several dtypes."""
+    return [(tuple([a.astype(kind) if a.dtype == F else a for a in args]), params) for kind in kinds]
+
+
+FLOATS = (F, np.float64, np.float16, dt.bfloat16.np)
+IMAGES, PLANES = normal(2, 3, 8, 6), ((1, 1), (0, 2))
+
+
+def resampled(args, **sizes):
+    """Resampling by all kinds of tables."""
+    return [case for mode in ("nearest", "linear", "cubic", "area", "linear-smooth") for case in
+            of_each(*FLOATS, args=args, mode=mode, align_corners=False, scales=(None, None), **sizes)]
+
+
 KEY = np.array([5, 7], np.uint64)
 CASES = {
     "matmul": [((normal(5, 7), normal(7, 33)), {}), ((normal(2, 3, 40, 9), normal(2, 3, 9, 20)), {}),
@@ -74,9 +89,44 @@ CASES = {
                   ((normal(2, 4, 9, 8), normal(2, 2, 9, 8), normal(2, 2, 9, 8), normal(9, 9) > 0),
                    {"causal": True, "scale": 0.3})],
     "argsort": [((normal(5, 700),), {"dim": 1, "descending": True}),
-                ((numbers(5, 4, 50),), {"dim": -1, "descending": False})],
+                ((numbers(5, 4, 50),), {"dim": -1, "descending": False}),
+                ((normal(70, 3, 80),), {"dim": 0, "descending": False}),
+                ((normal(5, 9, 2).astype(dt.bfloat16.np),), {"dim": 1, "descending": True})],
     "arg_topk": [((normal(5, 3000),), {"dim": 1, "k": 7, "largest": True}),
-                 ((normal(40),), {"dim": 0, "k": 30, "largest": False})],
+                 ((normal(40),), {"dim": 0, "k": 30, "largest": False}),
+                 ((normal(3, 900, 5),), {"dim": 1, "k": 4, "largest": True})],
+    "resample": resampled((IMAGES,), size=(5, 9)) + of_each(F, args=(numbers(9, 2, 3, 4, 5),), size=(8, 10),
+                                                                        mode="nearest", align_corners=False, scales=(2.0, 2.0)),
+    "resample_grad": resampled((normal(2, 3, 5, 9),), size=(8, 6)),
+    "border_pad": [case for mode in ("reflect", "replicate", "circular")
+                   for low, high in (((0, 0, 2, 3), (0, 0, 5, 0)), ((0, 0, 0, 4), (0, 0, 0, 5)), ((0, 1, -2, 1), (0, 0, 1, -1)))
+                   for case in of_each(F, dt.bfloat16.np, args=(IMAGES,), mode=mode, low=low, high=high)] +
+                  of_each(F, args=(numbers(9, 3, 5),), mode="circular", low=(0, 12), high=(0, 7)) +
+                  of_each(F, args=(normal(2, 5) + 1j * normal(2, 5),), mode="reflect", low=(0, 3), high=(0, 2)),
+    "border_pad_grad": [case for mode in ("reflect", "replicate", "circular") for case in of_each(
+        *FLOATS, args=(normal(2, 3, 9, 8),), mode=mode, low=(0, 0, 2, 3), high=(0, 0, 1, 0))],
+    "max_pool": of_each(*FLOATS, args=(IMAGES,), kernel=(3, 2), stride=(2, 1), padding=PLANES, dilation=(1, 2)),
+    "adaptive_max_pool": of_each(*FLOATS, args=(IMAGES,), size=(4, 2)),
+    "avg_pool": [case for counted, divisor in ((PLANES, None), (((0, 0), (0, 0)), None), (PLANES, 5))
+                 for case in of_each(*FLOATS, args=(IMAGES,), kernel=(3, 3), stride=(2, 1), padding=PLANES, counted=counted,
+                                     divisor=divisor)],
+    "avg_pool_grad": of_each(*FLOATS, args=(normal(2, 3, 4, 6),), size=(8, 6), kernel=(3, 3), stride=(2, 1), padding=PLANES,
+                             counted=PLANES, divisor=None) +
+                     of_each(*FLOATS, args=(normal(2, 3, 2, 1),), size=(8, 6), kernel=(4, 6), stride=(4, 6),
+                             padding=((0, 0), (0, 0)), counted=((0, 0), (0, 0)), divisor=None),
+    "plane_put": of_each(*FLOATS, args=(normal(2, 3, 4, 5), numbers(48, 2, 3, 4, 5)), size=(8, 6), accumulate=True),
+    "plane_take": of_each(*FLOATS, args=(IMAGES, numbers(48, 2, 3, 4, 5))),
+    "im2col": of_each(*FLOATS, args=(IMAGES,), kernel=(3, 2), stride=(2, 1), padding=PLANES, dilation=(1, 2)) +
+              of_each(np.uint8, F, args=(IMAGES,), kernel=(4, 3), stride=(4, 3), padding=((0, 0), (0, 0)), dilation=(1, 1)),
+    "col2im": of_each(*FLOATS, args=(normal(2, 18, 24),), size=(8, 6), kernel=(3, 2), stride=(2, 1), padding=PLANES,
+                      dilation=(1, 2)) +
+              of_each(*FLOATS, args=(normal(2, 36, 4),), size=(8, 6), kernel=(4, 3), stride=(4, 3), padding=((0, 0), (0, 0)),
+                      dilation=(1, 1)),
+    "fold_windows": of_each(*FLOATS, args=(normal(2, 4, 5, 3),), shape=(2, 9, 5), dim=1, step=2) +
+                    of_each(F, args=(normal(2, 4, 5, 2),), shape=(2, 9, 5), dim=1, step=2),
+    "strided_scatter": of_each(*FLOATS, args=(normal(3, 4),), size=(5, 9), strides=(10, 2), offset=3),
+    "diagonal_embed": of_each(F, np.float16, np.bool_, args=(normal(2, 3),), shape=(4, 2, 5), offset=2, dim1=0, dim2=2) +
+                      of_each(F, args=(normal(2, 3),), shape=(4, 2, 5), offset=-1, dim1=0, dim2=2),
     "cumsum": [((normal(20, 33),), {"dim": 1}), ((normal(4, 9, 70),), {"dim": 1}), ((numbers(9, 33),), {"dim": 0})],
     "class_index": [((numbers(4, 6, 2),), {"classes": 4, "ignore_index": -100})],
 }

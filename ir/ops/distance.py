@@ -7,7 +7,7 @@ from ..errors import DTypeError, ShapeError
 from ..op import Composite, op
 from . import elementwise as ew
 from . import reduce as rd
-from .linalg import transpose_last
+from .linalg import matmul, transpose_last
 from .moments import in_wide, vector_norm
 from .nn import in_single
 from .shape import expand, reshape
@@ -79,3 +79,45 @@ distances_grad = op("distances_grad", infer=_infer_grad, ref=in_single(_grad_ref
 distances = op("distances", infer=_infer, ref=in_single(_ref), vjp=_vjp, saves=(0, 1, 2), lower=Composite(_body),
                traits=("autocast_wide",), numbers=("ord",),
                doc="The norms of order `ord` of the differences between every row of x and every column of y.")
+
+
+def _infer_by_product(x, y):
+    if x.dtype is not y.dtype or not x.dtype.is_floating_point:
+        raise DTypeError(f"euclidean_distances takes two floating point tensors of one dtype, got {x} and {y}")
+    if x.ndim < 2 or x.shape[:-2] != y.shape[:-2] or x.shape[-1] != y.shape[-1]:
+        raise ShapeError(f"euclidean_distances takes rows of one length, got {x} and {y}")
+    return x.with_shape((*x.shape[:-1], y.shape[-2]))
+
+
+@in_wide
+def _by_product(x, y):
+    """sqrt(|x|^2 - 2 x.y + |y|^2), 0 where rounding has left less."""
+    last = len(x.shape) - 1
+    shape = (*x.shape[:-1], y.shape[-2])
+    xx = expand(rd.sum_(ew.square(x), dim=(last,), keepdim=True), shape=shape)
+    yy = expand(transpose_last(rd.sum_(ew.square(y), dim=(last,), keepdim=True)), shape=shape)
+    squares = ew.sub(ew.add(xx, yy), ew.mul(matmul(x, transpose_last(y)), 2.0))
+    return ew.sqrt(ew.where(ew.le(squares, 0.0), 0.0, squares))
+
+
+def _by_product_ref(x, y):
+    squares = np.square(x).sum(-1)[..., :, None] + np.square(y).sum(-1)[..., None, :] - 2 * (x @ np.swapaxes(y, -1, -2))
+    return np.sqrt(np.where(squares <= 0, 0, squares))
+
+
+def _by_product_vjp(g, out, x, y, *, needs):
+    """Each pair pulls along its difference, with what arrives divided by the distance: not at all at distance 0."""
+    near = ew.eq(out, 0.0)
+    pull = ew.where(near, 0.0, ew.div(g, ew.where(near, 1.0, out)))
+    return (_pulled(pull, x, y) if needs[0] else None, _pulled(transpose_last(pull), y, x) if needs[1] else None)
+
+
+def _pulled(pull, x, y):
+    """The sums of x - y over all y, weighted."""
+    weight = rd.sum_(pull, dim=(len(pull.shape) - 1,), keepdim=True)
+    return ew.sub(ew.mul(x, expand(weight, shape=x.shape)), matmul(pull, y))
+
+
+euclidean_distances = op("euclidean_distances", infer=_infer_by_product, ref=in_single(_by_product_ref), vjp=_by_product_vjp,
+                         saves=(0, 1, 2), lower=Composite(_by_product), traits=("autocast_wide",),
+                         doc="The Euclidean distances between every row of x and every row of y, by way of a matrix product.")

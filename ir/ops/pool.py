@@ -284,6 +284,20 @@ fractional_max_pool = op("fractional_max_pool", infer=_infer_fractional, ref=_fr
 # Averages. `counted` says how much of the padding belongs to a window's size; a `divisor` replaces that size.
 
 
+MANY_TAPS = 16     # of a window beside others, from which sums along one dim after the other are quicker
+
+
+def is_whole(sizes, kernel, padding) -> bool:
+    """Whether one window is the whole plane."""
+    return tuple(kernel) == tuple(sizes) and not any(lo or hi for lo, hi in padding)
+
+
+def are_bins(sizes, kernel, stride, padding) -> bool:
+    """Whether windows of many elements lie beside each other and cover all."""
+    return (tuple(kernel) == tuple(stride) and prod(kernel) >= MANY_TAPS and not any(lo or hi for lo, hi in padding)
+            and not any(n % k for n, k in zip(sizes, kernel)))
+
+
 def _infer_avg_pool(x, *, kernel, stride, padding, counted, divisor):
     counts = check_windows("avg_pool", x, kernel, stride, padding, (1,) * len(kernel))
     return x.with_shape((*x.shape[:2], *counts))

@@ -43,12 +43,13 @@ def _tables(make, sizes, size, mode, align_corners, scales):
     return {axis: make(mode, n, count, align_corners, scale) for axis, (n, count, scale) in enumerate(each, 2)}
 
 
-def _resample_tables(x, *, size, mode, align_corners, scales):
+def resample_tables(x, *, size, mode, align_corners, scales):
+    """The table of each spatial dim."""
     return _tables(resample_table, x.shape[2:], size, mode, align_corners, scales)
 
 
 def _resample(x, along=apply_table, **how):
-    return apply_tables(x, _resample_tables(x, **how), along)
+    return apply_tables(x, resample_tables(x, **how), along)
 
 
 def _infer_resample_grad(g, *, size, mode, align_corners, scales):
@@ -56,12 +57,13 @@ def _infer_resample_grad(g, *, size, mode, align_corners, scales):
     return g.with_shape((*g.shape[:2], *size))
 
 
-def _resample_grad_tables(g, *, size, mode, align_corners, scales):
+def resample_grad_tables(g, *, size, mode, align_corners, scales):
+    """Those that bring gradients back."""
     return _tables(transposed_resample, size, g.shape[2:], mode, align_corners, scales)
 
 
 def _resample_grad(g, along=apply_table, **how):
-    return apply_tables(g, _resample_grad_tables(g, **how), along)
+    return apply_tables(g, resample_grad_tables(g, **how), along)
 
 
 resample = op(
@@ -94,25 +96,27 @@ def _border_tables(make, sizes, low, high, mode):
     return {axis: make(mode, n, lo, hi) for axis, (n, lo, hi) in enumerate(zip(sizes, low, high)) if lo or hi}
 
 
-def _border_pad_tables(x, *, low, high, mode):
+def border_pad_tables(x, *, low, high, mode):
+    """The table of each dim with a border."""
     return _border_tables(border_table, x.shape, low, high, mode)
 
 
 def _border_pad(x, along=apply_table, **how):
-    return apply_tables(x, _border_pad_tables(x, **how), along)
+    return apply_tables(x, border_pad_tables(x, **how), along)
 
 
 def _infer_border_grad(g, *, low, high, mode):
     return g.with_shape(tuple(n - lo - hi for n, lo, hi in zip(g.shape, low, high)))
 
 
-def _border_grad_tables(g, *, low, high, mode):
+def border_grad_tables(g, *, low, high, mode):
+    """Those that bring gradients back."""
     sizes = tuple(n - lo - hi for n, lo, hi in zip(g.shape, low, high))
     return _border_tables(transposed_border, sizes, low, high, mode)
 
 
 def _border_grad(g, along=apply_table, **how):
-    return apply_tables(g, _border_grad_tables(g, **how), along)
+    return apply_tables(g, border_grad_tables(g, **how), along)
 
 
 border_pad = op(
@@ -126,8 +130,8 @@ border_pad_grad = op(
     lower=Template("resample"), batch=IMAGES, doc="The transpose of border_pad.")
 
 # {axis: table} of each, of an array and the operator's parameters.
-TABLES: dict[Any, Callable] = {resample: _resample_tables, resample_grad: _resample_grad_tables, border_pad: _border_pad_tables,
-                               border_pad_grad: _border_grad_tables}
+TABLES: dict[Any, Callable] = {resample: resample_tables, resample_grad: resample_grad_tables, border_pad: border_pad_tables,
+                               border_pad_grad: border_grad_tables}
 
 # Sampling at given points. Coordinates are -1 to 1 over each dim, the last coordinate of a point for the last dim.
 

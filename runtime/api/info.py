@@ -8,8 +8,9 @@ from ...ir.errors import DeviceError
 from .. import info
 from ..device import DRIVERS, Device, available
 from ..serialization import load, save
+from ..tensor import Tensor
 from .promote import result_type as _meet
-from .register import FUNCTIONS, api
+from .register import FUNCTIONS, api, no_tensor
 
 _FACE = __name__.removesuffix(".runtime.api.info")
 
@@ -27,6 +28,8 @@ def result_type(tensor1, tensor2) -> DType:
 @api(method=False)
 def get_device(input) -> int:
     """The index of the accelerator that holds a tensor, -1 for the CPU."""
+    if not isinstance(input, Tensor):
+        raise no_tensor("get_device", "input", input)
     return input.get_device()
 
 

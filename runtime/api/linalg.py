@@ -9,7 +9,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
 from ...ir.ops import reduce as rd
 from ...ir.ops.complexes import conj
-from ...ir.ops.distance import distances
+from ...ir.ops.distance import distances, euclidean_distances
 from ...ir.ops.shape import diagonal, expand, permute, reshape
 from ...ir.substitute import as_float
 from ..creation import as_array_tensor
@@ -376,25 +376,15 @@ def cdist(x1, x2, p=2.0, compute_mode="use_mm_for_euclid_dist_if_necessary"):
         if not x.dtype.is_inexact:
             raise DTypeError(f"cdist takes floating point tensors, got {x.aval}; cast it with .float()")
     batch = broadcast_shapes(x1.shape[:-2], x2.shape[:-2])
-    x, y = (_to_shape(t, batch + t.shape[-2:]) for t in (x1, x2))
+    kind = result_type(x1, x2)
+    x, y = (_to_shape(to_dtype(t, kind), batch + t.shape[-2:]) for t in (x1, x2))
     large = x.shape[-2] > _MANY_ROWS or y.shape[-2] > _MANY_ROWS
     by_product = compute_mode == modes[1] or (compute_mode == modes[0] and large)
-    if p == 2 and by_product and x.dtype.is_floating_point:
-        return _euclid_by_product(x, y)
+    if p == 2 and by_product and kind.is_floating_point:
+        return euclidean_distances(x, y)
     m, n, k = x.shape[-2], y.shape[-2], x.shape[-1]
-    if k and x.dtype is y.dtype and x.dtype.is_floating_point:
+    if k and kind.is_floating_point:
         return distances(x, la.transpose_last(y).contiguous(), ord=as_float(p))
     gap = ew.sub(expand(reshape(x, shape=(*batch, m, 1, k)), shape=(*batch, m, n, k)),
                  expand(reshape(y, shape=(*batch, 1, n, k)), shape=(*batch, m, n, k)))
     return vector_norm(gap, p, dim=-1) if k else rd.sum_(gap, dim=(gap.ndim - 1,), keepdim=False)
-
-
-def _euclid_by_product(x, y):
-    """sqrt(|x|^2 - 2 x.y + |y|^2); the gradient at distance 0 is 0."""
-    last = (x.ndim - 1,)
-    shape = tuple(x.shape[:-1]) + (y.shape[-2],)
-    xx = rd.sum_(ew.square(x), dim=last, keepdim=True)
-    yy = la.transpose_last(rd.sum_(ew.square(y), dim=last, keepdim=True))
-    squares = ew.sub(ew.add(expand(xx, shape=shape), expand(yy, shape=shape)), ew.mul(la.matmul(x, la.transpose_last(y)), 2.0))
-    zero = ew.le(squares, 0.0)
-    return ew.where(zero, 0.0, ew.sqrt(ew.where(zero, 1.0, squares)))

@@ -146,12 +146,13 @@ def explained(error: AttributeError, fn, args, kwargs, name="") -> Exception:
         items = enumerate(value) if isinstance(value, (list, tuple)) else ()
         for text, x in ((argument, value), *[(f"{argument}[{i}]", v) for i, v in items]):
             if x is error.obj and error.name is not None and not isinstance(x, Tensor):
-                return _no_tensor(name or fn.__name__, text, x)
+                return no_tensor(name or fn.__name__, text, x)
     array = next(((argument, x) for argument, x in given.items() if isinstance(x, np.ndarray)), None)
-    return error if array is None else _no_tensor(name or fn.__name__, *array)
+    return error if array is None else no_tensor(name or fn.__name__, *array)
 
 
-def _no_tensor(name, argument, x):
+def no_tensor(name, argument, x):
+    """What is raised for an argument that is none, but should be."""
     return NoTensorError(f"{name} takes a tensor as {argument}, got {kind_of(x)}; make it one with ingot.tensor()")
 
 

@@ -240,8 +240,8 @@ class RulesOfOne(Rules):
 
 def in_order(args, of_elements=False) -> tuple:
     """(order, arguments with row-major arrays): those that lie otherwise (images with channels last) are copied, which costs
-    little beside many operators; what is spread over dims stays so. Those of functions `of_elements` are seen in the order on
-    which they agree (`ir/dim_order.py`), in which the result then is, too."""
+    little beside many operators. Those of functions `of_elements` are seen in the order on which they agree
+    (`ir/dim_order.py`), in which the result then is, too; what is spread over dims stays so there."""
     arrays = [a for a in args if a.__class__ is np.ndarray]
     order = None
     if of_elements and not all([a.flags.c_contiguous for a in arrays]):  # noqa: C419  (quicker)
@@ -249,16 +249,16 @@ def in_order(args, of_elements=False) -> tuple:
         if len({len(shape) for shape in shapes}) == 1:
             shape = np.broadcast_shapes(*shapes)
             order = dim_order.agreed(shape, [np.broadcast_to(a, shape).strides for a in arrays])
-    return order, tuple([_in_rows(a, order) for a in args])
+    return order, tuple([_in_rows(a, order, of_elements) for a in args])
 
 
-def _in_rows(a, order):
+def _in_rows(a, order, stays_spread):
     if a.__class__ is Aval and order is not None:
         return a.with_shape(tuple([a.shape[d] for d in order]))
     if a.__class__ is not np.ndarray:
         return a
     seen = a if order is None else a.transpose(order)
-    return seen if 0 in seen.strides else copies.dense(seen)
+    return seen if stays_spread and 0 in seen.strides else copies.dense(seen)
 
 
 def one_of(g):

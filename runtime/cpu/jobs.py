@@ -81,13 +81,13 @@ class JobsPlan:
             self._launch = _launcher(tuple([a.dtype for a in arrays]), self._long)
         self._launch(*arrays, self._address, start)
 
-    def native(self, arrays) -> NativeCall:
+    def native(self, arrays, scratch: int = 0) -> NativeCall:
         """The jobs as steps of a graph; `arrays` says which operand each array of the plan is, what part of one, or which table
-        (`None`: it is not read)."""
-        head = (*[0 if n is None else At(n) if type(n) is int else n for n in arrays], Scratch() if self.size else 0, 0)
+        (`None`: it is not read). Their scratch memory comes behind so many bytes of it."""
+        head = (*[0 if n is None else At(n) if type(n) is int else n for n in arrays], Scratch(scratch) if self.size else 0, 0)
         steps = [NativeStep(task, (*head, *words), chunks, turns, len(arrays) + 1)
                  for task, chunks, turns, words in self._steps]
-        return NativeCall(tuple(steps), self.size)
+        return NativeCall(tuple(steps), scratch + self.size)
 
 
 def _bits(number) -> int:

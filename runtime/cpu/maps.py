@@ -31,17 +31,21 @@ def plan(dtype, weighted: bool, shape: tuple, axis: int, count: int, number: int
     return todo.plan(0, work)
 
 
+def takes(kind, weighted: bool) -> bool:
+    """Whether the kernels map elements of a dtype."""
+    return kind in _WEIGHTED if weighted else kind.itemsize in _COPIED
+
+
 def apply(x, axis: int, table: tuple):
     """x mapped along an axis by a table (places, weights) of taps."""
     places, weights = table
     count, kind = places.shape[1], x.dtype
-    takes = kind in _WEIGHTED if weights is not None else kind.itemsize in _COPIED
-    if not takes or not x.size or not count or x.size // x.shape[axis] * count < _FEW:
+    if not takes(kind, weights is not None) or not x.size or not count or x.size // x.shape[axis] * count < _FEW:
         return taps.apply_table(x, axis, table)
     out = alloc.empty((*x.shape[:axis], count, *x.shape[axis + 1:]), kind)
     made = plan(kind, weights is not None, x.shape, axis, count, len(places), pool.get_num_threads())
     x = copies.dense(x)
-    places, together, factors = _prepared(places, weights, kind)
+    places, together, factors = prepared(places, weights, kind)
     made(x, places, together, x if factors is None else factors, out)
     return out
 
@@ -53,18 +57,35 @@ def bordered(x, low: tuple, high: tuple, mode: str):
     part: list = [slice(lo, lo + n) for n, lo in zip(x.shape, low)]
     copies.into(out[tuple(part)], x)
     for axis in range(x.ndim - 1, -1, -1):
-        n, lo, hi = x.shape[axis], low[axis], high[axis]
-        if lo or hi:
-            places = taps.border_table(mode, n, lo, hi)[0][0] + lo
-            for slab in (slice(0, lo), slice(lo + n, lo + n + hi)):
-                if slab.start < slab.stop:
-                    source = out[(*part[:axis], places[slab])]
-                    out[(*part[:axis], slab)] = source
+        before = tuple(part[:axis])
+        for goal, start, step, count in border_runs(mode, x.shape[axis], low[axis], high[axis]):
+            out[(*before, slice(goal, goal + count))] = out[(*before, _slice(start, step, count))]
         part[axis] = slice(None)
     return out
 
 
-def _prepared(places, weights, kind):
+def _slice(start: int, step: int, count: int) -> slice:
+    """So many places from a first one on; one for all of them where the step is 0."""
+    end = start + step * count
+    return slice(start, start + 1) if step == 0 else slice(start, None if end < 0 else end, step)
+
+
+@functools.lru_cache(_KEPT)
+def border_runs(mode: str, n: int, low: int, high: int) -> list:
+    """Where the borders of a dim come from, in places of the result: [(first of some, its source, step of sources, count)]."""
+    places, runs = (taps.border_table(mode, n, low, high)[0][0] + low).tolist(), []
+    for goal, end in ((0, low), (low + n, low + n + high)):
+        while goal < end:
+            step = places[goal + 1] - places[goal] if goal + 1 < end else 0
+            count = 1
+            while goal + count < end and places[goal + count] == places[goal] + step * count:
+                count += 1
+            runs.append((goal, places[goal], step, count))
+            goal += count
+    return runs
+
+
+def prepared(places, weights, kind):
     """(places, which of them are together, weights) as the kernel reads them, kept for tables that come again."""
     key = id(places), id(weights), kind
     found = _tables.get(key)

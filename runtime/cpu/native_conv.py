@@ -1,15 +1,14 @@
-"""Convolutions, pools and batch normalisation of plain arrays as steps of a native call."""
+"""Convolutions and batch normalisation of plain arrays as steps of a native call."""
 
 import numpy as np
 
 from ...ir.ops import batch_norm as norm_ops
 from ...ir.ops import conv as conv_ops
-from ...ir.ops import pool as pool_ops
 from ...passes.codegen.llvm import batch_norm as norm_code
-from . import batch_norm, conv, pool, pooling
-from .conv_steps import EXTRA, OPERANDS, W, X, Y
+from . import batch_norm, conv, pool
+from .conv_steps import EXTRA, W, X, Y
 from .native import Operand, native
-from .step_list import At, Status, Table
+from .step_list import At, Table
 
 
 class _Shape:
@@ -81,27 +80,6 @@ def _takes(*operands):
 
 def _window(node):
     return tuple(node.params[name] for name in ("stride", "padding", "dilation", "groups"))
-
-
-@native(pool_ops.max_pool)
-def max_pool(node, operands, results):
-    """The largest elements and their places."""
-    x, = operands
-    found = pooling.supported(_Shape(x)) and pooling.max_plan(x.shape, *(node.params[k] for k in (
-        "kernel", "stride", "padding", "dilation")), x.dtype, pool.get_num_threads())
-    return found[0].native({X: At(0), Y: At(1), OPERANDS: At(2)}) if found else None
-
-
-@native(pool_ops.plane_put)
-def plane_put(node, operands, results):
-    """Values at their places in planes of zeros."""
-    x, indices = operands
-    if not pooling.supported(_Shape(x)) or indices.dtype != np.int64:
-        return None
-    plane = pixels(node.params["size"])
-    plan = pooling.put_plan(x.shape[0] * x.shape[1], pixels(x.shape[2:]), plane, node.params["accumulate"], x.dtype,
-                            pool.get_num_threads())
-    return plan.native({X: At(0), OPERANDS: At(1), Y: At(2), EXTRA: Status()})
 
 
 @native(norm_ops.batch_norm, norm_ops.batch_norm_train, norm_ops.batch_norm_grad, norm_ops.batch_norm_relu_train,

@@ -55,6 +55,28 @@ def move(shape, item: int, source, source_strides, target, target_strides) -> Na
     return step(_move(item, len(sizes), inner), (source, target), **named)
 
 
+@functools.lru_cache(256)
+def _add(kind, rank: int, inner: tuple) -> Kernel:
+    k = KernelBuilder(f"add_{kind.name}_{rank}_{'_'.join(map(str, inner))}")
+    for d in range(rank):
+        k.parallel(f"d{d}", f"n{d}")
+    for b, make, unit in (("x", k.input, inner[0]), ("y", k.input, inner[1]), ("z", k.output, inner[1])):
+        last = f"{min(b, 'y')}{rank - 1}" if unit is None else unit
+        make(b, kind, [*[f"{min(b, 'y')}{d}" for d in range(rank - 1)], last])
+    with k.point():
+        k.store(k.load("y") + k.load("x"), "z")
+    return k.build()
+
+
+def add(shape, kind, source, source_strides, target, target_strides) -> NativeStep:
+    """Adds elements to those of another array of the shape; strides are in bytes."""
+    item = kind.itemsize
+    sizes, a, b = joined(shape, [s // item for s in source_strides], [s // item for s in target_strides])
+    inner = tuple([s if s in (0, 1) else None for s in (a[-1], b[-1])])
+    named = {f"{name}{d}": s for name, found in (("n", sizes), ("x", a), ("y", b)) for d, s in enumerate(found)}
+    return step(_add(kind, len(sizes), inner), (source, target, target), **named)
+
+
 def copy_of(x, number: int, out, result: int) -> NativeStep:
     """The copy of an operand that an update starts with, where its result does not lie in that operand's memory."""
     return move(x.shape, out.dtype.itemsize, At(number), x.strides, At(result), out.strides)._replace(apart=True)

@@ -14,17 +14,20 @@ from .native_kernels import copy_of, fill, move, over_first
 from .step_list import At, NativeCall
 
 
+def turned(shape, item: int, source, source_strides, target, target_strides) -> tuple:
+    """The steps of a copy between strides in bytes: in squares where it is read across memory."""
+    turning = copies.turning(shape, source_strides, item, target_strides, pool.get_num_threads())
+    return ((move(shape, item, source, source_strides, target, target_strides),) if turning is None
+            else turning.native([source, target]).steps)
+
+
 @native(shape.cat, reads=STRIDED)
 def cat(node, operands, results):
-    """Each part is moved to its place, in squares where it is read across memory."""
+    """Each part is moved to its place."""
     (out,), dim, at, steps = results, node.params["dim"], 0, []
     for number, x in enumerate(operands):
-        source, target = At(number), At(len(operands), at * out.strides[dim])
-        turning = copies.turning(x.shape, x.strides, out.dtype.itemsize, out.strides, pool.get_num_threads())
-        if turning is None:
-            steps.append(move(x.shape, out.dtype.itemsize, source, x.strides, target, out.strides))
-        else:
-            steps += turning.native([source, target]).steps
+        goal = At(len(operands), at * out.strides[dim])
+        steps += turned(x.shape, out.dtype.itemsize, At(number), x.strides, goal, out.strides)
         at += x.shape[dim]
     return NativeCall(tuple(steps))
 

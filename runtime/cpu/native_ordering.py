@@ -4,28 +4,42 @@ from ...ir.ops import scan, sort
 from ...passes.codegen.llvm import scans as codegen
 from . import ordering, pool, scans, search
 from .native import native
+from .native_moves import turned
+from .native_scratch import Steps, rows_of
+from .step_list import At
 
 
-def _order(node, x, keep, descending):
-    dim = node.params["dim"] % len(x.shape)
-    if dim != len(x.shape) - 1 or x.dtype not in ordering.KINDS:
+def _order(node, x, out, keep, descending):
+    """Along another dim than the last one, between copies with that dim behind the others."""
+    if x.dtype not in ordering.KINDS:
         return None
+    dim, last, threads = node.params["dim"] % len(x.shape), len(x.shape) - 1, pool.get_num_threads()
     size = x.shape[dim]
-    return ordering.plan(x.dtype, x.size // size, size, keep, descending, pool.get_num_threads()).native([0, 1])
+    plan = ordering.plan(x.dtype, x.size // size, size, keep, descending, threads)
+    if dim == last:
+        return plan.native([0, 1])
+    order, made = [*[d for d in range(last + 1) if d != dim], dim], Steps()
+    (sizes, kept), items = [tuple([a.shape[d] for d in order]) for a in (x, out)], (x.dtype.itemsize, out.dtype.itemsize)
+    (lies, goes) = [tuple([a.strides[d] for d in order]) for a in (x, out)]
+    rows, found = made.room(x.size, x.dtype), made.room(out.size, out.dtype)
+    ordered = plan.native([rows, found], made.scratch_bytes)
+    made.scratch_bytes = ordered.scratch_bytes
+    return made.call([*turned(sizes, items[0], At(0), lies, rows, rows_of(sizes, items[0])), *ordered.steps,
+                      *turned(kept, items[1], found, rows_of(kept, items[1]), At(1), goes)])
 
 
 @native(sort.argsort)
 def argsort(node, operands, results):
-    """Of the last dim."""
+    """Along a dim."""
     (x,) = operands
-    return _order(node, x, x.shape[-1], node.params["descending"])
+    return _order(node, x, results[0], x.shape[node.params["dim"]], node.params["descending"])
 
 
 @native(sort.arg_topk)
 def arg_topk(node, operands, results):
-    """Of the last dim."""
+    """Along a dim."""
     (x,) = operands
-    return _order(node, x, node.params["k"], node.params["largest"])
+    return _order(node, x, results[0], node.params["k"], node.params["largest"])
 
 
 @native(sort.searchsorted)

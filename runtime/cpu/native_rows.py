@@ -2,10 +2,12 @@
 
 import functools
 from dataclasses import replace
+from math import prod
 
 from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...ir.ops import embedding, indexing
+from ...ir.ops import pool as pooling
 from . import gathers, lookup, pool
 from .native import native
 from .native_kernels import check_range, check_rising, copy_of, over_first, step
@@ -80,6 +82,17 @@ def gather(node, operands, results):
     """Elements along a dim, where shapes differ along it alone."""
     (x, index), dim = operands, node.params["dim"]
     plan = gathers.plan(x.dtype, x.shape, index.dtype, index.shape, dim, pool.get_num_threads())
+    if plan is None or index.dtype != dt.int64.np:
+        return None
+    return NativeCall(tuple(map(_with_status, plan.native([0, 1, 2, None]).steps)))
+
+
+@native(pooling.plane_take)
+def plane_take(node, operands, results):
+    """The same of planes, each of which is a row."""
+    (planes, size), (_, count) = [(prod(v.shape[:2]), prod(v.shape[2:])) for v in operands]
+    x, index = operands
+    plan = gathers.plan(x.dtype, (planes, size), index.dtype, (planes, count), 1, pool.get_num_threads())
     if plan is None or index.dtype != dt.int64.np:
         return None
     return NativeCall(tuple(map(_with_status, plan.native([0, 1, 2, None]).steps)))

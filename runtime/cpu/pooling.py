@@ -10,6 +10,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ShapeError
+from ...ir.ops.pool import are_bins, is_whole
 from ...ir.target import host
 from ...passes.codegen.llvm import pooling as codegen
 from ...passes.codegen.llvm import pooling_blocked as blocked_codegen
@@ -27,7 +28,12 @@ _DIMS = 3
 
 def supported(x) -> bool:
     """Whether the kernels take this array."""
-    return x.dtype in _ELEMENTS and 3 <= x.ndim <= 2 + _DIMS and x.size > 0 and prod(x.shape[2:]) <= _LARGEST_PLANE
+    return takes(x.dtype, x.shape)
+
+
+def takes(dtype, shape) -> bool:
+    """Whether the kernels take arrays of a dtype and shape."""
+    return dtype in _ELEMENTS and 3 <= len(shape) <= 2 + _DIMS and 0 not in shape and prod(shape[2:]) <= _LARGEST_PLANE
 
 
 @functools.lru_cache(None)
@@ -133,23 +139,15 @@ def _tables(dims, counted, divisor):
 def avg_pool(x, *, kernel, stride, padding, counted, divisor):
     """The mean of each window."""
     x = plain(x)
-    if kernel == x.shape[2:] and not any(lo or hi for lo, hi in padding):
+    if is_whole(x.shape[2:], kernel, padding):
         total = kernels.reduction("sum", dt.BY_NP[x.dtype])(x, tuple(range(2, x.ndim)), True)
         return total / x.dtype.type(prod(kernel) if divisor is None else divisor)
-    if kernel == stride and prod(kernel) >= _MANY_TAPS and _are_bins(x.shape[2:], kernel, padding):
+    if are_bins(x.shape[2:], kernel, stride, padding):
         return _mean_of_bins(x, kernel, divisor)
-    plan, shape = _avg_plan(x.shape, kernel, stride, padding, counted, divisor, x.dtype, pool.get_num_threads())
+    plan, shape = avg_plan(x.shape, kernel, stride, padding, counted, divisor, x.dtype, pool.get_num_threads())
     out = empty(shape, x.dtype)
     plan(x, x, out)
     return out
-
-
-_MANY_TAPS = 16     # of a window beside others, from which sums along one dim after the other are quicker
-
-
-def _are_bins(sizes, kernel, padding) -> bool:
-    """Whether windows beside each other cover all."""
-    return not any(lo or hi for lo, hi in padding) and not any(n % k for n, k in zip(sizes, kernel))
 
 
 def _mean_of_bins(x, kernel, divisor):
@@ -162,7 +160,8 @@ def _mean_of_bins(x, kernel, divisor):
 
 
 @functools.lru_cache(512)
-def _avg_plan(shape, kernel, stride, padding, counted, divisor, dtype, threads):
+def avg_plan(shape, kernel, stride, padding, counted, divisor, dtype, threads):
+    """(plan, shape of the result)"""
     dims = _windows(shape[2:], kernel, stride, padding, (1,) * len(kernel))
     shape = (*shape[:2], *(d.out for d in dims[_DIMS - len(kernel):]))
     return _row_plan(codegen.AVERAGE, dims, prod(shape[:2]), dtype, _tables(dims, counted, divisor)), shape
@@ -175,7 +174,7 @@ def avg_pool_grad(g, *, size, kernel, stride, padding, counted, divisor):
     g = plain(g)
     if _spreads_alone(g.shape[2:], tuple(size), kernel, stride, padding):
         return _shared_out(g, size, kernel, prod(kernel) if divisor is None else divisor)
-    plan, shape = _avg_grad_plan(g.shape, tuple(size), kernel, stride, padding, counted, divisor, g.dtype,
+    plan, shape = avg_grad_plan(g.shape, tuple(size), kernel, stride, padding, counted, divisor, g.dtype,
                                  pool.get_num_threads())
     out = empty(shape, g.dtype)
     plan(g, g, out)
@@ -204,7 +203,8 @@ def _shared_out(g, size, kernel, count):
 
 
 @functools.lru_cache(512)
-def _avg_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dtype, threads):
+def avg_grad_plan(g_shape, size, kernel, stride, padding, counted, divisor, dtype, threads):
+    """(plan, shape of the result)"""
     forward = _windows(size, kernel, stride, padding, (1,) * len(kernel))
     back = tuple(Window(d.out, d.size, d.taps, d.stride, d.low) for d in forward)
     shape = (*g_shape[:2], *size)

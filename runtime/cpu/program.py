@@ -28,14 +28,17 @@ from . import (  # noqa: F401 (the families register their makers)
     native_fourier,
     native_int8,
     native_losses,
+    native_maps,
     native_moves,
     native_ordering,
     native_point_taps,
+    native_pools,
     native_products,
     native_random,
     native_recurrent,
     native_rows,
     native_sequence,
+    native_windows,
     pool,
 )
 from .eager_in_place import writer_for

@@ -19,7 +19,7 @@ import struct
 import threading
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...ir import config
 from ...ir import dtype as dt
@@ -290,6 +290,25 @@ def _run_triton(variant) -> Any:
         except SystemError:         # somebody else parsed something at the same time
             continue
     return triton.compile(source, target=GPUTarget("cuda", variant.arch, 32), options=options)
+
+
+class TritonParts(NamedTuple):
+    """What Triton's drivers are made of."""
+
+    Driver: Any
+    Target: Any
+    in_use: Any
+    measure: Any
+
+
+def parts_of_drivers() -> TritonParts:
+    """What a driver of one's own is made of, and put in the place of (`triton_driver.py`)."""
+    from triton.backends.compiler import GPUTarget
+    from triton.backends.driver import DriverBase
+    from triton.runtime import driver
+    from triton.testing import do_bench
+
+    return TritonParts(DriverBase, GPUTarget, driver, do_bench)
 
 
 @functools.lru_cache(None)

@@ -8,7 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from ...ir.errors import DeviceError
+from ...ir.lazy import lazy
 from . import driver as library
+
+triton_driver = lazy(__package__, ".triton_driver")
 
 # Numbers of CUdevice_attribute.
 _MAX_SHARED, _WARP, _PROCESSORS, _MAJOR, _MINOR, _SHARED_OPTIN, _L2 = 8, 10, 16, 75, 76, 97, 38
@@ -127,7 +130,6 @@ def serve_triton():
     PyTorch's."""
     own = sys.modules[__name__.partition(".")[0]]
     if "triton.runtime" in sys.modules and sys.modules.get("torch", own) is own:
-        from . import triton_driver
         triton_driver.serve()
 
 

@@ -7,13 +7,10 @@ does without either, and `serve` puts it in place. What it is asked has been the
 
 import ctypes
 import struct
+import sys
 import threading
 from ctypes import addressof, byref, c_uint64, c_void_p
 from typing import Any
-
-from triton.backends.compiler import GPUTarget
-from triton.backends.driver import DriverBase
-from triton.runtime import driver
 
 from ...ir.errors import DeviceError, DTypeError
 from ..device import as_device
@@ -21,8 +18,11 @@ from ..device_array import DeviceArray
 from ..tensor import Tensor
 from . import context as contexts
 from . import streams
+from .compile import parts_of_drivers
 from .launch import FREE_SHARED, MOST_SHARED_ATTRIBUTE, Attribute, Config
 from .pools import Memory, beside_captures, with_room
+
+TRITON: Any = parts_of_drivers()
 
 _MAX_THREADS, _LOCAL_BYTES, _REGISTERS = 0, 3, 4            # of CUfunction_attribute
 _COOPERATIVE, _CLUSTER, _CLUSTER_POLICY, _SERIALIZED = 2, 4, 5, 6       # of CUlaunchAttributeID
@@ -167,7 +167,7 @@ def _is_on_device(context, value, pointer) -> bool:
     return context.driver.raw["cuPointerGetAttribute"](byref(c_uint64()), _POINTER_ON_DEVICE, pointer) == 0
 
 
-class IngotDriver(DriverBase):
+class IngotDriver(TRITON.Driver):
     """Triton's driver on ingot."""
 
     def __init__(self):
@@ -184,9 +184,9 @@ class IngotDriver(DriverBase):
         """The handle of the stream that this thread works in."""
         return streams.current(contexts.current() if device is None else device).handle
 
-    def get_current_target(self) -> GPUTarget:
+    def get_current_target(self):
         """What code is compiled for."""
-        return GPUTarget("cuda", contexts.context().arch, 32)
+        return TRITON.Target("cuda", contexts.context().arch, 32)
 
     def map_python_to_cpp_type(self, ty: str) -> str:
         """Refused: nothing is compiled by C compilers."""
@@ -198,13 +198,11 @@ class IngotDriver(DriverBase):
 
     def get_device_interface(self):
         """The module with streams and events."""
-        from .. import cuda
-        return cuda
+        return sys.modules[__package__]
 
     def get_benchmarker(self):
         """What autotuning measures with."""
-        from triton.testing import do_bench
-        return do_bench
+        return TRITON.measure
 
     def get_empty_cache_for_benchmark(self) -> Memory:
         """Memory larger than what a device keeps near."""
@@ -222,5 +220,5 @@ class IngotDriver(DriverBase):
 
 def serve():
     """Puts ingot's driver in the place of Triton's own."""
-    if not isinstance(driver._active, IngotDriver):
-        driver.set_active(IngotDriver())
+    if not isinstance(TRITON.in_use._active, IngotDriver):
+        TRITON.in_use.set_active(IngotDriver())

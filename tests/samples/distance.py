@@ -28,3 +28,13 @@ def _distances_grad(rng):
     x = np.array([[1.0, 2], [3, 5]])
     for order, far in ((2.0, math.sqrt(13)), (math.inf, 3)):
         yield Sample((np.ones((2, 2)), far * (1 - np.eye(2)), x, x.T.copy()), {"ord": order}, grad=False)
+
+
+@samples("euclidean_distances")
+def _euclidean_distances(rng):
+    for lead, m, n, k in (((), 3, 4, 2), ((2,), 1, 3, 5), ((2, 1), 2, 2, 1), ((), 30, 7, 9)):
+        yield Sample(tuple(np.asarray(rng.standard_normal((*lead, *shape))) for shape in ((m, k), (n, k))), tol=20)
+    for m, n, k in ((0, 3, 2), (2, 0, 3), (2, 3, 0)):
+        yield Sample((np.ones((m, k)), np.ones((n, k))), grad=False)
+    x = np.array([[1.0, 2], [3, 4]])
+    yield Sample((x, x.copy()), grad=False)
