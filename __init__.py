@@ -39,7 +39,7 @@ def __getattr__(name):
         found = _FUNCTIONS[name]
     except KeyError:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
-    globals().update(_FUNCTIONS)
+    globals().update({other: fn for other, fn in _FUNCTIONS.items() if other not in globals()})     # users may have put theirs
     return found
 
 

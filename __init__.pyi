@@ -798,6 +798,8 @@ def dropout(input, p, train) -> Tensor:
     """Zeros elements with probability p while training, and scales the rest by 1 / (1 - p)."""
 def dropout_(input, p, train) -> Tensor:
     """dropout() in place."""
+def dsmm(mat1, mat2, *, out=None) -> Tensor:
+    """The product of two matrices, by its name for sparse ones in older programs."""
 def dsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def dstack(tensors, *, out=None) -> Tensor:

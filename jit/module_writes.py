@@ -55,7 +55,7 @@ class ModuleWrites:
         found = []
         for at, (m, before) in self._first.items():
             now = _attributes(m)
-            for name in (before.keys() | now.keys()) & {*self._names, _MODE}:
+            for name in before.keys() | now.keys():
                 was = before.get(name, MISSING)
                 if (at, name) not in known and now.get(name, MISSING) is not was:
                     found.append(Target(m, name, "attr", was, photograph(was), f"{type(m).__name__}.{name}"))

@@ -69,6 +69,7 @@ class Outside:
             text, value = stack.pop()
             if isinstance(value, Module):
                 self.module_writes.remember(value)
+                stack += [(f"a hook of {type(m).__name__}", hook) for m in Module.modules(value) for hook in m._hooks.objects()]
             if is_given and is_structure(value):
                 self.parts.add(value)
                 stack += [(f"{text}.{name}", getattr(value, name)) for name in fields_of(value)]
@@ -192,10 +193,10 @@ class Outside:
 
     def _note_new(self: Any):
         """Notes the attributes that objects have got while the function ran."""
-        names = NOTHING.names.union(*self._questions.values())
+        names, by_any = NOTHING.names.union(*self._questions.values()), any(kind.sets for kind in self._computing)
         for owner, text, before in list(self.outside.values()):
-            for name in (names & attributes_of(owner).keys()).difference(before):
-                if self._had_not(owner, name):
+            for name in attributes_of(owner).keys() - before:
+                if (by_any or name in names) and self._had_not(owner, name):
                     self._note_target(owner, name, "attr", MISSING, f"{text}.{name}")
 
     def _had_not(self: Any, owner, name) -> bool:

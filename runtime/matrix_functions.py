@@ -41,9 +41,11 @@ def _largest_column(A):
     return rd.amax(rd.sum_(magnitude(A), dim=(A.ndim - 2,), keepdim=False), dim=(A.ndim - 2,), keepdim=False)
 
 
-def _top_of(x):
-    """The largest number of a tensor."""
-    return rd.amax(x, dim=tuple(range(x.ndim)), keepdim=False).item()
+def _halvings_of(size, near: float) -> int:
+    """How often the largest number of a tensor is halved until its logarithm is `near`; not at all what is not finite. Traces
+    ask for this number, which few matrices differ in."""
+    top = rd.amax(size, dim=tuple(range(size.ndim)), keepdim=False)
+    return FUNCTIONS["log2"](top).sub(near).ceil().nan_to_num(0.0, 0.0, 0.0).clamp(0.0).to(dt.int64).item()
 
 
 # The Taylor polynomial of degree 18 of exp in five products (Bader, Blanes and Casas): with A9 = B1 B5 + B4 it is
@@ -67,9 +69,8 @@ def matrix_exp(A):
     if A.shape[-1] < 2:
         return ew.exp(A)
     size = _largest_column(A.detach())
-    top = of_every_sample(_top_of, size) if size.numel() else 0.0
     near = math.log2(1.09 if A.dtype in (dt.float64, dt.complex128) else 3.01)      # the series does as well as the dtype
-    halvings = max(0, math.ceil(math.log2(top) - near)) if top and math.isfinite(top) else 0
+    halvings = of_every_sample(_halvings_of, size, near) if size.numel() else 0
     if not halvings or not size.ndim:
         return _squared(_series_of_exp(ew.mul(A, 0.5 ** halvings)), halvings)
     most = FUNCTIONS["log2"](size).sub(near).ceil().clamp(0, halvings).to(dt.int64)     # each matrix of a batch has its own

@@ -163,6 +163,14 @@ def test_matrix_norms(ord):
     assert ingot.linalg.matrix_norm(t(r(4, 2, 3)), ord, dim=(0, 2), keepdim=True).shape == (1, 2, 1)
 
 
+def test_traces_of_matrix_exp_ask_for_the_number_of_halvings_alone():
+    run = ingot.jit.trace(ingot.linalg.matrix_exp)
+    for size in (0.1, 0.2, 0.3, 0.25, 0.15):
+        x = ingot.full((4, 4), size)
+        same(run(x), ingot.linalg.matrix_exp(x).numpy())
+    assert run.stats()["compiles"] <= 2
+
+
 def test_matrix_exp_is_its_series():
     a = r(4, 4) * 3
     w, v = np.linalg.eig(a)

@@ -572,3 +572,15 @@ def test_backward_has_no_threads_of_its_own():
     with ingot.autograd.set_multithreading_enabled(False):
         assert not ingot.autograd.is_multithreading_enabled()
     assert ingot.get_device(ingot.ones(1)) == -1 == ingot.ones(1).get_device()
+
+
+def test_functions_that_a_program_replaces_stay_replaced(monkeypatch):
+    monkeypatch.setattr(ingot, "randn", lambda *shape: "mine")
+    monkeypatch.delitem(vars(ingot), "cholesky_inverse", raising=False)
+    assert callable(ingot.cholesky_inverse) and ingot.randn(2) == "mine"
+
+
+def test_a_class_made_without_a_module():
+    made = {"nn": nn}
+    exec("class Same(nn.Module):\n    def forward(self, x):\n        return x", made)
+    assert made["Same"]()(3) == 3

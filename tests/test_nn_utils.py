@@ -391,3 +391,15 @@ def test_states_of_the_older_weight_norm_are_loaded():
     again = copy.deepcopy(new)
     again.load_state_dict(new.state_dict())
     again.load_state_dict(state)
+
+
+def test_the_parameter_of_a_removed_parametrization_is_the_one_that_optimizers_know():
+    class Symmetric(nn.Module):
+        def forward(self, x):
+            return x.triu() + x.triu(1).mT
+
+    layer = nn.Linear(3, 3)
+    parametrize.register_parametrization(layer, "weight", Symmetric())
+    original, value = layer.parametrizations.weight.original, layer.weight.detach().clone()
+    parametrize.remove_parametrizations(layer, "weight")
+    assert layer.weight is original and ingot.equal(layer.weight, value)

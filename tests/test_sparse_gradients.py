@@ -193,3 +193,25 @@ def test_an_index_overwritten_before_backward_is_found():
     at[0] = 5
     with pytest.raises(ingot.IngotError, match="overwritten"):
         out.backward()
+
+
+@pytest.mark.parametrize("padding", [None, 2])
+@pytest.mark.parametrize("bags", [False, True])
+def test_a_traced_step_moves_rows_whose_gradient_is_zero_as_well(bags, padding):
+    def weights(traced):
+        ingot.manual_seed(0)
+        layer = (ingot.nn.EmbeddingBag(10, 3, sparse=True, mode="sum", padding_idx=padding) if bags else
+                 ingot.nn.Embedding(10, 3, sparse=True, padding_idx=padding))
+        optimizer = ingot.optim.SparseAdam(layer.parameters(), lr=0.1)
+
+        def step(rows, mask):
+            optimizer.zero_grad()
+            (layer(rows.reshape(-1, 1) if bags else rows) ** 2 * mask).sum().backward()
+            optimizer.step()
+
+        run = ingot.jit.trace(step) if traced else step
+        for i in range(6):
+            run(ingot.tensor([1, 2, 3 + i % 2]), ingot.ones(3, 1) if i < 2 else ingot.tensor([[0.0], [1.0], [1.0]]))
+        return layer.weight.detach().numpy()
+
+    np.testing.assert_allclose(weights(True), weights(False), rtol=1e-6, atol=1e-7)

@@ -36,6 +36,16 @@ def test_torch_files_without_torch(write):
     assert x["w"][1].tolist() == [0.0] * 4      # one storage, as in the file
 
 
+@torch_formats
+def test_elements_that_pytorch_had_not_conjugated_or_negated_yet(write):
+    pairs = tp.Stored("0", "ComplexFloat", np.array([1 + 2j, 3 - 1j], np.complex64))
+    numbers = tp.Stored("1", "Float", np.array([2.0, -1.0], np.float32))
+    made = [tp.Call("torch._utils._rebuild_tensor_v2", *stored, False, tp.Call("collections.OrderedDict"), said)
+            for stored, said in (((pairs, 0, (2,), (1,)), {"conj": True}), ((numbers, 0, (2,), (1,)), {"neg": True}))]
+    conjugated, negated = loaded(write(made, [pairs, numbers]))
+    assert conjugated.tolist() == [1 - 2j, 3 + 1j] and negated.tolist() == [-2.0, 1.0]
+
+
 def test_parameters_of_torch_files():
     s = tp.Stored("0", "Float", np.ones(2, np.float32))
     obj = tp.Call("torch._utils._rebuild_parameter", tp.tensor(s, 0, (2,), (1,)), True, tp.Call("collections.OrderedDict"))

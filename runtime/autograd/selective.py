@@ -65,6 +65,7 @@ def create_selective_checkpoint_contexts(policy_fn_or_list, allow_cache_entry_mu
 
 def _names_of(f) -> frozenset:
     name = f.name if isinstance(f, Op) else f if isinstance(f, str) else getattr(f, "__name__", repr(f))
+    name = name.removesuffix(".default")        # as PyTorch names the plain overload
     names = FUNCTIONS_OF.get(name, (name,))
     if not OPS.keys() >= set(names):
         near = difflib.get_close_matches(name, OPS, cutoff=0.5)

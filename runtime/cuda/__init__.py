@@ -87,6 +87,8 @@ def __getattr__(name):
     """The generators of all devices; and why there is none of what else scripts may ask for."""
     if name == "default_generators":
         return (default_generator,) * device_count()
+    if name == "_initialized":          # as older libraries ask
+        return is_initialized()
     why = _ABSENT.get(name)
     raise AttributeError(f"module 'ingot.cuda' has no attribute {name!r}" + (f": {why}" if why else ""))
 

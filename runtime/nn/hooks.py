@@ -1,5 +1,7 @@
 """Hooks of modules: what users register to run around forward and backward."""
 
+import functools
+import types
 from typing import Any
 
 from ...ir.ops.nn import group
@@ -8,6 +10,8 @@ from ..structure import HookTable
 from ..structure import RemovableHandle as RemovableHandle
 from ..structure import add_hook as add_hook
 from ..tensor import Tensor
+
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
 
 
 class Hooks:
@@ -29,6 +33,11 @@ class Hooks:
     def numbers(self) -> tuple:
         """The hooks by their numbers, as they run; no other hook ever gets these."""
         return tuple(map(tuple, (self.forward_pre, self.forward, self.backward_pre, self.backward)))
+
+    def objects(self) -> list:
+        """The hooks that are objects of classes of the user's."""
+        tables = (self.forward_pre, self.forward, self.backward_pre, self.backward) if self else ()
+        return [hook for table in tables for hook in table.values() if not isinstance(hook, _FUNCTIONS)]
 
     def __reduce__(self):
         state = {n: getattr(self, n) for n in self.__slots__ if n != "__weakref__"}

@@ -44,7 +44,7 @@ def _is_public(function) -> bool:
     """Whether it is a function of `ingot` or `ingot.nn.functional`, whether it asks classes (`_asks_for`) or not."""
     known = FUNCTIONS.get(function.__name__)
     return function in (known, getattr(known, "_asks_for", None)) or hasattr(function, "_asks_for") or (
-        function.__module__.startswith(f"{__package__}.functional.") and function.__qualname__ == function.__name__)
+        (function.__module__ or "").startswith(f"{__package__}.functional.") and function.__qualname__ == function.__name__)
 
 
 class Module(HookMethods, StateMethods, ConversionMethods):

@@ -4,6 +4,7 @@ import numpy as np
 
 from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
+from ..nn.functional.sparse_lookup import rows_named
 from .optimizer import Optimizer, check, count, put, zeros_like
 from .powers import power, root
 from .sparse_rows import group_number, put_rows, rows_of
@@ -14,7 +15,8 @@ __all__ = ["SparseAdam"]
 class SparseAdam(Optimizer):
     """Adam that leaves rows that a sparse gradient does not name as they are, and their running averages too.
 
-    Of a dense gradient these are the rows that are zero, so a traced step (where gradients are dense) does the same.
+    Of a dense gradient these are the rows that are zero. In a trace, where gradients are dense, they are those that no lookup
+    with `sparse=True` inside of it has named.
     """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
@@ -32,7 +34,8 @@ class SparseAdam(Optimizer):
         beta1, beta2 = group["betas"]
         touched = g != 0
         if g.ndim > 1:
-            touched = touched.flatten(1).any(1).reshape(-1, *(1,) * (g.ndim - 1))
+            named, touched = rows_named(p), touched.flatten(1).any(1)
+            touched = (touched if named is None else touched | named).reshape(-1, *(1,) * (g.ndim - 1))
         mean, square = self._moved(p, g, state, touched, beta1, beta2)
         step = group["lr"] * root(1 - power(beta2, t)) / (1 - power(beta1, t))
         moved = p - mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * step

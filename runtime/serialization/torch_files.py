@@ -7,6 +7,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import FileError
+from ..api.register import FUNCTIONS
 from ..api.sparse.making import rebuilt
 from ..device import Device
 from ..interop import on_device
@@ -57,13 +58,20 @@ def _rebuild_tensor(storage, offset, size, stride):
 
 
 def _rebuild_tensor_v2(storage, offset, size, stride, requires_grad=False, backward_hooks=None, metadata=None):
-    return _window(storage, offset, size, stride).requires_grad_(requires_grad is True)
+    return _resolved(_window(storage, offset, size, stride), metadata).requires_grad_(requires_grad is True)
+
+
+def _resolved(t, metadata):
+    """A tensor with what PyTorch had not yet done to its elements: conjugated, negated."""
+    if type(metadata) is dict and metadata.get("conj") is True:
+        t = FUNCTIONS["conj_physical"](t)
+    return FUNCTIONS["neg"](t) if type(metadata) is dict and metadata.get("neg") is True else t
 
 
 def _rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_hooks, dtype, metadata=None):
     if type(dtype) is not dt.DType:
         raise FileError("a tensor of unknown dtype")
-    return _window(storage, offset, size, stride, dtype).requires_grad_(requires_grad is True)
+    return _resolved(_window(storage, offset, size, stride, dtype), metadata).requires_grad_(requires_grad is True)
 
 
 def _rebuild_parameter(data, requires_grad=True, backward_hooks=None, state=None):

@@ -250,6 +250,13 @@ def _linear(fn, input, weight, bias=None):
 
 @api(method=False)
 @asked_itself
+def dsmm(mat1, mat2, *, out=None) -> Tensor:
+    """The product of two matrices, by its name for sparse ones in older programs."""
+    return mm(mat1, mat2, out=out)
+
+
+@api(method=False)
+@asked_itself
 def hspmm(mat1, mat2, *, out=None) -> Tensor:
     """The product of a sparse matrix with a dense one, with the rows in which the sparse one has entries."""
     _sparse_and_dense("hspmm", mat1, mat2)

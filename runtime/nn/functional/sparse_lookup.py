@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from ....ir.dtype import bool_
 from ....ir.ops import embedding as ops
+from ...api.register import FUNCTIONS
 from ...api.sparse import CooTensor
 from ...autograd.grad_mode import no_grad
 from ...autograd.node import Leaf, Node
@@ -17,6 +19,26 @@ def gives_rows(weight) -> bool:
     recorded (compiled code has no tensors whose size depends on data; there the gradient is dense)."""
     m = tls.m
     return m.grad and m.recorder is None and type(weight._node) is Leaf and isinstance(weight._a, np.ndarray)
+
+
+def note_rows(weight, index, padding_idx) -> None:
+    """Has a trace know which rows a sparse gradient of a table would name; the one that it computes is dense."""
+    known = getattr(tls.m.recorder, "rows_read", None)
+    if known is not None and tls.m.grad and type(weight._node) is Leaf:
+        known.setdefault(id(weight), []).append((index.detach(), padding_idx))
+
+
+def rows_named(p):
+    """Which rows of a parameter lookups with `sparse=True` have named in a trace since this was last asked: a tensor of bools;
+    None if there were none."""
+    found = getattr(tls.m.recorder, "rows_read", {}).pop(id(p), [])
+    named = FUNCTIONS["zeros"](p.shape[0], dtype=bool_, device=p.device) if found else None
+    for index, padding in found:
+        here = FUNCTIONS["zeros_like"](named).index_fill(0, index.reshape(-1), True)
+        if padding is not None:
+            here[padding] = False
+        named = named | here
+    return named
 
 
 def sparse_lookup(weight, index, padding_idx) -> Tensor:

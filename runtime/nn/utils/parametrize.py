@@ -173,8 +173,7 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
     if leave_parametrized:
         with no_grad():
             kept = getattr(module, tensor_name).clone()
-        trained = any(isinstance(t, Parameter) and t.requires_grad for t in chain._originals())
-        kept = Parameter(kept, trained) if any(isinstance(t, Parameter) for t in chain._originals()) else kept
+        kept = _as_original(chain, kept)
     elif not chain.is_tensor:
         raise ArgumentError("leave_parametrized=False needs a parametrization of one tensor")
     else:
@@ -190,6 +189,19 @@ def remove_parametrizations(module, tensor_name, leave_parametrized=True):
         module.__class__ = type(module).__bases__[0]
     Structure.version += 1
     return module
+
+
+def _as_original(chain, value):
+    """A value that takes the place of what it was computed from: in the parameter that optimizers know, where there is one and
+    it fits, else in a new one."""
+    owned = [t for t in chain._originals() if isinstance(t, Parameter)]
+    if not owned:
+        return value
+    original = chain.original if chain.is_tensor else None
+    if isinstance(original, Parameter) and original.dtype is value.dtype and original.device == value.device:
+        original.data = value
+        return original
+    return Parameter(value, any(t.requires_grad for t in owned))
 
 
 def type_before_parametrizations(module):
