@@ -1,5 +1,7 @@
 """Models in files for sizes that come one after the other: planned for the first, then once for all others."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -120,3 +122,68 @@ def test_sizes_that_passes_have_to_know_are_planned_by_themselves(exported, monk
     for n in SIZES:
         agrees(model, loaded, arguments(n))
     assert len(made) == len(set(SIZES))
+
+
+# Sizes of 1 and 0, and what examples have in common that later arguments have not.
+
+
+class Pool(nn.Module):
+    """Sums of nodes for each graph: the example's numbers of graphs are out of range for fewer."""
+
+    def forward(self, nodes, graph, start):
+        return start + ingot.zeros(start.shape[0], 4).index_add(0, graph, nodes)
+
+
+class Decoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.of_all, self.out = nn.Linear(8, 24), nn.Linear(8, 8)
+
+    def forward(self, x, k, v):
+        q, key, value = self.of_all(x).chunk(3, -1)
+        k, v = ingot.cat([k, key], 1), ingot.cat([v, value], 1)
+        return self.out((q @ k.mT / 8 ** 0.5).softmax(-1) @ v), k, v
+
+
+same = partial(np.testing.assert_allclose, rtol=1e-5, atol=1e-6)
+
+
+def made_again(model, example, path, dynamic):
+    model = model.eval()
+    jit.export(model, example, path, dynamic=dynamic)
+    return model, jit.load(path)
+
+
+def test_indices_of_the_example_that_small_sizes_have_not(tmp_path):
+    example = ingot.randn(6, 4), ingot.tensor([0, 0, 1, 1, 2, 2]), ingot.randn(3, 4)
+    dynamic = {"nodes": {0: "n"}, "graph": {0: "n"}, "start": {0: "g"}}
+    model, made = made_again(Pool(), example, tmp_path / "m.ingot", dynamic)
+    for n, g in ((6, 1), (1, 1), (0, 1), (0, 5), (9, 4)):
+        given = ingot.randn(n, 4), ingot.arange(n) % g, ingot.randn(g, 4)
+        assert ingot.equal(made(*given), model(*given)), (n, g)
+
+
+def test_an_empty_cache_and_caches_that_were_one_tensor_in_the_example(tmp_path):
+    x, k = ingot.randn(2, 3, 8), ingot.randn(2, 5, 8)
+    model, made = made_again(Decoder(), (x, k, k), tmp_path / "m.ingot",
+                           {"x": {0: "b", 1: "t"}, "k": {0: "b", 1: "p"}, "v": {0: "b", 1: "p"}})
+    for b, t, p in ((2, 3, 0), (1, 3, 0), (1, 1, 4), (2, 1, 0), (3, 2, 7), (0, 2, 3)):
+        given = ingot.randn(b, t, 8), ingot.randn(b, p, 8), ingot.randn(b, p, 8)
+        for got, want in zip(made(*given), model(*given), strict=True):
+            same(got.detach().numpy(), want.detach().numpy(), err_msg=f"{b}, {t}, {p}")
+    with pytest.raises(ingot.IngotError, match="b = 1 and t = 1 and p = 0"):
+        made(ingot.randn(1, 1, 8), ingot.randn(1, 0, 8), ingot.randn(1, 0, 8))
+
+
+class Five(nn.Module):
+    def forward(self, a, b, c, d, e):
+        return a + 1, b * 2, c.sum(0), d.relu(), e @ e.mT
+
+
+def test_of_many_names_each_size_may_be_small_by_itself(tmp_path):
+    example = tuple([ingot.randn(1 if i == 3 else 3, 4) for i in range(5)])
+    model, made = made_again(Five(), example, tmp_path / "m.ingot", {name: {0: f"n{name}"} for name in "abcde"})
+    for sizes in ((1, 2, 3, 4, 5), (2, 2, 2, 2, 1), (2, 0, 3, 3, 3)):
+        given = [ingot.randn(n, 4) for n in sizes]
+        for got, want in zip(made(*given), model(*given), strict=True):
+            same(got.numpy(), want.numpy(), err_msg=f"{sizes}")

@@ -23,7 +23,8 @@ class Given(NamedTuple):
 
 
 def arguments_of(fn, example_inputs) -> Given:
-    """The arguments from a tensor, a tuple of arguments, or a dict of them by name."""
+    """The arguments from a tensor, a tuple of arguments, or a dict of them by name. Their tensors are copies: those given for
+    several arguments at once, or parts of one memory, stand for tensors that differ."""
     given = example_inputs
     if structure.is_tensor(given):
         given = (given,)
@@ -38,7 +39,7 @@ def arguments_of(fn, example_inputs) -> Given:
     entries = [[k, structure.describe(v, tensors, names, k)] for k, v in kwargs.items()]
     if not tensors:
         raise ArgumentError("example_inputs has no tensor in it")
-    tensors = [structure.as_tensor(t).detach() for t in tensors]
+    tensors = [structure.as_tensor(t).detach().clone() for t in tensors]
     return Given({"tuple": [{"tuple": items}, {"dict": entries}]}, tensors, unique(names), parameters)
 
 

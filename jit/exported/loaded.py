@@ -234,11 +234,12 @@ class Model:
 
     def variant_for(self, sizes: dict) -> "Variant":
         """The recording that holds for sizes by name; raises where there is none."""
-        ones = {name: 1 for name, n in sizes.items() if n == 1}
-        variant = next((v for v in self.variants if v.fixed == ones), None)
-        if variant is None or 0 in sizes.values():
-            said = ", ".join(f"{name} = {n}" for name, n in sizes.items() if n < LEAST)
-            raise ShapeError(f"the exported model does not run with {said}: its function did not when it was exported")
+        small = {name: n for name, n in sizes.items() if n < LEAST}
+        variant = next((v for v in self.variants if v.fixed == small), None)
+        if variant is None:
+            said = " and ".join(f"{name} = {n}" for name, n in small.items())
+            raise ShapeError(f"the exported model does not run with {said}: its function did not when it was exported, or that "
+                             "many small sizes were not tried together (export it for them, without dynamic=)")
         for condition, line in variant.conditions.items():
             if not holds(condition, sizes):
                 said = ", ".join(f"{name} = {n}" for name, n in sizes.items())
@@ -349,7 +350,7 @@ class Model:
 
 @dataclass
 class Variant:
-    """A graph in a file, and when it holds: the sizes in `fixed` are 1, and the conditions {text: the user's line} are met."""
+    """A graph in a file, and when it holds: sizes are those in `fixed`, and the conditions {text: the user's line} are met."""
 
     member: str
     fixed: dict
@@ -364,7 +365,8 @@ class Variant:
     def of(cls, row: dict, weights: list, dims: set) -> "Variant":
         """A row of the manifest, checked."""
         conditions = {text: str(line) for text, line in row["conditions"]}
-        if not set(row["fixed"]) <= dims or any(n != 1 for n in row["fixed"].values()) or type(row["member"]) is not str:
+        small = all(type(n) is int and n in (0, 1) for n in row["fixed"].values())
+        if not set(row["fixed"]) <= dims or not small or type(row["member"]) is not str:
             raise FileError("the manifest's graphs are damaged")
         for condition in conditions:
             holds(condition, dict.fromkeys(dims, LEAST))

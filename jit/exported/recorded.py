@@ -1,11 +1,11 @@
-"""What an export records: the function's graph with its named sizes as symbols, and again with sizes of 1.
+"""What an export records: the function's graph with its named sizes as symbols, and again with sizes of 1 and 0.
 
-A symbolic size is at least 2, for 1 means another thing to broadcasting. So for each set of named sizes there is a recording
-in which they are 1; a file has them all, and a call takes the one that its sizes ask for.
+A symbolic size is at least 2, for 1 means another thing to broadcasting, and nothing is there to reduce where a size is 0. So
+there are recordings in which some sizes are 1 or 0; a file has them all, and a call takes the one that its sizes ask for.
 """
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from ...ir.printer import format_line
 from ...ir.scope import LEAST
 from ...ir.symbolic import SymInt
 from ...passes import pipeline
+from ...runtime.api.register import FUNCTIONS
 from ...runtime.autograd.grad_mode import no_grad
 from ..dynamic import SIZE, Symbols
 from ..errors import ExportError
@@ -30,12 +31,12 @@ from .prepare import PORTABLE
 from .signature import Signature, TensorSpec
 
 _FAILURES = (IngotError, ArithmeticError, ValueError, IndexError, AssertionError, RuntimeError, TypeError)
-_MOST_NAMES = 4        # named sizes for which all sets of sizes of 1 are recorded
+_MOST_NAMES = 4        # named sizes for which all sets of sizes of 1 are recorded; of more, each by itself
 
 
 @dataclass
 class Variant:
-    """One recording: `fixed` names sizes that are 1 in it, `conditions` {text: the user's line} are what it relies on."""
+    """One recording: `fixed` are sizes that are 1 or 0 in it, `conditions` {text: the user's line} are what it relies on."""
 
     graph: Graph
     weights: dict            # name -> tensor, in the order of the graph's inputs after the arguments
@@ -60,8 +61,8 @@ class Recorded:
 
     def variant_for(self, sizes: dict):
         """The variant for sizes by name, or None where they are not allowed."""
-        ones = {name: 1 for name, n in sizes.items() if n == 1}
-        found = next((v for v in self.variants if v.fixed == ones), None)
+        small = {name: n for name, n in sizes.items() if n < LEAST}
+        found = next((v for v in self.variants if v.fixed == small), None)
         return found if found is not None and all(holds(c, sizes) for c in found.conditions) else None
 
 
@@ -78,9 +79,8 @@ def record(fn, example_inputs, dynamic=None) -> Recorded:
     signature = Signature(_specs(given.names, first.graph.inputs), _specs(outputs, first.graph.outputs), example.structure,
                           results, dims.order, tuple(given.parameters))
     made = Recorded([first], signature, dims, [])
-    for count in range(1, len(dims.order) + 1 if len(dims.order) <= _MOST_NAMES else 1):
-        for chosen in itertools.combinations(dims.order, count):
-            _add_ones(made, fn, example, recordable(sizes), chosen, results)
+    for fixed in _small_sizes(dims.order):
+        _add_variant(made, fn, example, recordable(sizes), fixed, results)
     _add_examples(made, fn, example, sizes)
     return made
 
@@ -124,16 +124,31 @@ def refuse_fixed(symbols):
                                   f"({condition}); compute with x.shape and tensors, or leave it out of dynamic=")
 
 
-def _add_ones(made, fn, example, sizes, chosen, results):
-    """The variant in which some sizes are 1, if the function runs with them and gives the same structure."""
-    ones = dict.fromkeys(chosen, 1)
-    try:
-        variant, _, structure_ = _variant(fn, example, made.dims, {**sizes, **ones}, ones)
-    except _FAILURES:
+def _small_sizes(names) -> list:
+    """Which sizes are fixed in further recordings: sets of ones, and each size as 0, beside others and beside a single 1; of
+    many names each size by itself."""
+    sets = range(1, (len(names) if len(names) <= _MOST_NAMES else 1) + 1)
+    ones = [dict.fromkeys(chosen, 1) for count in sets for chosen in itertools.combinations(names, count)]
+    beside = [{}, *[{name: 1} for name in (names if len(names) < _MOST_NAMES else ())]]
+    return [*ones, *[{**one, name: 0} for name in names for one in beside if name not in one]]
+
+
+def _add_variant(made, fn, example, sizes, fixed, results):
+    """The variant in which some sizes are fixed, if the function runs with them and gives the same structure. The example's
+    integers may be indices that are out of range then: it is tried with zeros, too."""
+    for given in (example, _without_integers(example)):
+        try:
+            variant, _, structure_ = _variant(fn, given, made.dims, {**sizes, **fixed}, fixed)
+        except _FAILURES:
+            continue
+        values = [*variant.graph.inputs[:len(made.signature.inputs)], *variant.graph.outputs]
+        if structure_ == results and made.signature.describes(values, fixed):
+            made.variants.append(variant)
         return
-    values = [*variant.graph.inputs[:len(made.signature.inputs)], *variant.graph.outputs]
-    if structure_ == results and made.signature.describes(values, ones):
-        made.variants.append(variant)
+
+
+def _without_integers(example) -> Example:
+    return replace(example, tensors=[FUNCTIONS["zeros_like"](t) if t._a.dtype.kind in "iu" else t for t in example.tensors])
 
 
 def _add_examples(made, fn, example, sizes):
