@@ -62,7 +62,7 @@ class Stores:
         lay = self.casts.lift()
         self._note_new()
         self.casts.lay(lay)
-        others = {t.place: t for t in self.module_writes.targets(self.stored)}
+        others = {t.place: t for t in self.module_writes.targets(self.stored) if id(t.owner) not in self.made}
         self.stored |= others
         self.module_reads |= others.keys()
         found = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()

@@ -59,6 +59,11 @@ class Recorded:
         """Numbers of the examples whose sizes are made ready as images: the user's, and those with sizes of 1."""
         return [i for i, e in enumerate(self.examples) if not i or 1 in e.sizes.values()]
 
+    def drop_empty(self):
+        """Leaves out what is recorded for sizes of 0, which kernels of whole numbers do not take."""
+        self.variants = [v for v in self.variants if 0 not in v.fixed.values()]
+        self.examples = [e for e in self.examples if 0 not in e.sizes.values()]
+
     def variant_for(self, sizes: dict):
         """The variant for sizes by name, or None where they are not allowed."""
         small = {name: n for name, n in sizes.items() if n < LEAST}

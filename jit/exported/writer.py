@@ -111,6 +111,7 @@ def _floats(made, freeze, say):
 
 
 def _whole_numbers(made, fn, calibration, say):
+    made.drop_empty()
     say(f"calibrating on {len(calibration.inputs)} inputs")
     done = quantized.quantized(made, fn, calibration)
     say("running the quantised examples")
