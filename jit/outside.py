@@ -69,7 +69,8 @@ class Outside:
             text, value = stack.pop()
             if isinstance(value, Module):
                 self.module_writes.remember(value)
-                stack += [(f"a hook of {type(m).__name__}", hook) for m in Module.modules(value) for hook in m._hooks.objects()]
+                below = Module.modules(value) if id(value) not in self.outside else ()
+                stack += [(f"a hook of {type(m).__name__}", hook) for m in below for hook in m._hooks.objects()]
             if is_given and is_structure(value):
                 self.parts.add(value)
                 stack += [(f"{text}.{name}", getattr(value, name)) for name in fields_of(value)]

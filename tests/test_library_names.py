@@ -584,3 +584,12 @@ def test_a_class_made_without_a_module():
     made = {"nn": nn}
     exec("class Same(nn.Module):\n    def forward(self, x):\n        return x", made)
     assert made["Same"]()(3) == 3
+
+
+def test_contexts_of_streams_and_older_names():
+    for device in (ingot.cuda, ingot.cpu):
+        with device.StreamContext(None) as stream:
+            assert stream is None
+    assert not ingot.cuda._initialized or ingot.cuda.is_available()
+    assert issubclass(nn.UninitializedParameter, nn.parameter.UninitializedTensorMixin)
+    assert ingot.dsmm(ingot.eye(2).to_sparse(), ingot.ones(2, 3)).equal(ingot.ones(2, 3))

@@ -59,11 +59,6 @@ class Recorded:
         """Numbers of the examples whose sizes are made ready as images: the user's, and those with sizes of 1."""
         return [i for i, e in enumerate(self.examples) if not i or 1 in e.sizes.values()]
 
-    def drop_empty(self):
-        """Leaves out what is recorded for sizes of 0, which kernels of whole numbers do not take."""
-        self.variants = [v for v in self.variants if 0 not in v.fixed.values()]
-        self.examples = [e for e in self.examples if 0 not in e.sizes.values()]
-
     def variant_for(self, sizes: dict):
         """The variant for sizes by name, or None where they are not allowed."""
         small = {name: n for name, n in sizes.items() if n < LEAST}
@@ -71,8 +66,8 @@ class Recorded:
         return found if found is not None and all(holds(c, sizes) for c in found.conditions) else None
 
 
-def record(fn, example_inputs, dynamic=None) -> Recorded:
-    """Runs `fn` once for each variant and writes down what it does."""
+def record(fn, example_inputs, dynamic=None, *, empty: bool = True) -> Recorded:
+    """Runs `fn` once for each variant, those with sizes of 0 if `empty`, and writes down what it does."""
     if not callable(fn):
         raise ArgumentError(f"export takes a function or a module, got {type(fn).__name__}")
     fn = fn.fn if isinstance(fn, Traced) else fn
@@ -84,7 +79,7 @@ def record(fn, example_inputs, dynamic=None) -> Recorded:
     signature = Signature(_specs(given.names, first.graph.inputs), _specs(outputs, first.graph.outputs), example.structure,
                           results, dims.order, tuple(given.parameters))
     made = Recorded([first], signature, dims, [])
-    for fixed in _small_sizes(dims.order):
+    for fixed in _small_sizes(dims.order, empty):
         _add_variant(made, fn, example, recordable(sizes), fixed, results)
     _add_examples(made, fn, example, sizes)
     return made
@@ -129,13 +124,13 @@ def refuse_fixed(symbols):
                                   f"({condition}); compute with x.shape and tensors, or leave it out of dynamic=")
 
 
-def _small_sizes(names) -> list:
-    """Which sizes are fixed in further recordings: sets of ones, and each size as 0, beside others and beside a single 1; of
-    many names each size by itself."""
+def _small_sizes(names, empty: bool) -> list:
+    """Which sizes are fixed in further recordings: sets of ones, and if `empty` each size as 0, beside others and beside a
+    single 1; of many names each size by itself."""
     sets = range(1, (len(names) if len(names) <= _MOST_NAMES else 1) + 1)
     ones = [dict.fromkeys(chosen, 1) for count in sets for chosen in itertools.combinations(names, count)]
     beside = [{}, *[{name: 1} for name in (names if len(names) < _MOST_NAMES else ())]]
-    return [*ones, *[{**one, name: 0} for name in names for one in beside if name not in one]]
+    return [*ones, *[{**one, name: 0} for name in names if empty for one in beside if name not in one]]
 
 
 def _add_variant(made, fn, example, sizes, fixed, results):

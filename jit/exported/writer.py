@@ -68,7 +68,7 @@ def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = T
     if calibration is not None and not freeze:
         raise ArgumentError("the weights of a model in whole numbers are frozen; leave out freeze=False")
     say("recording")
-    made = record(fn, example_inputs, dynamic)
+    made = record(fn, example_inputs, dynamic, empty=calibration is None)       # kernels of whole numbers take no size of 0
     content = _floats(made, freeze, say) if calibration is None else _whole_numbers(made, fn, calibration, say)
     with tempfile.TemporaryDirectory(prefix="ingot-export-") as folder:
         draft = os.path.join(folder, "draft.ingot")
@@ -111,7 +111,6 @@ def _floats(made, freeze, say):
 
 
 def _whole_numbers(made, fn, calibration, say):
-    made.drop_empty()
     say(f"calibrating on {len(calibration.inputs)} inputs")
     done = quantized.quantized(made, fn, calibration)
     say("running the quantised examples")

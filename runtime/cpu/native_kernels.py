@@ -60,9 +60,8 @@ def _add(kind, rank: int, inner: tuple) -> Kernel:
     k = KernelBuilder(f"add_{kind.name}_{rank}_{'_'.join(map(str, inner))}")
     for d in range(rank):
         k.parallel(f"d{d}", f"n{d}")
-    for b, make, unit in (("x", k.input, inner[0]), ("y", k.input, inner[1]), ("z", k.output, inner[1])):
-        last = f"{min(b, 'y')}{rank - 1}" if unit is None else unit
-        make(b, kind, [*[f"{min(b, 'y')}{d}" for d in range(rank - 1)], last])
+    for b, lies, make, unit in (("x", "x", k.input, inner[0]), ("y", "y", k.input, inner[1]), ("z", "y", k.output, inner[1])):
+        make(b, kind, [*[f"{lies}{d}" for d in range(rank - 1)], f"{lies}{rank - 1}" if unit is None else unit])
     with k.point():
         k.store(k.load("y") + k.load("x"), "z")
     return k.build()

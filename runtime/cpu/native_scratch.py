@@ -9,13 +9,11 @@ from .native_kernels import convert
 from .step_list import At, NativeCall, Scratch
 
 _LINE = 64
-_LOW = (dt.float16.np, dt.bfloat16.np)
-_FLOAT = np.dtype(np.float32)
 
 
 def wide(kind) -> np.dtype:
     """The dtype that kernels compute elements of a dtype in."""
-    return _FLOAT if kind in _LOW else kind
+    return dt.accumulator(dt.BY_NP[kind]).np
 
 
 def rows_of(sizes, item: int) -> tuple:
@@ -40,18 +38,20 @@ class Steps:
 
     def read(self, number: int, array):
         """Where an operand lies: as float32, if it is of low precision."""
-        if array.dtype not in _LOW:
+        kind = wide(array.dtype)
+        if kind == array.dtype:
             return At(number)
-        at = self.room(array.size, _FLOAT)
-        self.before.append(convert(At(number), dt.BY_NP[array.dtype], at, dt.float32, array.size))
+        at = self.room(array.size, kind)
+        self.before.append(convert(At(number), dt.BY_NP[array.dtype], at, dt.BY_NP[kind], array.size))
         return at
 
     def write(self, number: int, array):
         """Where a result is to be written: as float32, if it is of low precision."""
-        if array.dtype not in _LOW:
+        kind = wide(array.dtype)
+        if kind == array.dtype:
             return At(number)
-        at = self.room(array.size, _FLOAT)
-        self.after.append(convert(at, dt.float32, At(number), dt.BY_NP[array.dtype], array.size))
+        at = self.room(array.size, kind)
+        self.after.append(convert(at, dt.BY_NP[kind], At(number), dt.BY_NP[array.dtype], array.size))
         return at
 
     def call(self, more=()) -> NativeCall:
