@@ -216,6 +216,10 @@ class _SameModule(Loader):
 
     def exec_module(self, module):
         module.__spec__ = self.own_spec
+        for name, value in vars(module).items():      # a function with the name of its file stays when that is imported
+            file = sys.modules.get(f"{self.real}.{name}")
+            if file is not None and file is not value:
+                sys.modules.setdefault(f"{self.name}.{name}", file)
         children = {path[len(self.name) - len(_PREFIX) + 1:] for path in PUBLIC if (_PREFIX + path).startswith(self.name + ".")}
         if children:
             module.__getattr__ = _loading(self.name, children, getattr(module, "__getattr__", None))

@@ -4,6 +4,7 @@ import copy
 import importlib
 import io
 import pickle
+import subprocess
 import sys
 from contextlib import redirect_stdout
 
@@ -593,3 +594,8 @@ def test_contexts_of_streams_and_older_names():
     assert not ingot.cuda._initialized or ingot.cuda.is_available()
     assert issubclass(nn.UninitializedParameter, nn.parameter.UninitializedTensorMixin)
     assert ingot.dsmm(ingot.eye(2).to_sparse(), ingot.ones(2, 3)).equal(ingot.ones(2, 3))
+
+
+def test_a_function_stays_when_the_file_of_its_name_is_imported():
+    program = "import ingot.nn.utils.weight_norm as file; import ingot; assert callable(ingot.nn.utils.weight_norm)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
