@@ -20,6 +20,7 @@ from .autograd.node import (
     keep,
     keep_planned,
     known_avals,
+    new_number,
 )
 from .state import tls
 from .storage import Storage, user_line
@@ -99,6 +100,7 @@ _NODE = """
     node.edges = ({edges})
     node.saved = ({saved})
     node.guards = ({guards})
+    node.number = _new_number()
 """
 
 _HANG = """
@@ -237,7 +239,8 @@ def _over(array, t) -> Tensor:
 
 
 _NAMES = {"__name__": __name__, **{f"_{f.__name__}": f for f in (ComplexNode, Node, Output, Storage, aval_of, broadcast_edge)},
-          "_INEXACT": INEXACT, "_kinds_of": _kinds_of, "_known_avals": known_avals, "_new": _new}
+          "_INEXACT": INEXACT, "_kinds_of": _kinds_of, "_known_avals": known_avals, "_new": _new,
+          "_new_number": new_number}
 
 
 # The shortest roads: functions of elements.
@@ -268,6 +271,7 @@ def record_pair(op: Op, x: Tensor, y, out: Tensor):
     node.edges = first, second
     node.saved = saved
     node.guards = guards
+    node.number = new_number()
 
 
 def record_one(op: Op, x: Tensor, out: Tensor):

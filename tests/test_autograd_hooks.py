@@ -14,6 +14,50 @@ def leaf(*values):
     return ingot.tensor(list(values), dtype=ingot.float64).requires_grad_()
 
 
+# The order in which nodes run.
+
+
+def _grown(random):
+    """The sum of what a random program made of some leaves: each step takes of what is there, old or new."""
+    made = [leaf(*random.uniform(0.5, 1.5, 4)) for _ in range(3)]
+    for _ in range(30):
+        a, b = (made[i] for i in random.integers(len(made), size=2))
+        made += [lambda: (a + b,), lambda: (a * a[0],), lambda: ingot.frexp(a)[:1], lambda: (ingot.stack(a.unbind()).cos(),),
+                 lambda: a.reshape(2, 2).sort(0).values.flatten().split(4), lambda: (ingot.cat(b.split([1, 3])) - a,),
+                 lambda: (a.clone().add_(b),)][random.integers(7)]()
+    return sum(t.sum() for t in made)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("seed", range(10))
+def test_backward_takes_the_newest_node_of_those_that_are_ready(seed, create_graph):
+    end = _grown(np.random.default_rng(seed))
+    todo, met, order = [end.grad_fn], set(), []
+    while todo:
+        node = todo.pop()
+        if node is not None and node not in met:
+            met.add(node)
+            todo += [source for source, _ in node.next_functions]
+            if node.next_functions:
+                node.register_prehook(lambda g, node=node: order.append(node._sequence_nr()))
+    end.backward(create_graph=create_graph)
+    # Nodes are newer than those that they lead to: so of all that are left, the newest is always ready.
+    assert len(order) > 30 and order == sorted(order, reverse=True)
+
+
+def test_hooks_of_a_layer_that_is_used_several_times_run_from_the_last_use_to_the_first():
+    order = []
+    first, second = ingot.nn.Linear(3, 3), ingot.nn.Linear(3, 3)
+    state = ingot.zeros(2, 3)
+    for step in range(3):
+        a, b = first(state), second(ingot.ones(2, 3))
+        state = ingot.tanh(b + a)
+        for name, t in (("a", a), ("b", b), ("state", state)):
+            t.register_hook(lambda g, name=f"{name}{step}": order.append(name))
+    state.sum().backward()
+    assert order == ["state2", "b2", "a2", "state1", "b1", "a1", "state0", "b0", "a0"]
+
+
 # Tensor hooks.
 
 

@@ -1,10 +1,12 @@
-"""Backward: walks the history of some tensors once, in dependency order, without recursion.
+"""Backward: walks the history of some tensors once, in dependency order and the newest first, without recursion.
 
 Without `create_graph` the gradient rules run on plain arrays; with it, or while a recorder watches, on tensors, so that
 their own history is recorded.
 """
 
 import threading
+from bisect import insort
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from .sparse_gradient import accumulate_sparse, is_sparse, sum_of
 from .zero_curves import tie
 
 _accumulating = threading.RLock()
+_number = attrgetter("number")
 _PARTS = frozenset((slice_, select))       # views of a part of an array, no element of it twice
 
 
@@ -72,8 +75,9 @@ class Backward:
         return node in self.wanted
 
     def walk(self, roots, waiting, needed):
-        """Processes every node when all gradients for it have arrived."""
-        ready = [n for n in roots if waiting[n] == 0]
+        """Processes every node when all gradients for it have arrived: of several the one that was recorded last, which is the
+        order that hooks count on."""
+        ready = sorted([n for n in roots if waiting[n] == 0], key=_number)
         pending, deliver, through = self.pending, self.deliver, self.through
         plain, run, frees, wholes, wanted = self.plain, self.run, not self.retain, self.wholes, self.wanted
         node: Any = None
@@ -113,7 +117,11 @@ class Backward:
                                 grads[i] = None     # or a sum could not see that it is held by `pending` alone
                     source = edge.source if type(edge) is Output else edge
                     left = waiting[source] = waiting[source] - 1
-                    if not left:
+                    if left:
+                        continue
+                    if ready and ready[-1].number > source.number:
+                        insort(ready, source, key=_number)
+                    else:
                         ready.append(source)
                 g = grads = None        # or a leaf could not see that its gradient is its own
         except Exception as error:

@@ -4,6 +4,8 @@ There is no tape. Each result holds the `Node` that made it, and a node holds th
 dead branch frees itself. A `Leaf` ends a path and collects a gradient; an `Output` stands for one of several results.
 """
 
+from itertools import count
+from math import inf
 from typing import Any
 from weakref import ref
 
@@ -35,6 +37,7 @@ class Freed:
 
 
 FREED = Freed()
+new_number = count().__next__       # for a node: one higher than those before
 # Places among saved values (of the result, then of each argument) by PyTorch's names for them.
 _SAVED_NAMES = {"_saved_result": 0, "_saved_self": 1, "_saved_other": 2}
 
@@ -56,9 +59,10 @@ class Node:
     edges    for each argument the Node, Output or Leaf that its gradient goes to, or None
     saved    for the output and each argument what the rule reads: an array, an Aval, a number or None
     guards   (storage, version) of every saved array
+    number   higher than those of all nodes before: backward takes the newest of those that are ready
     """
 
-    __slots__ = ("__dict__", "__weakref__", "edges", "guards", "op", "params", "saved")
+    __slots__ = ("__dict__", "__weakref__", "edges", "guards", "number", "op", "params", "saved")
 
     run: Any = None             # kinds of nodes that know no rules define it: run(engine, gradients of the results)
     outs: Any = None            # avals of all results when there are several
@@ -74,6 +78,7 @@ class Node:
         self.edges = edges
         self.saved = saved
         self.guards = guards
+        self.number = new_number()
 
     @property
     def label(self) -> str:
@@ -83,6 +88,10 @@ class Node:
     def name(self) -> str:
         """Its label, by a call as in PyTorch."""
         return self.label
+
+    def _sequence_nr(self) -> int:
+        """Its number, as in PyTorch."""
+        return self.number
 
     @property
     def next_functions(self):
@@ -249,6 +258,7 @@ class Leaf:
     __slots__ = ("__weakref__", "grad", "hooks", "of", "post_hooks")
     label = "AccumulateGrad"
     next_functions = ()
+    number = inf            # gradients are accumulated as soon as all have arrived
 
     def __init__(self, tensor):
         self.grad = None
