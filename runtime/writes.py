@@ -15,7 +15,7 @@ from ..ir.ops.assign import assign_view
 from ..ir.ops.elementwise import cast, copy
 from ..ir.substitute import at_hint
 from .autograd.hooks import keep_gradient
-from .autograd.node import Leaf, Node, broadcast_edge, rescue_operands, rescue_result
+from .autograd.node import INEXACT, ForbiddenNode, Leaf, Node, broadcast_edge, rescue_operands, rescue_result
 from .state import tls
 from .tensor import Tensor, shape_of
 
@@ -132,12 +132,29 @@ def check_writable(dst: Tensor, m, name: str, shared: bool = False):
     if not shared and not flags.c_contiguous and overlaps(dst._a):
         raise ShapeError(f"{name}: several elements of this tensor of shape {dst._a.shape} share one place in memory (it was "
                          "expanded or unfolded); clone() it before writing")
-    if m.grad and dst.is_leaf and dst._node is not None:
+    if m.grad:
+        _check_history(dst, name)
+
+
+def _check_history(dst: Tensor, name: str):
+    """Raises if the history of `dst`, or of what it is a view of, could not tell of a write."""
+    if dst.is_leaf and dst._node is not None:
         raise AutogradError(f"{name}: a leaf tensor that requires grad was written in place; do it under no_grad(), or on a "
                             "clone()")
     base = dst._base
-    if m.grad and base is not None and base._node is not None and base.is_leaf:
-        raise AutogradError(f"{name}: a view of a leaf tensor that requires grad was written in place; do it under no_grad()")
+    if base is not None and base._node is not None:
+        if base.is_leaf:
+            raise AutogradError(f"{name}: a view of a leaf tensor that requires grad was written in place; do it under "
+                                "no_grad()")
+        if dst._node is None and dst._a.dtype.kind in INEXACT:
+            raise AutogradError(f"{name}: a view that was made under no_grad() was written in place where gradients are "
+                                "recorded, which leaves open whether the tensor that it looks into is to have a history of it; "
+                                "make the view and write to it both under no_grad(), or both outside")
+    owner = dst if base is None else base
+    if owner._passed_by is not None and owner._node is not None:
+        raise AutogradError(f"{name}: {owner._passed_by}.forward returned an argument, or a view of one: a write to what it "
+                            "returned would be missing from the history of the argument. Write to a clone(), or let forward "
+                            "return one; where forward itself writes to an argument, ctx.mark_dirty() says so")
 
 
 def overlaps(a) -> bool:
@@ -169,12 +186,12 @@ def wrote(dst: Tensor, src, name: str, foreign: bool = False):
         storage.wrote_unchecked()
     node = getattr(src, "_node", None)
     if m.grad and (node is not None or dst._node is not None or (dst._base is not None and dst._base._node is not None)):
-        rewrite_history(dst, src, foreign)
+        rewrite_history(dst, src, name, foreign)
     if m.recorder is not None:
         m.recorder.wrote(dst, src)
 
 
-def rewrite_history(dst: Tensor, src, foreign: bool = False):
+def rewrite_history(dst: Tensor, src, name: str, foreign: bool = False):
     """Gives `dst`, its base and all other views of that base the history of the value just written."""
     value_edge = value_history(dst, src)
     base = dst._base
@@ -194,7 +211,13 @@ def rewrite_history(dst: Tensor, src, foreign: bool = False):
         keep_gradient(base)
     for ref in base._storage.aliases:
         view = ref()
-        if view is not None and view._base is base:
+        if view is None:
+            continue
+        if view._passed_by is not None and view is not base:
+            view._node = ForbiddenNode(view._passed_by, (view._node,), f"{view._passed_by}.forward returned an argument, or a "
+                                       f"view of one, whose memory {name} then wrote to: the history of what was returned does "
+                                       "not know of it. Let forward return a clone()")
+        elif view._base is base:
             view._node = chain_history(base, chain_of(view))
             if view._retains:
                 keep_gradient(view)

@@ -9,6 +9,7 @@ import pytest
 import ingot
 from ingot.autograd import Function, grad, gradcheck, gradgradcheck
 from ingot.autograd.function import once_differentiable
+from ingot.ir.errors import AutogradError
 
 
 def leaf(*values):
@@ -218,6 +219,44 @@ def test_an_input_returned_as_it_is_becomes_a_new_tensor():
     assert y is not x and x.is_leaf
     y.sum().backward()
     assert x.grad.tolist() == [7.0]
+
+
+class Part(Function):
+    @staticmethod
+    def forward(ctx, x, pick):
+        return pick(x)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g.reshape(2), None
+
+
+@pytest.mark.parametrize("pick", [lambda x: x, lambda x: x.view(1, 2), lambda x: x.detach()], ids=["all", "view", "detached"])
+@pytest.mark.parametrize("write", ["result", "view of the result", "argument", "view of the argument"])
+def test_what_a_function_passed_on_is_not_written_to_unnoticed(pick, write):
+    x = leaf(1.0, 2.0)
+    h = x * 1
+    seen, y = h[:1], Part.apply(h, pick)
+    if "result" in write:
+        with pytest.raises(AutogradError, match=r"mul_: Part.forward returned an argument.*clone\(\)"):
+            (y.view(-1) if "view" in write else y).mul_(3)
+        with ingot.no_grad():
+            y.mul_(1)
+        (h + y.reshape(2)).sum().backward()
+        assert x.grad.tolist() == [2.0, 2.0]
+        return
+    (seen if "view" in write else h).mul_(3)
+    h.sum().backward(retain_graph=True)          # what knows of the write goes on
+    assert x.grad.tolist() == [3.0, 1.0 if "view" in write else 3.0]
+    with pytest.raises(AutogradError, match=r"Part.forward returned an argument.*mul_ then wrote to"):
+        y.sum().backward()
+
+
+@pytest.mark.parametrize("pick", [lambda x: x * 2, lambda x: (x * 2).view(1, 2), ingot.clone], ids=["new", "view", "copy"])
+def test_what_a_function_computed_may_be_written_to(pick):
+    x = leaf(1.0, 2.0)
+    Part.apply(x * 1, pick).mul_(3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
 
 
 def test_once_differentiable():

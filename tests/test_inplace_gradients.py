@@ -5,6 +5,7 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.autograd.graph import saved_tensors_hooks
+from ingot.ir.errors import AutogradError
 from ingot.utils.checkpoint import checkpoint
 
 OTHER = "other"
@@ -217,3 +218,16 @@ def test_nothing_comes_back_from_what_was_overwritten(name, trace):
 
     grad, y = (jit.trace(fn) if trace else fn)(ingot.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True))
     assert ((grad == 0) == (y == 0)).all() and grad.isfinite().all()
+
+
+def test_a_view_made_without_gradients_is_not_written_to_with_them():
+    x = ingot.ones(2, 2, requires_grad=True)
+    h = x * 1
+    with ingot.no_grad():
+        view = h.view(-1)
+        view.mul_(2)
+    with pytest.raises(AutogradError, match=r"mul_: a view that was made under no_grad\(\)"):
+        view.mul_(3)
+    assert h.tolist() == [[2.0, 2.0], [2.0, 2.0]]
+    h.argsort(dim=-1).view(-1).add_(1)          # without a history to miss
+    ingot.zeros(3)[1:].mul_(2)

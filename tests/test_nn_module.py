@@ -216,6 +216,17 @@ def test_backward_hooks_see_and_replace_gradients():
     np.testing.assert_allclose(m.weight.grad.numpy(), 2 * np.ones((2, 2)))
 
 
+def test_what_a_layer_with_backward_hooks_returns_may_be_written_to():
+    x = ingot.tensor([1.0, 2.0], requires_grad=True)
+    layer, seen = ingot.nn.Sigmoid(), []
+    layer.register_forward_hook(lambda mod, args, out: seen.append(out))
+    layer.register_full_backward_hook(lambda mod, gi, go: seen.append(go[0]))
+    layer(x).mul_(3).sum().backward()
+    inside = ingot.sigmoid(x.detach())
+    assert ingot.equal(seen[0], inside) and seen[1].tolist() == [3.0, 3.0]
+    ingot.testing.assert_close(x.grad, 3 * inside * (1 - inside))
+
+
 def test_a_backward_hook_runs_without_differentiable_inputs():
     m, seen = nn.Linear(2, 2), []
     m.register_full_backward_hook(lambda mod, gi, go: seen.append((gi, go[0].shape)))

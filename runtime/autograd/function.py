@@ -16,7 +16,7 @@ from ..tensor import Tensor, shape_of, wrap
 from ..writes import rewrite_history
 from .backward import grad
 from .grad_mode import enable_grad
-from .node import Freed, Leaf, Node, Output, aval_of, is_inexact, overwritten
+from .node import ForbiddenNode, Freed, Leaf, Named, Node, Output, aval_of, is_inexact, overwritten
 
 _new = object.__new__
 
@@ -123,7 +123,7 @@ class FunctionNode(Node):
     makes: dict = {}        # position of a result that is sparse: its parts, and what makes it of them
 
     def __init__(self, cls, ctx, edges, inputs):
-        ctx._named = _Named(cls.__name__)
+        ctx._named = Named(cls.__name__)
         super().__init__(ctx._named, {}, edges, (), ())
         self.cls = cls
         self.ctx = ctx
@@ -186,17 +186,6 @@ class FunctionNode(Node):
     def release(self):
         if self.ctx._saved:
             self.ctx._saved = Freed()
-
-
-class _Named:
-    """Stands for an operator record, or a node that is gone, where errors ask for a name."""
-
-    line = None
-
-    def __init__(self, name):
-        self.name = name
-
-    op = property(lambda self: self)
 
 
 class Function:
@@ -332,7 +321,7 @@ def _finish(cls, ctx, args, edges, result, taped):
         node.outs = tuple(o.aval if isinstance(o, Tensor) else None for o in outs)
     saved_as = {id(o): i for i, o in enumerate(outs) if isinstance(o, Tensor)}
     inputs = {id(a): e for a, e in zip(args, edges) if isinstance(a, Tensor)}
-    carried = [_carry(node, i, o, ctx, inputs) if isinstance(o, Tensor) else o for i, o in enumerate(outs)]
+    carried = [_carry(node, i, o, ctx, args, inputs) if isinstance(o, Tensor) else o for i, o in enumerate(outs)]
     if node is not None:
         ctx._saved = tuple([_save(t, saved_as, inputs, carried) for t in ctx._to_save])
     ctx._to_save = ctx._for_forward = ()
@@ -358,18 +347,22 @@ def _among(t, tensors):
     return any(t is x for x in tensors)
 
 
-def _carry(node, i, out, ctx, inputs):
+def _carry(node, i, out, ctx, args, inputs):
     """An output with its place in the history; inputs passed through become a new tensor unless they were marked dirty."""
     dirty = _among(out, ctx._dirty)
     if not dirty and (id(out) in inputs or out._node is not None or out._base is not None):
         out = out.detach()
+    shared = out._shared
+    if shared and node is not None and not dirty and any(isinstance(a, Tensor) and a._shared is shared for a in args):
+        out._passed_by = node.cls.__name__
+        shared.add_aliases([out])
     if node is None or _among(out, ctx._non_differentiable) or not is_inexact(out._a):
         return out
     edge = Output(node, i)
     if dirty:
         source = _alias(out._a, out._storage)
         source._node = edge
-        rewrite_history(out, source)
+        rewrite_history(out, source, node.cls.__name__)
     else:
         out._node = edge
     return out
@@ -404,16 +397,6 @@ class InplaceFunction(Function):
         self.inplace = inplace
 
 
-class ForbiddenNode(Node):
-    """The history of a gradient that cannot be differentiated again."""
-
-    label = "OnceDifferentiable"
-
-    def run(self, engine, slots):
-        raise AutogradError(f"the gradient of {self.params['of']} was marked once_differentiable, so it cannot be "
-                            "differentiated again")
-
-
 def once_differentiable(fn):
     """Marks a backward that computes outside of what ingot can differentiate again."""
 
@@ -440,7 +423,8 @@ def _forbid(fn, edges, out):
     if not isinstance(out, Tensor) or not is_inexact(out._a):
         return out
     t = out.detach()
-    node = ForbiddenNode(_Named("once_differentiable"), {"of": fn.__qualname__}, edges, (), ())
+    node = ForbiddenNode("OnceDifferentiable", edges, f"the gradient of {fn.__qualname__} was marked once_differentiable, so "
+                                                      "it cannot be differentiated again")
     node.outs = (aval_of(t._a),)
     t._node = Output(node, 0)
     return t

@@ -236,6 +236,29 @@ class ComplexNode(Node):
         return [_conjugated(x) for x in super().pull(_conjugated(g), values)]
 
 
+class Named:
+    """Stands for an operator record, or a node that is gone, where errors ask for a name."""
+
+    line = None
+
+    def __init__(self, name):
+        self.name = name
+
+    op = property(lambda self: self)
+
+
+class ForbiddenNode(Node):
+    """A history that backward must not go through, with what it says to those who try."""
+
+    def __init__(self, label, edges, message):
+        super().__init__(Named(label), {"message": message}, edges, (), ())
+
+    label = property(lambda self: self.op.name)
+
+    def run(self, engine, slots):
+        raise AutogradError(self.params["message"])
+
+
 def _conjugated(g):
     if type(g) is tuple:
         return tuple([_conjugated(x) for x in g])

@@ -230,7 +230,6 @@ def _joined(values):
         return positions, values, None
     sources = [values[i] for i in positions]
     out = list(values)
-    for i, source, t in zip(positions, sources, group(*sources)):
-        t._storage = source._storage
+    for i, t in zip(positions, group(*sources)):
         out[i] = t
     return positions, tuple(out), out[positions[0]]._node.source
