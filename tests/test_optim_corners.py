@@ -131,3 +131,28 @@ def test_a_state_says_only_what_is_kept():
     assert opt.state_dict()["state"] == {}
     with pytest.raises(ValueError, match="complex parameters"):
         optim.SparseAdam([ingot.zeros(2, dtype=ingot.complex64, requires_grad=True)])
+
+
+class Wrapped(optim.Optimizer):
+    """An optimizer around another, which has all there is: Optimizer's own `__init__` is left out, as in libraries that do this."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    param_groups = property(lambda self: self.inner.param_groups)
+
+    def step(self, closure=None):
+        return self.inner.step(closure)
+
+
+def test_an_optimizer_around_another_takes_hooks_and_schedules():
+    weight = ingot.ones(2, requires_grad=True)
+    around, seen = Wrapped(optim.SGD([weight], lr=1.0)), []
+    around.register_step_post_hook(lambda *_: seen.append("stepped"))
+    schedule = optim.lr_scheduler.StepLR(around, step_size=1, gamma=0.5)
+    for _ in range(2):
+        weight.sum().backward()
+        around.step()
+        schedule.step()
+        weight.grad = None
+    assert weight.tolist() == [-0.5, -0.5] and seen == ["stepped"] * 2 and schedule.get_last_lr() == [0.25]

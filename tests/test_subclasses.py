@@ -275,3 +275,30 @@ def test_what_is_never_asked_is_said():
                 raise AssertionError
 
     assert type(ingot.ones(2).as_subclass(Low) + 1) is Low
+
+
+class Measured(Silent):
+    """One that makes itself, of what it is given by name, too."""
+
+    def __new__(cls, data, *, unit="m", requires_grad=False):
+        made = Tensor._make_subclass(cls, Tensor(data), requires_grad)
+        made.unit = unit
+        return made
+
+
+class MeasuredWeight(Measured, ingot.nn.Parameter):
+    def __new__(cls, data, unit):
+        return Measured.__new__(cls, data, unit=unit, requires_grad=True)
+
+
+def test_a_class_that_is_not_asked_makes_itself():
+    length = Measured([1.0, 2.0], unit="km")
+    assert type(length) is Measured and length.unit == "km" and length.tolist() == [1.0, 2.0]
+    assert type(length * 2) is Tensor and type(ingot.stack([length])) is Tensor
+    layer = ingot.nn.Module()
+    layer.weight = MeasuredWeight([3.0], "s")
+    optimizer = ingot.optim.SGD(layer.parameters(), lr=1.0)
+    (layer.weight * length).sum().backward()
+    optimizer.step()
+    assert [type(p) for p in layer.parameters()] == [MeasuredWeight] and layer.weight.unit == "s"
+    assert layer.weight.tolist() == [0.0]

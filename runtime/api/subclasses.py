@@ -21,6 +21,7 @@ __all__ = ["as_class", "as_subclass", "ask_class", "asks", "disabled_torch_funct
 
 _FACE = __name__.removesuffix(".runtime.api.subclasses")
 _between: list[type] = []           # the class between Tensor and those of the user's, and one below it that makes itself
+_makers: list[type] = []            # the class between Tensor and those of the user's that are not asked: it makes itself, too
 
 
 # Classes.
@@ -30,7 +31,10 @@ def _new_class(cls, **options):
     """A class that derives from Tensor: unless it is ingot's own, or says that it is not to be asked."""
     super(Tensor, cls).__init_subclass__(**options)
     own = cls.__torch_function__
-    if f"{cls.__module__}.".startswith(f"{_FACE}.") or own is disabled_torch_function:
+    if f"{cls.__module__}.".startswith(f"{_FACE}."):
+        return
+    if own is disabled_torch_function:
+        _insert(cls, _making())
         return
     if "__torch_dispatch__" in vars(cls):
         warnings.warn(f"{cls.__name__}.__torch_dispatch__ is never asked: ingot has no operators below its public functions, "
@@ -45,10 +49,16 @@ def ask_class(cls) -> None:
     cls._own_class = cls
     KINDS[cls] = True
     looking, made = _start()
-    if Tensor in cls.__bases__:
-        cls.__bases__ = tuple([made if base is Tensor else base for base in cls.__bases__])
-    elif not issubclass(cls, looking):                          # a kind of parameter
+    if not _insert(cls, made) and not issubclass(cls, looking):         # a kind of parameter
         cls.__bases__ = (looking, *cls.__bases__)
+
+
+def _insert(cls, between) -> bool:
+    """Puts a class between Tensor and one that derives from it; whether that does so directly."""
+    direct = Tensor in cls.__bases__
+    if direct:
+        cls.__bases__ = tuple([between if base is Tensor else base for base in cls.__bases__])
+    return direct
 
 
 def _owned() -> type:
@@ -61,9 +71,19 @@ def _start() -> list[type]:
     start()
     if not _between:
         looking = _class_between()
-        _between[:] = looking, type("Tensor", (looking,), {"__slots__": (), "__new__": _new, "__init__": _init,
-                                                           "__module__": Tensor.__module__})
+        _between[:] = looking, _that_makes_itself(looking)
     return _between
+
+
+def _making() -> type:
+    if not _makers:
+        _makers.append(_that_makes_itself(Tensor))
+    return _makers[0]
+
+
+def _that_makes_itself(base) -> type:
+    """A class whose heirs may take what they like, in `__new__` or in `__init__`."""
+    return type("Tensor", (base,), {"__slots__": (), "__new__": _new, "__init__": _init, "__module__": Tensor.__module__})
 
 
 def _class_between() -> type:

@@ -4,6 +4,7 @@ import copy
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
+from functools import cached_property
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -147,7 +148,6 @@ class Optimizer:
         self.defaults = defaults
         self.state = defaultdict(State)
         self.param_groups = []
-        self._hooks = {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
         if isinstance(params, Tensor):
             raise DTypeError("an optimizer takes an iterable of tensors or of dicts, got one tensor; pass [tensor]")
         if not isinstance(params, Iterable):
@@ -286,6 +286,11 @@ class Optimizer:
 
     # Hooks.
 
+    @cached_property
+    def _hooks(self) -> dict:
+        """The hooks by when they run; made when somebody asks, as classes of the user's may leave out `__init__`."""
+        return {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
+
     def register_step_pre_hook(self, hook):
         """Calls hook(optimizer, args, kwargs) before each step; args begin with the optimizer, a result replaces both."""
         return add_hook(self._hooks["pre"], hook)
@@ -365,8 +370,6 @@ class Optimizer:
     def __setstate__(self, state):
         """Takes what was pickled, or loaded: classes of the user's bring what older versions saved up to date here."""
         self.__dict__.update(state)
-        if "_hooks" not in self.__dict__:
-            self._hooks = {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
 
     def __repr__(self):
         lines = [f"{type(self).__name__} ("]

@@ -24,7 +24,7 @@ def register_optimizer_step_post_hook(hook):
 
 def step_hooks(optimizer) -> tuple[list, list]:
     """What runs before a step of an optimizer, and after it."""
-    own = vars(optimizer).get("_hooks", _NONE)      # classes of the user's may leave out Optimizer's __init__
+    own = vars(optimizer).get("_hooks", _NONE)
     return [*_EVERY["pre"].values(), *own["pre"].values()], [*own["post"].values(), *_EVERY["post"].values()]
 
 
