@@ -398,6 +398,21 @@ def test_operands_of_a_product_are_arguments_one_by_one():
     assert [str(a) for a in product.args] == ["ab,bc->ac", "x", "y"] and ingot.allclose(made(x, y), x @ y)
 
 
+def test_a_module_that_is_its_own_root():
+    class Scaled(fx.GraphModule):
+        def __init__(self, factor):
+            super().__init__(self, fx.Graph())
+            self.factor = nn.Parameter(ingot.tensor(factor))
+            graph = fx.Graph()
+            x = graph.placeholder("x")
+            graph.output(graph.call_function(ingot.mul, (x, graph.get_attr("factor"))))
+            self.graph = graph
+
+    double, triple = Scaled(2.0), Scaled(3.0)
+    assert double(ingot.ones(2)).tolist() == [2, 2] and triple(ingot.ones(2)).tolist() == [3, 3]
+    assert [name for name, _ in double.named_parameters()] == ["factor"]
+
+
 def test_modules_below():
     g, x = fx.symbolic_trace(Net()), ingot.randn(2, 4)
     assert g.add_submodule("extra.inner", nn.ReLU()) and isinstance(g.get_submodule("extra.inner"), nn.ReLU)

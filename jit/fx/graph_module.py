@@ -99,7 +99,7 @@ class GraphModule(Module):
                 _assign_at(root[target], self, target)
         else:
             raise ArgumentError(f"GraphModule takes a module or a dictionary as root, got {type(root).__name__}")
-        self.meta = dict(root.meta) if isinstance(root, GraphModule) else {}
+        self.meta = dict(root.meta) if isinstance(root, GraphModule) and root is not self else {}
         self.graph = graph
 
     @property
