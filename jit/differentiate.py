@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ..ir.errors import AutogradError
 from ..ir.graph import Value
-from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of, next_functions
+from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of, new_number, next_functions
 from ..runtime.device_array import zeros_beside
 from .execute import Job, Piece, Result
 from .symbolic_job import job_of
@@ -113,6 +113,7 @@ class TraceNode:
         self.residuals = residuals
         self.guards = guards         # (storage, version) of the inputs among the residuals
         self.outs = outs
+        self.number = new_number()
         self.pre_hooks = self.post_hooks = self.line = None
         self.freed: frozenset = frozenset()     # numbers of the results through which no backward goes any more,
         self.going: frozenset = frozenset()     # and of those through which the last one goes
@@ -125,6 +126,7 @@ class TraceNode:
     def next_functions(self):
         return next_functions(self.edges)
 
+    _sequence_nr = Node._sequence_nr
     register_hook = Node.register_hook
     register_prehook = Node.register_prehook
 
