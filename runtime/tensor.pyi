@@ -165,6 +165,7 @@ class Tensor:
     _own_class: Any
     def _own_storage(self) -> _storage_module.Storage: ...
     _part_of: Any
+    _passed_by: Any
     _path: Any
     _retains: builtins.bool
     _shared: Any

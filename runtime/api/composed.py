@@ -7,6 +7,7 @@ from ...ir.aval import integers
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.ops import bessel, counts, piecewise
 from ...ir.ops import elementwise as ew
+from ...ir.ops.nn import group
 from ..state import Defaults, tls
 from ..tensor import Tensor
 from . import returns
@@ -97,8 +98,12 @@ def lerp(input, end, weight, *, out=None):
         whole = d.is_floating_point and x.shape == y.shape == w.shape
         result = piecewise.lerp_by(x, y, w) if whole else piecewise.lerp_by.lower.body(x, y, w)
     else:
-        whole = not tls.m.listened and d.is_floating_point and x.shape == y.shape       # to recorders the weight is an operand
-        result = piecewise.lerp(x, y, weight=float(weight)) if whole else piecewise.lerp.lower.body(x, y, weight=weight)
+        whole = d.is_floating_point and x.shape == y.shape
+        if whole and not tls.m.listened:
+            result = piecewise.lerp(x, y, weight=float(weight))
+        else:                               # to recorders the weight is an operand
+            x, y = group(x, y) if whole else (x, y)         # gradients add up before they meet those from elsewhere, as there
+            result = piecewise.lerp.lower.body(x, y, weight=weight)
     return deliver(result, out, "lerp")
 
 
