@@ -94,8 +94,10 @@ def test_two_recordings_for_all_sizes(fn):
     assert traced.stats()["compiles"] <= 2, traced.stats()["misses"]
 
 
-@pytest.mark.parametrize("fn", FUNCTIONS.values(), ids=FUNCTIONS)
-def test_one_exported_graph_for_all_sizes(fn, tmp_path):
+# An export runs in a process of its own: two of three are slow.
+@pytest.mark.parametrize("name", [pytest.param(n, marks=pytest.mark.slow if i % 3 else ()) for i, n in enumerate(FUNCTIONS)])
+def test_one_exported_graph_for_all_sizes(name, tmp_path):
+    fn = FUNCTIONS[name]
     model = jit.export(fn, images()[:1], tmp_path / "m.ingot", dynamic={0: {2: "height", 3: "width"}})
     for x in images():
         ingot.testing.assert_close(model(x), fn(x), rtol=1e-4, atol=1e-5)

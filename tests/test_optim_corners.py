@@ -134,7 +134,7 @@ def test_a_state_says_only_what_is_kept():
 
 
 class Wrapped(optim.Optimizer):
-    """An optimizer around another, which has all there is: Optimizer's own `__init__` is left out, as in libraries that do this."""
+    """An optimizer around another, which has all there is: it leaves out the `__init__` of Optimizer, as libraries do."""
 
     def __init__(self, inner):
         self.inner = inner

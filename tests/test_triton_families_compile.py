@@ -138,8 +138,7 @@ ROW_SCANS = {"running_max": row_scans.extreme(dt.bfloat16, ">"), "running_min_of
              "log_sums_wide": row_scans.log_sums(dt.float64)}
 
 
-@pytest.mark.parametrize("how", [row_scans.WHOLE, row_scans.ENDS, row_scans.PARTS])
-@pytest.mark.parametrize("name", ROW_SCANS)
+@pytest.mark.parametrize("name, how", thinned(ROW_SCANS, [row_scans.WHOLE, row_scans.ENDS, row_scans.PARTS], strength=1))
 def test_scans_along_rows_load_whole_vectors(name, how):
     source = row_scans.source(ROW_SCANS[name], how)
     given = {"ROWS": 1, "COLS": 1024, "PART": 4096, "WIDTH": 64}
@@ -269,7 +268,7 @@ FEW = [(dt.bfloat16, "ieee", attention.NO_MASK), (dt.bfloat16, "ieee", attention
        (dt.float32, "ieee", attention.NO_MASK), (dt.float32, "tf32", attention.BOOLS)]
 
 
-@pytest.mark.parametrize("few, size, arch", thinned(FEW, (64, 128, 256), ARCHS))
+@pytest.mark.parametrize("few, size, arch", thinned(FEW, (64, 128, 256), ARCHS, strength=1))
 def test_attention_of_few(few, size, arch):
     """Of one row, and of as many as a tile holds; keys and values where they lie in a cache. Vectors are loaded whole."""
     kind, precision, mask = few
@@ -334,9 +333,8 @@ def test_attention_with_dropout_in_tf32(drops, size, arch):
 SPILLS = {(attention.KEYS, 128): 256, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out
 
 
-@pytest.mark.parametrize("causal", [False, True], ids=["all", "causal"])
+@pytest.mark.parametrize("part, causal", thinned(attention.ROADS, [False, True], strength=1))
 @pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("part", attention.ROADS)
 def test_attention_by_bulk_copies(part, size, causal):
     """Each road of Hopper chips: copies by the chip's engine, asked for by warps of their own where that was asked for."""
     write = {attention.FORWARD: attention.forward, attention.QUERIES: lambda k: attention.query_grad(k, False),
@@ -483,10 +481,10 @@ def test_pools():
 ALONG, DOWN = (False, True), (True, False)        # which of the last two strides is 1
 
 
-@pytest.mark.parametrize("arch", ARCHS)
-@pytest.mark.parametrize("precision", ["bf16", "tf32", "ieee"])
-@pytest.mark.parametrize("depth, x, y", [(False, ALONG, ALONG), (False, ALONG, DOWN), (True, DOWN, ALONG)])
-def test_products_of_groups(depth, x, y, precision, arch):
+@pytest.mark.parametrize("laid, precision, arch", thinned(
+    [(False, ALONG, ALONG), (False, ALONG, DOWN), (True, DOWN, ALONG)], ["bf16", "tf32", "ieee"], ARCHS))
+def test_products_of_groups(laid, precision, arch):
+    depth, x, y = laid
     kind, how = (dt.bfloat16, "ieee") if precision == "bf16" else (dt.float32, precision)
     fast, units = precision != "ieee", (x, y, ALONG)
     tile, *_ = grouped.candidates(kind, (4096, 2048, 2048), 8, depth, fast, SHARED[arch])

@@ -252,6 +252,12 @@ class Function:
         return _finish(cls, ctx, args, edges, result, taped)
 
 
+def _memory_of(x):
+    """What an argument shares with the tensors over its memory (a sparse one: over its values), if that is known."""
+    t = values_in(x)
+    return t._shared if isinstance(t, Tensor) else None
+
+
 def _edge_of(x):
     """Where the gradient of an argument goes: that of a sparse tensor to its values."""
     t = values_in(x)
@@ -353,7 +359,7 @@ def _carry(node, i, out, ctx, args, inputs):
     if not dirty and (id(out) in inputs or out._node is not None or out._base is not None):
         out = out.detach()
     shared = out._shared
-    if shared and node is not None and not dirty and any(isinstance(a, Tensor) and a._shared is shared for a in args):
+    if shared and node is not None and not dirty and any(_memory_of(a) is shared for a in args):
         out._passed_by = node.cls.__name__
         shared.add_aliases([out])
     if node is None or _among(out, ctx._non_differentiable) or not is_inexact(out._a):
