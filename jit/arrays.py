@@ -104,7 +104,7 @@ class ArrayArguments:
 
 def is_array(x) -> bool:
     """Whether a value is an array that a tensor can lie over."""
-    return type(x) is np.ndarray and x.dtype in dt.BY_NP and x.dtype.isnative
+    return type(x) is np.ndarray and x.dtype in dt.BY_NP and x.dtype.isnative and x.flags.aligned
 
 
 def called(fn, args) -> tuple:

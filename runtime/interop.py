@@ -114,7 +114,18 @@ def from_dlpack(ext_tensor, *, device=None, copy=None):
     if found is not None:
         return wrap(found.copy() if copy else found)
     a = _array_from_capsule(_capsule_of(ext_tensor, copy))
-    return wrap(np.array(a)) if copy else lent(a)
+    return wrap(np.array(a)) if copy else lent(aligned(a, "from_dlpack"))
+
+
+def aligned(a, name: str) -> np.ndarray:
+    """An array whose elements lie at multiples of their size, as a tensor's do: a copy of one that nobody writes to, where they
+    do not."""
+    if a.flags.aligned:
+        return a
+    if a.flags.writeable:
+        raise ArgumentError(f"{name}: the elements of this memory do not lie at multiples of the size of {a.dtype}, as a "
+                            "tensor's do; give a copy, such as array.copy()")
+    return a.copy()
 
 
 def lent(a) -> Tensor:

@@ -72,6 +72,30 @@ def test_data_is_copied_or_shared():
     assert view.tolist() == [7, 2] and raw[2] == 7
 
 
+def between_elements(values, memory):
+    """An array over memory that begins between two elements."""
+    return np.frombuffer(memory(b"x" + values.tobytes()), np.uint8)[1:].view(values.dtype)
+
+
+SHARING = {"from_numpy": ingot.from_numpy, "frombuffer": lambda a: ingot.frombuffer(a, dtype=ingot.float32),
+           "from_dlpack": ingot.from_dlpack}
+COPYING = {"as_tensor": ingot.as_tensor, "asarray": ingot.asarray, "tensor": ingot.tensor,
+           "operand": lambda a: ingot.zeros(9) + a}
+
+
+@pytest.mark.parametrize("name", [*SHARING, *COPYING])
+@pytest.mark.parametrize("memory", [bytes, bytearray])
+def test_memory_that_begins_between_elements(name, memory):
+    values = np.arange(9, dtype=np.float32)
+    a = between_elements(values, memory)
+    if name in SHARING and a.flags.writeable:
+        with pytest.raises(ValueError, match=rf"{name}: .*multiples of the size of float32.*copy\(\)"):
+            SHARING[name](a)
+        return
+    taken = (SHARING | COPYING)[name](a)
+    assert taken._a.flags.aligned and ingot.exp(taken).equal(ingot.exp(ingot.tensor(values)))
+
+
 def test_tensor_of_a_tensor_has_no_history():
     x = ingot.ones(2, requires_grad=True)
     assert not ingot.tensor(x * 2).requires_grad and ingot.tensor(x * 2, requires_grad=True).is_leaf

@@ -200,6 +200,7 @@ def test_arrays_and_numbers_of_one_call():
     np.zeros((0, 4), np.float32), np.float32(3).reshape(()), np.arange(12, dtype=np.float32).reshape(3, 4).T,
     np.arange(12, dtype=np.float32)[::-2], np.array([np.nan, np.inf, -np.inf, -0.0], np.float32), np.array([True, False]),
     np.array([1 + 2j, 3], np.complex64), np.broadcast_to(np.float32(1), (3, 4)), np.arange(3, dtype=np.uint8),
+    np.frombuffer(bytes(13), np.uint8)[1:].view(np.float32), np.frombuffer(bytearray(13), np.uint8)[1:].view(np.float32),
     np.arange(4, dtype=">f4"), np.array(["a"]), np.array([1, "a"], object), np.array([1], "M8[s]")], ids=str)
 def test_arrays_of_every_kind(x):
     def fn(a):

@@ -211,6 +211,19 @@ def test_safetensors_round_trip(tmp_path, mmap):
     assert {k: same(found[k], v) for k, v in weights().items()} == dict.fromkeys(weights(), True)
 
 
+@pytest.mark.parametrize("mmap", [False, True])
+@pytest.mark.parametrize("shift", range(8))
+def test_safetensors_whose_data_begins_anywhere(tmp_path, mmap, shift):
+    path = tmp_path / "x.safetensors"
+    ingot.save(weights(), path)
+    data = path.read_bytes()
+    length = int.from_bytes(data[:8], "little")
+    path.write_bytes((length + shift).to_bytes(8, "little") + data[8:8 + length] + b" " * shift + data[8 + length:])
+    found = ingot.load(path, mmap=mmap)
+    assert {k: same(found[k], v) for k, v in weights().items()} == dict.fromkeys(weights(), True)
+    assert all(t._a.flags.aligned and ingot.exp(t).equal(ingot.exp(weights()[k])) for k, t in found.items())
+
+
 def test_safetensors_holds_only_named_tensors(tmp_path):
     with pytest.raises(TypeError, match="flat dict"):
         ingot.save({"a": {"b": ingot.ones(1)}}, tmp_path / "x.safetensors")

@@ -158,14 +158,14 @@ def _of_numbers(data, dtype) -> Tensor:
 
 @api(method=False)
 def as_tensor(data, dtype=None, device=None):
-    """Data as a tensor, without a copy where it already is one or is an array of the right dtype."""
+    """Data as a tensor, without a copy where it already is one or is an aligned array of the right dtype."""
     require_device(device)
     data = known(data)
     if isinstance(data, Tensor):
         t = data if dtype is None or data.dtype is dt.as_dtype(dtype) else ew.cast.call(data, dtype=dt.as_dtype(dtype))
         return t if device is None else put(t, device)
     if isinstance(data, np.ndarray) and data.dtype in dt.BY_NP and (dtype is None or data.dtype == dt.as_dtype(dtype).np):
-        return put(_lent(data), device)
+        return put(_lent(data) if data.flags.aligned else made(wrap(data.copy())), device)
     if isinstance(data, Memory) and dtype is not None:
         return put(data.elements(dt.as_dtype(dtype)), device)
     if hasattr(data, "__cuda_array_interface__"):
@@ -210,7 +210,7 @@ def from_numpy(ndarray):
     if not ndarray.dtype.isnative:
         raise DTypeError(f"from_numpy takes arrays in native byte order, got {ndarray.dtype}; convert with .astype()")
     t = known(ndarray)
-    return t if isinstance(t, Tensor) else _lent(ndarray)
+    return t if isinstance(t, Tensor) else _lent(interop.aligned(ndarray, "from_numpy"))
 
 
 @api(method=False)
@@ -220,7 +220,7 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
         a = np.frombuffer(buffer, dt.as_dtype(dtype).np, count, offset)
     except ValueError as e:
         raise ArgumentError(f"frombuffer(dtype={dt.as_dtype(dtype)}, count={count}, offset={offset}): {e}") from None
-    t = _lent(a)
+    t = _lent(interop.aligned(a, "frombuffer"))
     return t.requires_grad_() if requires_grad else t
 
 

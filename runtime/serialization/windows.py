@@ -26,7 +26,13 @@ class Block:
         self._check(dtype, shape, strides, offset)
         if 0 in shape:
             return np.empty(shape, dtype.np)
-        return np.ndarray(shape, dtype.np, self._native(dtype), offset, strides)
+        found = np.ndarray(shape, dtype.np, self._native(dtype), offset, strides)
+        if found.flags.aligned:
+            return found
+        # A mapped file's parts may begin anywhere, and kernels take elements that lie at multiples of their size.
+        self.memory = self.memory.copy()
+        found = np.ndarray(shape, dtype.np, self.memory, offset, strides)
+        return found if found.flags.aligned else found.copy()
 
     def _check(self, dtype, shape, strides, offset):
         numbers = (*shape, *strides, offset)
