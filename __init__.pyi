@@ -502,7 +502,7 @@ def as_strided_copy(input, size, stride, storage_offset=None) -> Tensor:
 def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
     """input with src in place of a strided window over its memory."""
 def as_tensor(data, dtype=None, device=None) -> Tensor:
-    """Data as a tensor, without a copy where it already is one or is an array of the right dtype."""
+    """Data as a tensor, without a copy where it already is one or is an aligned array of the right dtype."""
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:
     """An object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives a
     tensor"""

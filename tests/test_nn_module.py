@@ -2,6 +2,7 @@
 
 import copy
 import importlib
+import io
 import pickle
 from collections import OrderedDict
 
@@ -395,6 +396,41 @@ def test_a_lazy_module_takes_its_size_from_the_first_input():
     assert m(ingot.ones(2, 3)).shape == (2, 4)
     assert type(m) is nn.Linear and m.in_features == 3 and m.weight.shape == (4, 3)
     assert m.weight.detach().numpy().std() > 0
+
+
+NEEDS_A_SHAPE = {
+    "shape": lambda w: w.shape, "size": lambda w: w.size(), "count": lambda w: w.numel(), "dims": lambda w: w.dim(),
+    "length": len, "operator": lambda w: w + 1, "function": ingot.sum, "index": lambda w: w[0], "copy": lambda w: w.clone(),
+    "init": nn.init.xavier_uniform_, "vector": lambda w: nn.utils.parameters_to_vector([w]),
+    "loaded": lambda w: nn.Linear(3, 4).load_state_dict({"weight": w, "bias": ingot.zeros(4)})}
+
+
+@pytest.mark.parametrize("name", NEEDS_A_SHAPE)
+def test_a_tensor_without_a_shape_is_asked_for_one(name):
+    with pytest.raises((ValueError, RuntimeError), match="no shape"):
+        NEEDS_A_SHAPE[name](nn.LazyLinear(4).weight)
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m)), lambda m: through_a_file(m)],
+                         ids=["copied", "pickled", "saved"])
+def test_lazy_modules_are_kept_as_they_are(again):
+    m = nn.LazyLinear(4).to(ingot.float64).requires_grad_(False)
+    found = again(m)
+    state = again(m.state_dict())
+    assert type(state["weight"]) is type(found.weight) is nn.UninitializedParameter
+    for layer in (found, nn.LazyLinear(4).to(ingot.float64).requires_grad_(False)):
+        layer.load_state_dict(state)
+        assert layer.weight.dtype is ingot.float64 and layer.weight.device == m.weight.device and layer.weight.is_leaf
+        layer(ingot.ones(2, 3, dtype=ingot.float64))
+        assert layer.weight.shape == (4, 3) and not layer.weight.requires_grad
+    assert m.has_uninitialized_params()
+
+
+def through_a_file(x):
+    file = io.BytesIO()
+    ingot.save(x, file)
+    file.seek(0)
+    return ingot.load(file)
 
 
 class Scaled(nn.modules.lazy.LazyModuleMixin, nn.Module):

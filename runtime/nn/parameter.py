@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.errors import DTypeError
+from ...ir.errors import ArgumentError, DTypeError
 from ..api.asking import unasked
 from ..api.remembered import TENSORS
 from ..api.subclasses import ask_class
@@ -165,22 +165,51 @@ TENSORS.update((Parameter, Buffer))
 
 
 class UninitializedTensorMixin:
-    """Says that a lazy module's tensor has no shape yet; it gets one at the first call."""
+    """Says that a lazy module's tensor has no shape yet; it gets one at the first call, and until then has a dtype and a device
+    alone: whatever asks for more is an error."""
 
-    _a: Any
-    _storage: Any
     cls_to_become: Any
+    _node: Any
+    _state: Any
+    _storage: Any
+    _held: Any = Tensor._a      # the place of a tensor's array: an empty one that has the dtype and the device
 
-    def materialize(self, shape, dtype=None):
+    @property
+    def _a(self):
+        raise ArgumentError("this tensor of a lazy module has no shape and no values yet: run the module once on an example "
+                            "before (under no_grad(), if you like), or call materialize(shape)")
+
+    @_a.setter
+    def _a(self, array):
+        self._held = array
+
+    dtype = property(lambda self: wrap(self._held).dtype)
+    device = property(lambda self: wrap(self._held).device)
+    is_cuda = property(lambda self: wrap(self._held).is_cuda)
+    is_meta = property(lambda self: wrap(self._held).is_meta)
+
+    def materialize(self, shape, device=None, dtype=None):
         """Gives the tensor its shape; the values are for the module to fill."""
-        kind = dtype.np if dtype is not None else self._a.dtype
-        self._a = zeros_beside(self._a, tuple(shape), kind)
+        held = wrap(self._held) if device is None else wrap(self._held).to(device)
+        self._held = zeros_beside(held._a, tuple(shape), held._a.dtype if dtype is None else dtype.np)
         self._storage = Storage()
         self.__class__ = self.cls_to_become
 
     def convert(self, fn):
-        """Takes over the dtype that `fn` gives a tensor, for when there is a shape."""
-        self._a = fn(wrap(self._a))._a
+        """Takes over the dtype and the device that `fn` gives a tensor, for when there is a shape."""
+        self._held = fn(wrap(self._held))._a
+
+    def detach(self):
+        """The same, without a shape as it is: nothing else could stand for it."""
+        return self
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = _rebuild(type(self), self._held.copy(), self._node is not None, self._state())
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol):
+        return uninitialized_again, (issubclass(self.cls_to_become, Parameter), wrap(self._held), self._node is not None)
 
 
 class UninitializedParameter(UninitializedTensorMixin, Parameter):
@@ -201,6 +230,12 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
 
     def __repr__(self):
         return "<UninitializedBuffer>"
+
+
+def uninitialized_again(is_parameter, held, requires_grad):
+    """A tensor without a shape as it was pickled."""
+    kind = UninitializedParameter if is_parameter else UninitializedBuffer
+    return _rebuild(kind, held._a, requires_grad, {})
 
 
 def is_lazy(t) -> bool:

@@ -194,10 +194,13 @@ def _load_one(module, name, t, value, key, assign, errors):
         errors.append(f"{key}: expected a tensor, got {kind_of(value)}.")
         return
     value = as_array_tensor(value)
+    if is_lazy(value):
+        if not is_lazy(t):
+            errors.append(f"{key}: the given tensor has no shape yet, as its lazy module has not run.")
+        return
     if is_lazy(t):
-        if not is_lazy(value):
-            t.materialize(value._a.shape, value.dtype)
-    elif not is_lazy(value) and tuple(value.shape) != tuple(t.shape):
+        t.materialize(value._a.shape, dtype=value.dtype)
+    elif tuple(value.shape) != tuple(t.shape):
         if tuple(value.shape) == (1,) and tuple(t.shape) == ():
             value = value.reshape(())
         else:
