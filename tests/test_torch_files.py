@@ -46,6 +46,33 @@ def test_elements_that_pytorch_had_not_conjugated_or_negated_yet(write):
     assert conjugated.tolist() == [1 - 2j, 3 + 1j] and negated.tolist() == [-2.0, 1.0]
 
 
+@torch_formats
+@pytest.mark.parametrize("layout", ["coo", "csr", "csc"])
+def test_sparse_tensors_of_torch_files(write, layout):
+    starts, places, values = np.array([0, 1, 3]), np.array([1, 0, 1]), np.array([5.0, 6.0, 7.0], np.float32)
+    dense = [[0, 5], [6, 7]]
+    if layout == "coo":
+        parts = [tp.Stored("0", "Long", np.concatenate([np.repeat([0, 1], [1, 2]), places])), tp.Stored("1", "Float", values)]
+        data = (tp.tensor(parts[0], 0, (2, 3), (3, 1)), tp.tensor(parts[1], 0, (3,), (1,)), (2, 2), True)
+    else:
+        parts = [tp.Stored("0", "Long", starts), tp.Stored("1", "Long", places), tp.Stored("2", "Float", values)]
+        data = (*[tp.tensor(part, 0, (3,), (1,)) for part in parts], (2, 2))
+        dense = dense if layout == "csr" else [[0, 6], [5, 7]]
+    named = tp.Call("torch.serialization._get_layout", f"torch.sparse_{layout}")
+    made = tp.Call("torch._utils._rebuild_sparse_tensor", named, data)
+    x = loaded(write(tp.Call("torch._utils._rebuild_parameter", made, False, tp.Call("collections.OrderedDict")), parts))
+    assert x.layout == getattr(ingot, f"sparse_{layout}") and x.to_dense().tolist() == dense
+
+
+@torch_formats
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_tensors_of_torch_files_that_have_no_shape(write, requires_grad):
+    x = loaded(write([tp.Call("torch.nn.parameter.UninitializedParameter", requires_grad),
+                      tp.Call("torch.nn.parameter.UninitializedBuffer", False)], []))
+    assert [type(t) for t in x] == [nn.UninitializedParameter, nn.UninitializedBuffer]
+    assert [t.requires_grad for t in x] == [requires_grad, False]
+
+
 def test_parameters_of_torch_files():
     s = tp.Stored("0", "Float", np.ones(2, np.float32))
     obj = tp.Call("torch._utils._rebuild_parameter", tp.tensor(s, 0, (2,), (1,)), True, tp.Call("collections.OrderedDict"))

@@ -7,7 +7,9 @@ from ..parts import PARTS
 from ..tensor import Tensor
 
 _RUNTIME = __package__.rpartition(".")[0]
-_HOMES = {"Parameter": f"{_RUNTIME}.nn.parameter", "Buffer": f"{_RUNTIME}.nn.parameter"}
+_OWNED = f"{_RUNTIME}.nn.parameter"
+_HOMES = {"Parameter": _OWNED, "Buffer": _OWNED}
+LAZY = ("UninitializedParameter", "UninitializedBuffer")        # which have no data, and so no place among a file's tensors
 
 
 def class_named(name: str) -> type:
@@ -17,6 +19,11 @@ def class_named(name: str) -> type:
     if name not in _HOMES:
         raise FileError(f"a tensor of unknown class {name!r}; was it written by a newer ingot?")
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def lazy_class(name: str) -> type:
+    """One of the classes of tensors that have no shape yet."""
+    return getattr(importlib.import_module(_OWNED), name)
 
 
 def name_of(cls: type) -> str | None:

@@ -11,9 +11,9 @@ from ..api.register import FUNCTIONS
 from ..api.sparse.making import rebuilt
 from ..device import Device
 from ..interop import on_device
-from ..tensor import Size, Tensor
+from ..tensor import Size, Tensor, wrap
 from . import numpy_data
-from .classes import as_class
+from .classes import LAZY, as_class, lazy_class
 from .container import Archive, fill
 from .pickle_machine import PLAIN_GLOBALS, Callable_, PickleMachine
 from .windows import Block
@@ -86,6 +86,11 @@ def _rebuild_buffer(data, requires_grad=False, persistent=True):
     return as_class(data, "Buffer").requires_grad_(requires_grad is True)
 
 
+def _uninitialized(name):
+    """What makes a tensor of a lazy module, which has no shape yet."""
+    return Callable_(lambda requires_grad=True: lazy_class(name)().requires_grad_(requires_grad is True))
+
+
 def _rebuild_from_type_v2(fn, cls, args, state):
     """A tensor of a subclass: its data as a plain tensor."""
     if type(fn) is not Callable_ or fn.fn not in _REBUILDERS or type(args) is not tuple:
@@ -117,6 +122,7 @@ def _torch_globals() -> dict:
               "torch.Size": Callable_(_size), "torch.device": Callable_(Device), "torch.Tensor": Tensor,
               "torch.nn.parameter.Parameter": Callable_(_rebuild_parameter),
               "torch.nn.Parameter": Callable_(_rebuild_parameter),
+              **{f"torch.nn.parameter.{name}": _uninitialized(name) for name in LAZY},
               "torch.serialization._get_layout": Callable_(str), "torch.storage.UntypedStorage": StorageType(dt.uint8),
               "torch.UntypedStorage": StorageType(dt.uint8)}
     for d in dt.ALL:
@@ -130,8 +136,12 @@ def _torch_globals() -> dict:
 GLOBALS = _torch_globals()
 
 
-def _machine(persistent, name) -> PickleMachine:
-    return PickleMachine(GLOBALS, persistent, name, given=numpy_data.KINDS, give=numpy_data.restore)
+# While storages are only looked for: what a sparse tensor is made of is not there yet, and would not pass its checks.
+_LOOKING = {**GLOBALS, "torch._utils._rebuild_sparse_tensor": Callable_(lambda layout, data: wrap(np.empty(0, np.float32)))}
+
+
+def _machine(persistent, name, table=GLOBALS) -> PickleMachine:
+    return PickleMachine(table, persistent, name, given=numpy_data.KINDS, give=numpy_data.restore)
 
 
 def _storage_id(pid, name):
@@ -198,7 +208,7 @@ def read_legacy(file, size, name, where):
         return _viewed(found[key][0], dtype, view, name, where(location) if is_filled else None)
 
     start, is_filled = file.tell(), False
-    _machine(persistent, name).run(file)
+    _machine(persistent, name, _LOOKING).run(file)
     _fill_storages(file, plain(), found, name)
     file.seek(start)
     is_filled = True
