@@ -58,6 +58,15 @@ def test_hooks_of_a_layer_that_is_used_several_times_run_from_the_last_use_to_th
     assert order == ["state2", "b2", "a2", "state1", "b1", "a1", "state0", "b0", "a0"]
 
 
+def test_parameters_of_a_layer_get_their_gradients_in_the_order_of_its_arguments():
+    order = []
+    layer = ingot.nn.LayerNorm(3)
+    for name, p in layer.named_parameters():
+        p.register_post_accumulate_grad_hook(lambda p, name=name: order.append(name))
+    layer(ingot.rand(2, 3, requires_grad=True)).sum().backward()
+    assert order == ["weight", "bias"]
+
+
 # Tensor hooks.
 
 

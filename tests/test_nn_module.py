@@ -217,6 +217,18 @@ def test_backward_hooks_see_and_replace_gradients():
     np.testing.assert_allclose(m.weight.grad.numpy(), 2 * np.ones((2, 2)))
 
 
+def test_backward_hooks_see_a_gradient_for_each_tensor_that_went_in():
+    class Weighted(nn.Module):
+        def forward(self, x, weight, unused, name):
+            return x * weight
+
+    m, seen = Weighted(), []
+    m.register_full_backward_hook(lambda mod, gi, go: seen.extend(gi))
+    x, unused = ingot.ones(2, requires_grad=True), ingot.ones(3, requires_grad=True)
+    m(x, ingot.full((2,), 5.0), unused, "name").sum().backward()
+    assert [None if g is None else g.tolist() for g in seen] == [[5, 5], [0, 0], [0, 0, 0], None]
+
+
 def test_what_a_layer_with_backward_hooks_returns_may_be_written_to():
     x = ingot.tensor([1.0, 2.0], requires_grad=True)
     layer, seen = ingot.nn.Sigmoid(), []

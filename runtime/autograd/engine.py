@@ -5,7 +5,7 @@ their own history is recorded.
 """
 
 import threading
-from bisect import insort
+from bisect import insort_left
 from operator import attrgetter
 from typing import Any
 
@@ -119,8 +119,8 @@ class Backward:
                     left = waiting[source] = waiting[source] - 1
                     if left:
                         continue
-                    if ready and ready[-1].number > source.number:
-                        insort(ready, source, key=_number)
+                    if ready and ready[-1].number >= source.number:
+                        insort_left(ready, source, key=_number)     # before its equals: leaves go in the order they came
                     else:
                         ready.append(source)
                 g = grads = None        # or a leaf could not see that its gradient is its own

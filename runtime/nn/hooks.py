@@ -5,6 +5,7 @@ import types
 from typing import Any
 
 from ...ir.ops.nn import group
+from ...ir.ops.shape import full as filled
 from ..state import tls
 from ..structure import HookTable
 from ..structure import RemovableHandle as RemovableHandle
@@ -173,6 +174,7 @@ class _Watch:
         self.before = [*GLOBAL.backward_pre.values(), *own.backward_pre.values()]
         self.grad_output = None
         self.watched = 0        # how many arguments the module was called with
+        self.others: dict = {}  # what tensors among them are like that carry no gradients
         self.positions: Any = None   # which of them carry gradients, None if none does
 
     def inputs(self, args):
@@ -181,6 +183,7 @@ class _Watch:
         positions, through, node = _joined(args)
         if node is not None:
             self.positions = positions
+            self.others = {i: a.aval for i, a in enumerate(args) if isinstance(a, Tensor) and i not in positions}
             node.register_hook(self._after)
         return through
 
@@ -215,6 +218,8 @@ class _Watch:
         full: Any = [None] * self.watched
         for p, g in zip(self.positions, grads):
             full[p] = g
+        for p, aval in self.others.items():
+            full[p] = filled.call(grads[0], shape=aval.shape, value=0, dtype=aval.dtype)
         full = tuple(full)
         for hook in self.backward:
             new = hook(self.module, full, self.grad_output)
