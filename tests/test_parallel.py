@@ -1,8 +1,12 @@
 """Training by several processes: DistributedDataParallel, SyncBatchNorm, collectives with gradients, DataParallel."""
 
+import importlib
+from typing import Any, NamedTuple
+
 import pytest
 
 import ingot
+import mock_cuda
 import ranks
 from ingot import distributed as dist
 from ingot import nn
@@ -183,6 +187,65 @@ def test_sync_batch_norm_is_batch_norm_over_all(kind, momentum):
     ranks.run(SIZE, _normalises, kind, momentum)
 
 
+def _normalises_halves(rank):
+    """Sums that float16 cannot hold, counts that it cannot tell apart, and the moments of all rows."""
+    x = (ingot.arange(4500.0).reshape(-1, 1) % 97 + 1000).half()
+    net = nn.SyncBatchNorm(1)
+    got = net(x[rank * 1500:][:1500 + 1500 * rank])
+    assert got.dtype is ingot.float16
+    want = nn.BatchNorm1d(1)(x.float())
+    assert ingot.allclose(got.float(), want[rank * 1500:][:1500 + 1500 * rank], atol=1e-3)
+    assert ingot.allclose(net.running_mean, x.float().mean(0) * 0.1)
+    for only_rank in range(SIZE):
+        with pytest.raises(ValueError, match="more than 1 value"):
+            net(x[:1 if rank == only_rank else 0])
+
+
+def test_sync_batch_norm_of_low_precision_keeps_sums_wide():
+    ranks.run(SIZE, _normalises_halves)
+
+
+def _evaluates_alone(rank):
+    """In evaluation nobody waits for others, with running statistics and without."""
+    if rank == 0:
+        x = ingot.randn(5, 3)
+        for tracked in (True, False):
+            net = nn.SyncBatchNorm(3, track_running_stats=tracked).eval()
+            assert ingot.equal(net(x), nn.BatchNorm1d(3, track_running_stats=tracked).eval()(x))
+
+
+def test_sync_batch_norm_evaluates_by_itself():
+    ranks.run(SIZE, _evaluates_alone, timeout=5)
+
+
+def _twice(rank):
+    x = ingot.randn(4, 2, dtype=ingot.float64, generator=ingot.Generator().manual_seed(0))
+    both, part = x.clone().requires_grad_(), x[rank::SIZE].clone().requires_grad_()
+    plain, net = nn.BatchNorm1d(2).double(), nn.SyncBatchNorm(2).double()
+    first, = ingot.autograd.grad(plain(both).pow(3).sum(), both, create_graph=True)
+    first.square().sum().backward()
+    mine, = ingot.autograd.grad(net(part).pow(3).sum(), part, create_graph=True)
+    mine.square().sum().backward()
+    assert ingot.allclose(mine, first[rank::SIZE]) and ingot.allclose(part.grad, both.grad[rank::SIZE])
+
+
+def test_sync_batch_norm_has_second_derivatives():
+    ranks.run(SIZE, _twice)
+
+
+def test_conversion_keeps_what_a_batch_norm_is():
+    norm = nn.BatchNorm2d(3, eps=1e-3, momentum=None, bias=False).eval()
+    norm.qconfig = "settings"
+    again = nn.SyncBatchNorm.convert_sync_batchnorm(nn.ModuleDict({"a": norm, "b": nn.SyncBatchNorm(2)}), "group")
+    made = again["a"]
+    assert made.weight is norm.weight and made.bias is None and made.running_var is norm.running_var and not made.training
+    assert (made.eps, made.momentum, made.qconfig, made.process_group) == (1e-3, None, "settings", "group")
+    assert again["b"].process_group == "group"
+    assert nn.modules.SyncBatchNorm is nn.SyncBatchNorm is nn.modules.batchnorm.SyncBatchNorm
+    with pytest.raises(RuntimeError, match="3 channels"):
+        nn.SyncBatchNorm(3)._check_input(ingot.ones(2, 4))
+
+
 def _differentiable(rank):
     x = ingot.full((3,), float(rank + 1), requires_grad=True)
     y = dist.nn.all_reduce(x * x)
@@ -209,12 +272,138 @@ def test_sync_batch_norm_alone_is_batch_norm():
 def test_data_parallel_on_the_cpu_is_the_module():
     net = make_net()
     x, _ = make_data()
-    dp = nn.DataParallel(net)
-    assert ingot.equal(dp(x), net(x)) and next(iter(dp.state_dict())) == "module.0.weight"
+    for dp in (nn.DataParallel(net), nn.DataParallel(net, device_ids=[0, 1])):
+        assert dp.module is net and dp.device_ids == [] and ingot.equal(dp(x), net(x))
+        assert next(iter(dp.state_dict())) == "module.0.weight"
     assert ingot.equal(nn.parallel.data_parallel(net, x), net(x))
     parts = nn.parallel.scatter((x, {"k": [x]}), [0, 1])
     assert [p[0].shape[0] for p in parts] == [4, 4] and ingot.equal(parts[1][1]["k"][0], x[4:])
     outputs = nn.parallel.parallel_apply(nn.parallel.replicate(net, [0, 1]), [(p[0],) for p in parts])
     assert ingot.allclose(nn.parallel.gather(outputs, 0), net(x))
-    with pytest.raises(ValueError, match="DistributedDataParallel"):
-        nn.DataParallel(net, device_ids=[0, 1])
+
+
+class Pair(NamedTuple):
+    first: Any
+    second: Any
+
+
+def test_scatter_and_gather_take_containers_apart():
+    x = ingot.arange(6.0).reshape(3, 2)
+    parts = nn.parallel.scatter({"a": [x, Pair(x, "same")], "n": 3}, ["cpu", "cpu"])
+    assert [p["a"][0].tolist() for p in parts] == [[[0, 1], [2, 3]], [[4, 5]]]
+    assert all(type(p["a"][1]) is Pair and p["a"][1].second == "same" and p["n"] == 3 for p in parts)
+    back = nn.parallel.gather([{"a": [p["a"][0], Pair(p["a"][0], None)]} for p in parts], -1)
+    assert ingot.equal(back["a"][0], x) and type(back["a"][1]) is Pair and back["a"][1].second is None
+    assert len(nn.parallel.scatter(x[:1], ["cpu"] * 2)) == 1
+    by_columns = nn.parallel.scatter(x, ["cpu", "cpu"], dim=1)
+    assert [p.shape for p in by_columns] == [(3, 1)] * 2 and ingot.equal(nn.parallel.gather(by_columns, -1, 1), x)
+    rows, named = nn.parallel.scatter_gather.scatter_kwargs((x[:1],), {"y": x}, ["cpu", "cpu"])
+    assert [len(r) for r in rows] == [1, 0] and [k["y"].shape[0] for k in named] == [2, 1]
+    with pytest.warns(UserWarning, match="without dims"):
+        assert nn.parallel.gather([x[0, 0], x[0, 1]], -1).tolist() == [0, 1]
+    for wrong, match in (([{"a": x}, {"b": x}], "keys"), ([[x], [x, x]], r"\[1, 2\] results"), ([3, 4], "got int")):
+        with pytest.raises(ValueError, match=match):
+            nn.parallel.gather(wrong, -1)
+
+
+def test_tensors_between_devices_have_gradients():
+    comm, functions = nn.parallel.comm, importlib.import_module("ingot.nn.parallel._functions")
+    assert ingot.cuda.comm is comm
+    x = ingot.arange(3.0, dtype=ingot.float64).requires_grad_()
+    first, second = comm.broadcast(x, ["cpu", "cpu"])
+    assert first is x and second.data_ptr() != x.data_ptr()
+    assert ingot.autograd.gradcheck(lambda x: comm.reduce_add([t.exp() for t in comm.broadcast(x, [-1, -1])]), x)
+    assert ingot.autograd.gradcheck(lambda x: comm.gather([t.exp() for t in comm.scatter(x, [-1, -1], [1, 2])]), x)
+    with ingot.no_grad():
+        assert [t.tolist() for t in comm.reduce_add_coalesced([[x, x + 1], [x, x]])] == [[0, 2, 4], [1, 3, 5]]
+        assert [t.tolist() for t in functions.ReduceAddCoalesced.apply(-1, 2, x, x + 1, x, x)] == [[0, 2, 4], [1, 3, 5]]
+        assert [t.tolist() for t in functions.Broadcast.apply([-1, -1], x, x[:1])] == [[0, 1, 2], [0]] * 2
+        there = [ingot.zeros(1).double(), ingot.zeros(2).double()]
+        comm.scatter(x, out=there)
+        assert functions.Gather.apply(-1, 0, *there).tolist() == [0, 1, 2]
+        assert [t.tolist() for t in functions.Scatter.apply([-1, -1], None, 0, x)] == [[0, 1], [2]]
+    with pytest.raises(ValueError, match="one shape"):
+        comm.reduce_add([x, x[:1]])
+
+
+class Shared(nn.Module):
+    """A tied weight, a list of parameters, a buffer, a norm, and dropout; says on which device it was called."""
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = nn.Embedding(5, 4), nn.Linear(4, 5, bias=False)
+        self.head.weight = self.embed.weight
+        self.scales = nn.ParameterList([nn.Parameter(ingot.ones(4))])
+        self.norm, self.drop = nn.BatchNorm1d(4), nn.Dropout(0.5)
+        self.register_buffer("shift", ingot.ones(4))
+        self.seen = []
+
+    def forward(self, tokens, *, more=None):
+        x = self.norm(self.embed(tokens)) * self.scales[0] + self.shift
+        self.seen.append((x.device.index, ingot.zeros(1, device="cuda").device.index, next(self.parameters()).device.index))
+        x = self.drop(x) if more is None else x + more
+        return self.head(x), {"mean": x.mean()}
+
+
+def test_data_parallel_trains_as_one_device_does_on_the_pieces():
+    with mock_cuda.installed(devices=2):
+        ingot.manual_seed(0)
+        one, many = Shared().cuda(), Shared().cuda()
+        many.load_state_dict(one.state_dict())
+        dp = nn.DataParallel(many)
+        assert dp.device_ids == [0, 1] and dp.output_device == 0
+        tokens, more = ingot.arange(7) % 5, ingot.randn(7, 4).requires_grad_()
+        with pytest.warns(UserWarning, match="without dims"):
+            got, extra = dp(tokens, more=more)
+        assert many.seen == [(0, 0, 0), (1, 1, 1)] and got.device == ingot.device("cuda:0") and extra["mean"].shape == (2,)
+        got.square().sum().backward()
+        gradient, more.grad = more.grad, None
+        want = [one(tokens[s].cuda(), more=more[s].cuda())[0] for s in (slice(0, 4), slice(4, 7))]
+        assert ingot.equal(got, ingot.cat(want))
+        ingot.cat(want).square().sum().backward()
+        assert ingot.allclose(gradient, more.grad)
+        assert all(ingot.allclose(p.grad, q.grad) for p, q in zip(many.parameters(), one.parameters()))
+        assert many.norm.num_batches_tracked.item() == 1                  # what the first device writes stays
+
+
+def test_data_parallel_draws_the_same_for_one_seed():
+    with mock_cuda.installed(devices=2), pytest.warns(UserWarning, match="without dims"):
+        dp = nn.DataParallel(Shared().cuda())
+        found = []
+        for _ in range(2):
+            ingot.manual_seed(3)
+            found.append(dp(ingot.arange(8) % 5)[0])
+        assert ingot.equal(*found)
+
+
+def test_data_parallel_of_one_row_one_device_and_wrong_places():
+    with mock_cuda.installed(devices=2):
+        net = nn.Linear(3, 2)
+        dp = nn.DataParallel(net, device_ids=["cuda:1"])
+        assert dp.device_ids == [1] and net.weight.device.index == 1
+        assert dp(ingot.ones(1, 3)).device.index == 1 and nn.DataParallel(net.to("cuda:0"))(ingot.ones(1, 3)).shape == (1, 2)
+        with ingot.no_grad():
+            assert not nn.DataParallel(net)(ingot.ones(4, 3)).requires_grad
+            assert nn.DataParallel(net, output_device=1)(ingot.ones(4, 3)).device.index == 1
+            assert nn.parallel.data_parallel(net, ingot.ones(4, 3), [0, 1], output_device=-1).is_cpu
+        with pytest.raises(RuntimeError, match=r"must be on cuda:1.*on cuda:0.*to\('cuda:1'\)"):
+            nn.DataParallel(net, device_ids=[1, 0])(ingot.ones(2, 3))
+        for ids, match in (([], "no devices"), (["cpu"], "works on GPUs"), ([7], "out of range")):
+            with pytest.raises(RuntimeError, match=match):
+                nn.DataParallel(net, device_ids=ids)
+    with pytest.raises(ValueError, match="call it once"):
+        nn.parallel.replicate(nn.LazyLinear(2), [-1, -1])
+    with pytest.raises(ValueError, match="as many inputs"):
+        nn.parallel.parallel_apply([net], [])
+
+
+def test_copies_of_a_module_are_functions_of_its_parameters():
+    net = nn.utils.parametrizations.weight_norm(nn.Linear(3, 2))
+    first, second = nn.parallel.replicate(net, [-1, -1])
+    x = ingot.randn(4, 3)
+    assert ingot.equal(first(x), net(x)) and ingot.equal(second(x), net(x)) and type(first) is type(net)
+    want, = ingot.autograd.grad(net(x).square().sum(), net.bias)
+    second(x).square().sum().backward()
+    assert ingot.equal(net.bias.grad, want) and all(not p.is_leaf for p in second.parameters())
+    apart = nn.parallel.replicate(net, [-1], detach=True)[0]
+    assert all(not p.requires_grad for p in apart.parameters()) and len([*apart.parameters()]) == 3

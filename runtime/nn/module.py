@@ -341,6 +341,12 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         """Traces `forward` from now on, by `ingot.compile`, which takes the arguments; hooks run around it."""
         self.forward = COMPILERS[-1](self.forward, *args, **kwargs)
 
+    def _replicate_for_data_parallel(self):
+        """A module with the same attributes, whose parameters, buffers and children `nn.parallel.replicate` puts in."""
+        made = object.__new__(type(self))
+        made.__dict__.update(self.__dict__, _parameters=Table(), _buffers=Table(), _modules=Table(), _is_replica=True)
+        return made
+
     # How it looks.
 
     def extra_repr(self):

@@ -41,3 +41,10 @@ _CLASSES = {_c.__name__: _c for _f in _FAMILIES.values() for _c in vars(_f).valu
 globals().update(_CLASSES)
 
 __all__ = [*_CLASSES, *_FAMILIES]
+
+
+def __getattr__(name):
+    """The batch norm that talks to other processes loads on first use."""
+    if name == "SyncBatchNorm":
+        return norm.SyncBatchNorm
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

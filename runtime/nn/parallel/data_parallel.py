@@ -1,34 +1,72 @@
-"""One module on several devices: on the CPU, whose threads every kernel uses already, that is the module itself."""
+"""One module on all GPUs of this process: the batch is cut, copies of the module take the pieces, the results are joined."""
 
-import copy
-from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 
-from ....ir.errors import ArgumentError
-from ...api.register import FUNCTIONS
-from ...autograd.grad_mode import set_grad_enabled
-from ...device import as_device
+from ....ir.errors import DeviceError
+from ... import accelerator
 from ...state import tls
-from ...tensor import Tensor
 from ..module import Module
+from . import comm
+from .parallel_apply import parallel_apply
+from .replicate import replicate
+from .scatter_gather import gather, scatter_kwargs
 
-__all__ = ["DataParallel", "data_parallel", "gather", "parallel_apply", "replicate", "scatter"]
+__all__ = ["DataParallel", "data_parallel"]
 
 
 class DataParallel(Module):
-    """Calls `module`; its parameters are those of `self.module`, under names that start with "module."."""
+    """Calls `module` on pieces of the batch, one for each of `device_ids` (all GPUs, unless named), and joins the results on
+    `output_device` (the first, unless named). Its parameters are those of `self.module`, under names that start with "module.".
+
+    Without a GPU, whose place the threads of the CPU's kernels take, and with a single one it calls the module.
+    """
 
     def __init__(self, module, device_ids=None, output_device=None, dim=0):
         super().__init__()
-        self.module, self.dim = module, dim
-        self.device_ids = [] if device_ids is None else list(device_ids)
-        self.output_device = output_device
-        if len(self.device_ids) > 1:
-            raise ArgumentError(f"DataParallel over the devices {self.device_ids} is not possible: one process uses one GPU. "
-                                "Start a process for each and use DistributedDataParallel")
+        self.module, self.dim, self.device_ids = module, dim, []
+        if not accelerator.is_available():
+            self.output_device = output_device
+            return
+        indices = range(accelerator.device_count()) if device_ids is None else device_ids
+        self.device_ids = [_index(d) for d in indices]
+        if not self.device_ids:
+            raise DeviceError("DataParallel got no devices: device_ids is empty")
+        self.output_device = self.device_ids[0] if output_device is None else output_device
+        self.src_device_obj = comm.placed(self.device_ids[0])
+        if len(self.device_ids) == 1:
+            self.module.to(self.src_device_obj)
 
     def forward(self, *inputs, **kwargs):
-        """The module's result."""
-        return self.module(*inputs, **kwargs)
+        """The module's results for all of the batch."""
+        if not self.device_ids:
+            return self.module(*inputs, **kwargs)
+        for t in chain(self.module.parameters(), self.module.buffers()):
+            if t.device != self.src_device_obj:
+                raise DeviceError(f"the module of DataParallel must be on {self.src_device_obj}, the first of its device_ids, "
+                                  f"but has a parameter or buffer on {t.device}; call .to({str(self.src_device_obj)!r}) first")
+        rows, named = self.scatter(inputs, kwargs, self.device_ids)
+        if not rows and not named:
+            rows, named = ((),), ({},)
+        if len(self.device_ids) == 1:
+            return self.module(*rows[0], **named[0])
+        replicas = self.replicate(self.module, self.device_ids[:len(rows)])
+        return self.gather(self.parallel_apply(replicas, rows, named), self.output_device)
+
+    def replicate(self, module, device_ids):
+        """A copy of the module for each device."""
+        return replicate(module, device_ids, detach=not tls.m.grad)
+
+    def scatter(self, inputs, kwargs, device_ids):
+        """The arguments for each device."""
+        return scatter_kwargs(inputs, kwargs, device_ids, dim=self.dim)
+
+    def parallel_apply(self, replicas, inputs, kwargs):
+        """The result of each copy."""
+        return parallel_apply(replicas, inputs, kwargs, self.device_ids[:len(replicas)])
+
+    def gather(self, outputs, output_device):
+        """The results, joined."""
+        return gather(outputs, output_device, dim=self.dim)
 
 
 def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, module_kwargs=None):
@@ -37,66 +75,9 @@ def data_parallel(module, inputs, device_ids=None, output_device=None, dim=0, mo
     return DataParallel(module, device_ids, output_device, dim)(*inputs, **(module_kwargs or {}))
 
 
-def _mapped(fn, value, count):
-    """One structure for each of `count`: tensors through fn, everything else the same for all."""
-    if isinstance(value, Tensor):
-        return list(fn(value))
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return [type(value)(*parts) for parts in zip(*(_mapped(fn, v, count) for v in value))]
-    if isinstance(value, (tuple, list)) and value:
-        return [type(value)(parts) for parts in zip(*(_mapped(fn, v, count) for v in value))]
-    if isinstance(value, dict) and value:
-        parts = zip(*(_mapped(fn, v, count) for v in value.values()))
-        return [type(value)(zip(value, part)) for part in parts]
-    return [value] * count
-
-
-def scatter(inputs, target_gpus, dim=0):
-    """Cuts the tensors in `inputs` along a dimension, one piece for each device."""
-    count = len(target_gpus)
-
-    def cut(t):
-        pieces = t.chunk(count, dim)
-        if len(pieces) != count:
-            raise ArgumentError(f"scatter: {t.shape[dim]} rows do not make {count} pieces")
-        return [p if isinstance(d, int) else p.to(as_device(d)) for p, d in zip(pieces, target_gpus)]
-
-    return _mapped(cut, inputs, count)
-
-
-def gather(outputs, target_device, dim=0):
-    """Joins what the devices have given."""
-    first = outputs[0]
-    if isinstance(first, Tensor):
-        joined = [o.unsqueeze(0) for o in outputs] if first.ndim == 0 else list(outputs)
-        return FUNCTIONS["cat"](joined, dim)
-    if first is None:
-        return None
-    if isinstance(first, dict):
-        return type(first)((k, gather([o[k] for o in outputs], target_device, dim)) for k in first)
-    parts = [gather(list(column), target_device, dim) for column in zip(*outputs)]
-    return type(first)(*parts) if hasattr(first, "_fields") else type(first)(parts)
-
-
-def replicate(network, devices, detach=False):
-    """A copy of a module for each device."""
-    made = []
-    for device in devices:
-        replica = copy.deepcopy(network)
-        made.append(replica if isinstance(device, int) else replica.to(device))
-    return made
-
-
-def parallel_apply(modules, inputs, kwargs_tup=None, devices=None):
-    """Calls each module with its inputs, side by side in threads."""
-    kwargs_tup = kwargs_tup or [{}] * len(modules)
-    if not len(modules) == len(inputs) == len(kwargs_tup):
-        raise ArgumentError(f"parallel_apply takes as many inputs as modules, got {len(inputs)} and {len(modules)}")
-    grad = tls.m.grad
-
-    def call(module, args, kwargs):
-        with set_grad_enabled(grad):
-            return module(*(args if isinstance(args, (tuple, list)) else (args,)), **kwargs)
-
-    with ThreadPoolExecutor(len(modules)) as threads:
-        return list(threads.map(call, modules, inputs, kwargs_tup))
+def _index(device) -> int:
+    """The index of the accelerator that is meant."""
+    place = comm.placed(device)
+    if place.type == "cpu":
+        raise DeviceError(f"DataParallel works on GPUs, but device_ids has {device}")
+    return accelerator.index_of(place.index)

@@ -1,1 +1,1 @@
-from ...runtime.nn.parallel.data_parallel import *
+from ...runtime.nn.parallel.scatter_gather import *

@@ -1,0 +1,59 @@
+"""Containers of tensors, cut into one for each device and joined again."""
+
+from ....ir.errors import ArgumentError
+from ...tensor import Tensor
+from . import comm
+
+__all__ = ["gather", "scatter", "scatter_kwargs"]
+
+
+def is_namedtuple(obj) -> bool:
+    """Whether an object is a tuple with names."""
+    return isinstance(obj, tuple) and hasattr(obj, "_fields")
+
+
+def _pieces(value, devices, dim) -> list:
+    """One structure for each device: tensors are cut, everything else is the same for all."""
+    if isinstance(value, Tensor):
+        return list(comm.scatter(value, devices, dim=dim))
+    if is_namedtuple(value) and value:
+        return [type(value)(*parts) for parts in zip(*(_pieces(v, devices, dim) for v in value))]
+    if isinstance(value, (tuple, list)) and value:
+        return [type(value)(parts) for parts in zip(*(_pieces(v, devices, dim) for v in value))]
+    if isinstance(value, dict) and value:
+        parts = zip(*(_pieces(v, devices, dim) for v in value.values()))
+        return [type(value)(zip(value, part)) for part in parts]
+    return [value] * len(devices)
+
+
+def scatter(inputs, target_gpus, dim=0):
+    """Cuts the tensors in `inputs` along a dimension, a piece for each device; fewer if tensors have fewer rows."""
+    return _pieces(inputs, target_gpus, dim)
+
+
+def scatter_kwargs(inputs, kwargs, target_gpus, dim=0) -> tuple:
+    """Positional and named arguments for each device, as many of these as of those."""
+    rows = scatter(inputs, target_gpus, dim) if inputs else []
+    named = scatter(kwargs, target_gpus, dim) if kwargs else []
+    rows += [() for _ in range(len(named) - len(rows))]
+    named += [{} for _ in range(len(rows) - len(named))]
+    return tuple(rows), tuple(named)
+
+
+def gather(outputs, target_device, dim=0):
+    """Joins what the devices have given, on one of them."""
+    first = outputs[0]
+    if isinstance(first, Tensor):
+        return comm.gather(outputs, dim, target_device)
+    if first is None:
+        return None
+    if isinstance(first, dict):
+        if any(o.keys() != first.keys() for o in outputs):
+            raise ArgumentError(f"gather: the dicts of the devices differ in their keys: {[list(o) for o in outputs]}")
+        return type(first)((k, gather([o[k] for o in outputs], target_device, dim)) for k in first)
+    if not isinstance(first, (tuple, list)):
+        raise ArgumentError(f"gather joins tensors in tuples, lists and dicts, got {type(first).__name__}; return a tensor")
+    if len({len(o) for o in outputs}) != 1:
+        raise ArgumentError(f"gather: the devices gave {[len(o) for o in outputs]} results")
+    parts = [gather(list(column), target_device, dim) for column in zip(*outputs)]
+    return type(first)(*parts) if is_namedtuple(first) else type(first)(parts)

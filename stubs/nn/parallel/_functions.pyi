@@ -1,0 +1,1 @@
+from ...runtime.nn.parallel.functions import *
