@@ -290,6 +290,56 @@ def test_export_has_pytorchs_names(tmp_path):
     assert ingot.jit.to_onnx is ingot.onnx.to_onnx
 
 
+def test_export_without_a_path_gives_a_program(tmp_path):
+    model, x = nn.Linear(3, 2), r(2, 3)
+    program = ingot.onnx.export(model, (x,))
+    program.save(tmp_path / "model.onnx")
+    assert (tmp_path / "model.onnx").read_bytes() == program and len(program.model_proto.graph.node)
+    assert_alike([y.numpy() for y in program(x)], [model(x)], "program")
+
+
+def test_weights_are_inputs_where_they_are_wanted_there():
+    model, x = nn.Linear(3, 2), r(2, 3)
+    plain, program = (ingot.onnx.export(model, (x,), keep_initializers_as_inputs=k) for k in (False, True))
+    names = [[i.name for i in p.model_proto.graph.input] for p in (plain, program)]
+    assert names == [["input"], ["input", "weight", "bias"]]
+    assert_alike([y.numpy() for y in program(x)], [model(x)], "weights as inputs")
+    session = pytest.importorskip("onnxruntime").InferenceSession(bytes(program))
+    got, = session.run(None, {"input": x.numpy(), "bias": np.ones(2, np.float32)})
+    np.testing.assert_allclose(got, (x @ model.weight.t() + 1).detach().numpy(), rtol=1e-5)
+
+
+class ByMode(nn.Module):
+    """Shows the mode that it is in."""
+
+    def forward(self, x):
+        return x + 1 if self.training else x * 2
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_modes_of_exported_modules(training):
+    mode, x = ingot.onnx.TrainingMode, r(2, 3)
+    model = ByMode().train(training)
+    wanted = {mode.EVAL: x * 2, mode.TRAINING: x + 1, mode.PRESERVE: x + 1 if training else x * 2, 0: x * 2}
+    for given, want in wanted.items():
+        got, = ingot.onnx.export(model, (x,), training=given)(x)
+        assert ingot.equal(got, want) and model.training is training
+    for moving in (nn.BatchNorm1d(3), nn.Dropout(0.5)):
+        with pytest.raises(RuntimeError):
+            ingot.onnx.export(moving, (x,), training=mode.TRAINING)
+
+
+def test_export_takes_the_switches_of_older_programs():
+    kinds, x = ingot.onnx.OperatorExportTypes, r(2, 3)
+    want = ingot.onnx.export(nn.Linear(3, 2), (x,), do_constant_folding=False, export_params=True, verbose=True,
+                             operator_export_type=kinds.ONNX_ATEN_FALLBACK, custom_opsets={}, optimize=False, report=False)
+    assert isinstance(want, bytes)
+    for refused in ({"operator_export_type": kinds.ONNX_ATEN}, {"export_params": False}, {"custom_opsets": {"mine": 1}}):
+        with pytest.raises(ValueError, match="not supported"):
+            ingot.onnx.export(nn.Linear(3, 2), (x,), **refused)
+    assert issubclass(ingot.onnx.OnnxExporterError, RuntimeError)
+
+
 def test_export_takes_free_dims_of_results_by_name(tmp_path):
     path, model, free = tmp_path / "model.onnx", nn.Linear(3, 2), {"x": {0: "batch"}, "y": {0: "batch"}}
     ingot.onnx.export(model, (r(2, 3),), path, input_names=["x"], output_names=["y"], dynamic_axes=free)

@@ -4,6 +4,7 @@ The tables of operators are the `in_*` files (ONNX to ingot) and the `out_*` fil
 """
 
 from ..compiler import is_exporting as is_in_onnx_export
+from ..errors import ExportError as OnnxExporterError
 from . import (
     in_control,
     in_index,
@@ -27,11 +28,13 @@ from . import (
     out_shape,
     out_windows,
 )
-from .export import export, to_onnx
+from .export import to_onnx
 from .model import OnnxModel, from_onnx
+from .spelled import ONNXProgram, OperatorExportTypes, TrainingMode, export
 
 TABLES = (in_control, in_index, in_math, in_nn, in_quantized, in_random, in_recurrent, in_reduce, in_resize, in_shape,
           in_windows, out_activation, out_index, out_logic, out_math, out_nn, out_quantized, out_recurrent,
           out_reduce, out_shape, out_windows)
 
-__all__ = ["TABLES", "OnnxModel", "export", "from_onnx", "is_in_onnx_export", "to_onnx"]
+__all__ = ["TABLES", "ONNXProgram", "OnnxExporterError", "OnnxModel", "OperatorExportTypes", "TrainingMode", "export",
+           "from_onnx", "is_in_onnx_export", "to_onnx"]

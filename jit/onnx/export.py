@@ -5,12 +5,11 @@ Then the model is read back (by `from_onnx`) and compared with the function, als
 the recording relied on: a model that does not give what eager gives is an error, not a file.
 """
 
-import inspect
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from ...ir import dtype as dt
 from ...ir.errors import ArgumentError
 from ...ir.graph import Graph
 from ...ir.scope import Scope
@@ -36,14 +35,17 @@ FIRST, DEFAULT, LAST = 17, 18, 22   # operator set versions that are written
 
 
 def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None, input_names=None, output_names=None,
-            external_data: bool | None = None, verify: bool = True) -> bytes | None:
+            external_data: bool | None = None, verify: bool = True, training: bool | None = False,
+            weights_as_inputs: bool = False) -> bytes | None:
     """Writes what `fn` computes to `path`, an ONNX model. Without a path its bytes are returned; an open file is written to.
 
-    fn              a function or module; modules are exported in evaluation mode
+    fn              a function or module
     example_inputs  a tensor or array, a tuple of positional arguments, or a dict of keyword arguments
     opset           the operator set version, 17 to 22
     dynamic         sizes that may change, {"x": {0: "batch"}}; dims of one name always have one size
     external_data   weights in a file beside the model; None does so for models that a single file cannot hold
+    training        the mode in which modules are exported; None leaves each in its own. What draws or writes is refused
+    weights_as_inputs   lists weights among the inputs as well, so that whoever runs the model may give others
     verify          compares the model with the function, at three more sizes of each free dim and where conditions break
     """
     if not callable(fn):
@@ -52,11 +54,13 @@ def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None
         raise ArgumentError(f"to_onnx writes the operator set versions {FIRST} to {LAST}, got {opset}")
     subject = Subject(fn, example_inputs, input_names, output_names)
     free = free_dims(dynamic, subject.input_names, [t.shape for t in subject.tensors])
-    with subject.evaluating():
+    with subject.in_mode(training):
         trials = Trials(subject, free)
         tried = free.tried(trials.run)
         recording = subject.record(free, Claims(opset))
         model, arrays = written(recording.program(tried), subject, free, opset)
+        if weights_as_inputs:
+            model.graph.input.extend([proto.make_value(n, dt.from_numpy(a.dtype), a.shape) for n, a in arrays.items()])
         checks = trials.checks([*tried, *free.fresh(tried)], recording.conditions) if verify else []
     total = sum(a.nbytes for a in arrays.values())
     beside = bool(external_data) or (external_data is None and total + (1 << 20) >= proto.LARGE)
@@ -100,14 +104,14 @@ class Subject:
         self.output_names: list = []
 
     @contextmanager
-    def evaluating(self):
-        """Inside, a module is in evaluation mode and nothing takes part in gradients."""
+    def in_mode(self, training: bool | None):
+        """Inside, a module is in training or evaluation mode (or its own) and nothing takes part in gradients."""
         modules = list(self.fn.modules()) if isinstance(self.fn, Module) else []
         before, grad = [m.training for m in modules], tls.m.grad
         tls.m.grad = False
         try:
-            if modules:
-                self.fn.eval()
+            if modules and training is not None:
+                self.fn.train(training)
             yield
         finally:
             tls.m.grad = grad
@@ -218,25 +222,3 @@ def _sizes(ref, free, name) -> list:
     """A value's sizes as the model says them: numbers, names of free dims, names of their own for what follows from them."""
     known = {name: symbol for symbol, name in free.names.items()}
     return [n if type(n) is not SymInt else known.get(n.text, f"{name}_{i}") for i, n in enumerate(ref.shape)]
-
-
-def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, export_params: bool = True,
-           verbose: bool | None = None, input_names=None, output_names=None, opset_version: int | None = None,
-           dynamic_axes=None, dynamic_shapes=None,
-           do_constant_folding: bool = True, external_data: bool | None = None, verify: bool = True,
-           dynamo: bool = True) -> bytes | None:
-    """`to_onnx` under PyTorch's names. `dynamic_axes` (or `dynamic_shapes`) say which dims are free; weights are always part of
-    the model. `verbose`, `do_constant_folding` and `dynamo` change nothing."""
-    if not export_params:
-        raise ArgumentError("export_params=False is not supported: the weights are a part of the model")
-    given: Any = args if isinstance(args, tuple) else (args,)
-    if given and isinstance(given[-1], dict) and kwargs is None:
-        given, kwargs = given[:-1], given[-1]
-    if kwargs:
-        fn = model.forward if isinstance(model, Module) else model
-        given = dict(inspect.signature(fn).bind(*given, **kwargs).arguments)
-    free = dynamic_axes if dynamic_axes is not None else dynamic_shapes
-    if isinstance(free, dict) and output_names:         # what is free in results follows from the inputs
-        free = {name: axes for name, axes in free.items() if name not in output_names or name in (input_names or ())}
-    return to_onnx(model, given, f, opset=DEFAULT if opset_version is None else opset_version, dynamic=free,
-                   input_names=input_names, output_names=output_names, external_data=external_data, verify=verify)
