@@ -151,8 +151,12 @@ def test_modules_of_others_must_be_allowed(tmp_path):
     for weights_only in (True, False):
         with pytest.raises(RuntimeError, match=r"Scaled.*add_safe_globals"):
             ingot.load(path, weights_only=weights_only)
+    unsafe = ingot.serialization.get_unsafe_globals_in_checkpoint
+    assert unsafe(path) == [f"{Scaled.__module__}.Scaled"]
     with ingot.serialization.safe_globals([Scaled]):
-        assert type(ingot.load(path)[0]) is Scaled
+        assert type(ingot.load(path)[0]) is Scaled and unsafe(path) == []
+    ingot.save({"a": ingot.ones(2)}, path)
+    assert unsafe(path) == []
 
 
 def test_no_code_of_a_file_runs(tmp_path):

@@ -110,6 +110,32 @@ def test_code_in_pickles_does_not_run(tmp_path):
     assert not target.exists()
 
 
+@pytest.mark.parametrize("protocol", [2, 4])
+def test_names_in_files_are_told_without_running_anything(tmp_path, protocol):
+    """Also those that a pickle spells in two texts, from its memory the second time."""
+    target, out = tmp_path / "ran", io.BytesIO()
+    with zipfile.ZipFile(out, "w") as z:
+        content = [Touch(target), Touch(target), Config(1), OrderedDict(a=1), {1}]
+        z.writestr("archive/data.pkl", pickle.dumps(content, protocol))
+    unsafe = ingot.serialization.get_unsafe_globals_in_checkpoint
+    mine, mkdir = f"{Config.__module__}.Config", f"{os.mkdir.__module__}.mkdir"
+    assert unsafe(io.BytesIO(out.getvalue())) == sorted([mkdir, mine]) and not target.exists()
+    with ingot.serialization.safe_globals([Config, (os.mkdir, mkdir)]):
+        assert unsafe(io.BytesIO(out.getvalue())) == []
+    with pytest.raises(FileError, match="no file of"):
+        unsafe(io.BytesIO(b"text"))
+
+
+@pytest.mark.parametrize("write", [tp.archive, tp.legacy])
+def test_names_of_plain_data_are_safe(write, tmp_path):
+    s = tp.Stored("0", "Float", np.arange(12, dtype=np.float32))
+    path = tmp_path / "t.pt"
+    path.write_bytes(write(tp.tensor(s, 0, (3, 4), (4, 1)), [s]))
+    assert ingot.serialization.get_unsafe_globals_in_checkpoint(path) == []
+    path.write_bytes(write([tp.tensor(s, 0, (3, 4), (4, 1)), tp.Call("os.system", "true")], [s]))
+    assert ingot.serialization.get_unsafe_globals_in_checkpoint(path) == ["os.system"]
+
+
 @pytest.mark.parametrize("obj", [
     tp.Call("builtins.eval", "1"), tp.Call("builtins.getattr", 1, "real"), tp.Call("os.system", "true"),
     tp.Call("torch._utils._rebuild_tensor", 1, 2, 3, 4), tp.Call("torch.float32"), tp.Call("torch.FloatStorage"),

@@ -4,14 +4,15 @@ from typing import Any
 
 from ...ir.errors import FileError
 from ..types import FileLike
+from .names import get_unsafe_globals_in_checkpoint
 from .pickle_machine import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
 from .save_load import load, save
 
 DEFAULT_PROTOCOL = 2        # accepted by `save`, where it has no meaning
 FILE_LIKE, MAP_LOCATION = FileLike, Any
 
-__all__ = ["PyTorchFileReader", "add_safe_globals", "clear_safe_globals", "get_safe_globals", "load", "safe_globals",
-           "save"]
+__all__ = ["PyTorchFileReader", "add_safe_globals", "clear_safe_globals", "get_safe_globals",
+           "get_unsafe_globals_in_checkpoint", "load", "safe_globals", "save"]
 
 
 class PyTorchFileReader:

@@ -47,6 +47,11 @@ def _modules() -> frozenset:
     return frozenset([c for c in vars(nn).values() if isinstance(c, type) and issubclass(c, nn.Module)])
 
 
+def table() -> dict:
+    """What files may name without being allowed."""
+    return _TABLE | {f"{c.__module__}.{c.__qualname__}": c for c in _modules()}
+
+
 def write(obj, file) -> None:
     """Writes any picklable object to an open binary file; nothing if it cannot be pickled."""
     memory = io.BytesIO()
@@ -59,8 +64,7 @@ def read(archive, where):
     """The object in a file that `write` made, its tensors on the devices that `where` says."""
     tensors, pickled = container.read(archive, where), io.BytesIO(archive.text(container.OBJECTS))
     try:
-        table = _TABLE | {f"{c.__module__}.{c.__qualname__}": c for c in _modules()}
-        return PickleMachine(table, tensors.__getitem__, archive.name, _modules()).run(pickled)
+        return PickleMachine(table(), tensors.__getitem__, archive.name, _modules()).run(pickled)
     except FileError as e:
         raise FileError(f"{e}. The file holds Python objects: allow their classes with "
                         "ingot.serialization.add_safe_globals([...]), or save a state_dict() instead") from e

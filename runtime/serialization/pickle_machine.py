@@ -39,6 +39,11 @@ def get_safe_globals() -> list:
     return list(_SAFE.values())
 
 
+def get_safe_names() -> list:
+    """The full names of what add_safe_globals allowed."""
+    return list(_SAFE)
+
+
 class safe_globals:
     """Allows these classes and functions inside a `with` block."""
 
