@@ -3,11 +3,11 @@
 import importlib.metadata as metadata
 import os
 import platform
-import shutil
 import sys
 from dataclasses import dataclass
 
 from .ir import target
+from .runtime import cuda
 from .runtime.cpu import amx, cache
 
 GOOD, NOTE, BAD = "ok", "note", "missing"
@@ -94,11 +94,12 @@ def look_at_packages():
 
 
 def look_at_gpu():
-    """Whether there is a GPU."""
-    if shutil.which("nvidia-smi") or os.path.exists("/dev/nvidia0"):
-        yield Finding("gpu", "an NVIDIA device is there", NOTE, "this version runs on the CPU only")
-    else:
-        yield Finding("gpu", "none found", NOTE, "everything runs on the CPU")
+    """The GPUs, or why there is none to use."""
+    if not cuda.is_available():
+        yield Finding("gpu", f"none that can be used ({cuda.why_not_available()})", NOTE, "everything runs on the CPU")
+    for i in range(cuda.device_count()):
+        memory, (major, minor) = cuda.get_device_properties(i).total_memory, cuda.get_device_capability(i)
+        yield Finding("gpu", f"{i}: {cuda.get_device_name(i)}, {memory / 2**30:.0f} GiB, compute capability {major}.{minor}")
 
 
 def examine() -> list[Finding]:

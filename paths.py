@@ -165,15 +165,19 @@ PUBLIC = {
     "utils._pytree": "runtime.pytree",
     "utils.benchmark": "runtime.toolbox.benchmark",
     "utils.checkpoint": "runtime.autograd.checkpoint",
+    "utils.collect_env": "environment",
     "utils.cpp_extension": "runtime.toolbox.cpp_extension",
     "utils.data": "runtime.data",
     "utils.data._utils": "runtime.data",
+    "utils.data.datapipes": "runtime.data.datapipes",
+    "utils.data.datapipes.datapipe": "runtime.data.datapipes",
     "utils.dlpack": "runtime.toolbox.dlpack",
     "utils.flop_counter": "runtime.toolbox.flop_counter",
     "utils.hooks": "runtime.toolbox.hooks",
     "utils.model_zoo": "runtime.toolbox.hub",
     "utils.tensorboard": "jit.tensorboard",
     "utils.tensorboard.writer": "jit.tensorboard.writer",
+    "utils.weak": "runtime.toolbox.weak",
     "version": "runtime.version",
 }
 _PREFIX = __package__ + "."
@@ -227,10 +231,21 @@ class _SameModule(Loader):
             module.__getattr__ = _loading(self.name, children, getattr(module, "__getattr__", None))
 
 
+class _Program(Loader):
+    """What `python -m` runs for a public path: the `main` of its module."""
+
+    def get_code(self, name):
+        """The program."""
+        return compile(f"import sys\nfrom {name.rpartition('.')[0]} import main\nsys.exit(main())\n", f"<{name}>", "exec")
+
+
 class PublicPaths(MetaPathFinder):
     """Finds `ingot.nn.functional` as `ingot.runtime.nn.functional`."""
 
     def find_spec(self, name, path=None, target=None):
+        whole, _, last = name.rpartition(".")
+        if last == "__main__" and whole in sys.modules and hasattr(sys.modules[whole], "main") and real_name(whole):
+            return importlib.util.spec_from_loader(name, _Program())
         real = real_name(name)
         if real is None or importlib.util.find_spec(real) is None:
             return None

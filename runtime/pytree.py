@@ -27,6 +27,16 @@ class Kind(NamedTuple):
     unflatten: Callable
     keys: Callable | None = None
 
+    def flatten_with_keys(self, x) -> tuple:
+        """(pairs of key and child, context)"""
+        children, context = self.flatten(x)
+        return list(zip(self.keys(x), children)), context   # type: ignore[misc]
+
+    @property
+    def flatten_with_keys_fn(self) -> Callable | None:
+        """`flatten_with_keys`, as libraries that walk trees themselves know it; None where keys are not known."""
+        return None if self.keys is None else self.flatten_with_keys
+
     @property
     def flatten_fn(self) -> Callable:
         """`flatten`, as libraries that walk trees themselves know it."""
@@ -106,18 +116,21 @@ NODES: dict[type, Kind] = {
                       lambda values, c: defaultdict(c[0], zip(c[1], values)), _keyed),
     deque: Kind(lambda d: (list(d), d.maxlen), deque, _numbered),
 }
-_dict_unflatten = NODES[dict].unflatten
-
-
-def _dict_flatten_with_keys(d):
-    return list(zip(_keyed(d), d.values())), list(d)
 
 
 REGISTERED: dict[type, Kind] = {}     # those that the user entered
 _NAMED = Kind(lambda x: (list(x), type(x)), lambda xs, kind: kind(*xs), lambda x: [GetAttrKey(n) for n in x._fields])
 NODES[namedtuple] = _NAMED      # type: ignore[index]  # stands for all of them
 SUPPORTED_NODES = NODES
-PyTree = Context = Any
+BUILTIN_TYPES, STANDARD_DICT_TYPES = frozenset(NODES), frozenset((dict, OrderedDict, defaultdict))
+NodeDef, PyTree, Context = Kind, Any, Any
+KeyEntry, KeyPath = Any, tuple
+for _kind, _spelled in ((tuple, "tuple"), (list, "list"), (dict, "dict"), (OrderedDict, "ordereddict"), (OrderedDict, "odict"),
+                        (defaultdict, "defaultdict"), (deque, "deque"), (namedtuple, "namedtuple")):
+    # Libraries that register containers of their own take what is done for these by name: `_list_flatten`, `_dict_unflatten`.
+    _entry = NODES[_kind]       # type: ignore[index]
+    globals().update({f"_{_spelled}_flatten": _entry.flatten, f"_{_spelled}_unflatten": _entry.unflatten,
+                      f"_{_spelled}_flatten_with_keys": _entry.flatten_with_keys})
 
 
 def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None,
@@ -130,6 +143,19 @@ def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=
         def keys(x):
             return [k for k, _ in flatten_with_keys_fn(x)[0]]
     REGISTERED[cls] = NODES[cls] = Kind(flatten_fn, unflatten_fn, keys)
+
+
+_private_register_pytree_node = register_pytree_node
+
+
+def _register_pytree_node(cls, flatten_fn, unflatten_fn, to_str_fn=None, maybe_from_str_fn=None, **options):
+    """`register_pytree_node`, by the name that it had first."""
+    register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
+
+
+def _deregister_pytree_node(cls):
+    """Objects of a class that was registered are leaves again."""
+    del REGISTERED[cls], NODES[cls]
 
 
 def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
@@ -419,3 +445,51 @@ def broadcast_prefix(prefix, tree, is_leaf=None) -> list:
         raise ArgumentError(f"the keys {list(prefix)} are not those of the tree, {list(tree)}")
     parts = [prefix[k] for k in tree] if isinstance(prefix, dict) else prefix
     return [v for p, c in zip(parts, kind.flatten(tree)[0]) for v in broadcast_prefix(p, c, is_leaf)]
+
+
+def _broadcast_to_and_flatten(tree, treespec, is_leaf=None) -> list | None:
+    """One leaf for each leaf of a structure, by a tree that begins like it; None if it does not."""
+    try:
+        return broadcast_prefix(tree, treespec.unflatten([0] * treespec.num_leaves), is_leaf)
+    except ArgumentError:
+        return None
+
+
+def map_only(type_or_types_or_pred, /) -> Callable:
+    """A decorator: the function is for objects of some types, or of which a function says so; others stay what they are."""
+    def mark(func):
+        return _only(type_or_types_or_pred, func)
+
+    return mark
+
+
+def treespec_leaf() -> TreeSpec:
+    """The structure of a leaf."""
+    return LeafSpec()
+
+
+def treespec_tuple(iterable=(), /) -> TreeSpec:
+    """The structure of a tuple of trees."""
+    return TreeSpec(tuple, None, iterable)
+
+
+def treespec_dict(mapping=(), /, **kwargs) -> TreeSpec:
+    """The structure of a dict of trees."""
+    found = dict(mapping, **kwargs)
+    return TreeSpec(dict, list(found), found.values())
+
+
+def treespec_pprint(treespec) -> str:
+    """The tree with a star for each leaf."""
+    return repr(treespec.unflatten([_STAR] * treespec.num_leaves))
+
+
+class _Star:
+    """What a leaf looks like."""
+
+    def __repr__(self):
+        return "*"
+
+
+_STAR = _Star()
+_is_leaf, _is_namedtuple_instance = tree_is_leaf, is_namedtuple_instance

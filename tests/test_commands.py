@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 import ingot
+import mock_cuda
 from ingot import doctor
+from ingot.utils import collect_env
 
 ROOT = Path(ingot.__file__).parent
 
@@ -35,6 +37,26 @@ def test_doctor_sees_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
     monkeypatch.setattr(doctor.os, "access", lambda *a: False)
     states = {f.topic: f.state for f in doctor.look_at_cache()}
     assert states["kernel cache"] == doctor.NOTE
+
+
+def test_the_report_for_others_is_a_program_and_a_function():
+    done = run("-m", "ingot.utils.collect_env")
+    assert done.returncode == 0 and done.stdout.rstrip() == collect_env.get_pretty_env_info(), done.stderr
+    found = collect_env.get_env_info()
+    assert found.torch_version == ingot.__version__ and "numpy==" in found.pip_packages and "threads" in found.cpu_info
+    assert found.is_cuda_available == str(ingot.cuda.is_available())
+    for other in ("ingot.nn.functional", "ingot.utils.nothing"):
+        assert run("-m", other).returncode == 1
+
+
+def test_gpus_are_reported():
+    with mock_cuda.installed(devices=2):
+        assert [f.what for f in doctor.look_at_gpu()] == [f"{i}: Mock H200, 1 GiB, compute capability 9.0" for i in range(2)]
+        found = collect_env.get_env_info()
+        assert found.is_cuda_available == "True" and found.nvidia_gpu_models.count("Mock H200") == 2
+        assert found.cuda_runtime_version == "{}.{}".format(*divmod(ingot.cuda.driver_version() // 10, 100))
+    if not ingot.cuda.is_available():
+        assert [f.state for f in doctor.look_at_gpu()] == [doctor.NOTE]
 
 
 def test_an_unknown_command_says_what_there_is():

@@ -1,5 +1,7 @@
 """Datasets, samplers, collating, and loading in this process."""
 
+import importlib
+import pickle
 import random
 from collections import OrderedDict, namedtuple
 
@@ -386,3 +388,37 @@ def test_loaders_in_annotations():
         """Nothing: what counts is that it can be written."""
 
     assert train.__annotations__["loader"].__origin__ is DataLoader
+
+
+def test_datasets_that_are_made_of_each_other():
+    """Classes that are methods of others, as pipelines are written."""
+    class Numbers(data.IterDataPipe):
+        def __init__(self, n):
+            self.n = n
+
+        def __iter__(self):
+            yield from range(self.n)
+
+    @data.functional_datapipe("scaled_for_test")
+    class Scaled(data.IterDataPipe):
+        def __init__(self, source, by):
+            self.source, self.by = source, by
+
+        def __iter__(self):
+            return (x * self.by for x in self.source)
+
+    try:
+        pipe = Numbers(4).scaled_for_test(by=3).scaled_for_test(2)
+        assert list(pipe) == [0, 6, 12, 18] and isinstance(pipe, data.IterableDataset) and pipe.reset() is None
+        assert [b.tolist() for b in DataLoader(pipe, batch_size=2)] == [[0, 6], [12, 18]]
+        assert list(pickle.loads(pickle.dumps(data.IterDataPipe())).__dict__) == []
+        with pytest.raises(AttributeError, match="unknown"):
+            pipe.unknown()
+        with pytest.raises(ValueError, match="already"):
+            data.functional_datapipe("scaled_for_test")(Scaled)
+    finally:
+        del data.IterDataPipe.functions["scaled_for_test"]
+    with pytest.raises(ValueError, match="subclasses of"):
+        data.functional_datapipe("name")(list)
+    assert issubclass(data.MapDataPipe, data.Dataset) and data.MapDataPipe.functions is not data.IterDataPipe.functions
+    assert importlib.import_module("ingot.utils.data.datapipes.datapipe").IterDataPipe is data.IterDataPipe

@@ -93,3 +93,34 @@ def test_named_tuples_constants_and_paths():
     tree = {"k": [5, Pair(6, 7)]}
     assert [pytree.key_get(tree, path) for path, _ in pytree.tree_leaves_with_path(tree)] == [5, 6, 7]
     assert pytree.arg_tree_leaves(1, [2], x=(3, 4)) == [1, 2, 3, 4]
+
+
+KINDS = {"tuple": (1, 2), "list": [1, 2], "dict": {"b": 1, "a": 2}, "ordereddict": OrderedDict(b=1, a=2),
+         "odict": OrderedDict(b=1, a=2), "defaultdict": defaultdict(list, {"b": 1, "a": 2}), "deque": deque([1, 2], 3),
+         "namedtuple": Pair(1, 2)}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_kinds_of_containers_are_known_by_name(name):
+    tree = KINDS[name]
+    children, context = getattr(pytree, f"_{name}_flatten")(tree)
+    back = getattr(pytree, f"_{name}_unflatten")(children, context)
+    assert list(children) == [1, 2] and back == tree and type(back) is type(tree)
+    pairs, same = getattr(pytree, f"_{name}_flatten_with_keys")(tree)
+    assert [child for _, child in pairs] == [1, 2] and same == context and pairs[0][0].get(tree) == 1
+
+
+def test_older_names_and_structures_made_by_hand():
+    class Own(list):
+        pass
+
+    pytree._register_pytree_node(Own, pytree._list_flatten, lambda xs, _: Own(xs))
+    assert pytree.tree_leaves(Own([1, [2]])) == [1, 2] and pytree.SUPPORTED_NODES[Own].flatten_with_keys_fn is None
+    pytree._deregister_pytree_node(Own)
+    assert pytree._is_leaf(Own([1])) and not pytree._is_leaf([1])
+    made = pytree.treespec_tuple([pytree.treespec_leaf(), pytree.treespec_dict(a=pytree.treespec_leaf())])
+    assert made == pytree.tree_structure((1, {"a": 2})) and pytree.treespec_pprint(made) == "(*, {'a': *})"
+    assert pytree._broadcast_to_and_flatten((0, 1), made) == [0, 1]
+    assert pytree._broadcast_to_and_flatten(3, made) == [3, 3] and pytree._broadcast_to_and_flatten((0,), made) is None
+    assert list(map(pytree.map_only(int)(lambda x: x + 1), [1, "a"])) == [2, "a"]
+    assert list in pytree.BUILTIN_TYPES and OrderedDict in pytree.STANDARD_DICT_TYPES

@@ -3,6 +3,7 @@
 from . import collate, dataloader, dataset, distributed, sampler
 from .collate import default_collate, default_convert
 from .dataloader import DataLoader
+from .datapipes import IterDataPipe, MapDataPipe, functional_datapipe
 from .dataset import (
     ChainDataset,
     ConcatDataset,
@@ -24,7 +25,8 @@ from .sampler import (
 )
 from .worker import WorkerInfo, get_worker_info
 
-__all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
-           "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
-           "WeightedRandomSampler", "WorkerInfo", "collate", "dataloader", "dataset", "default_collate", "default_convert",
-           "distributed", "get_worker_info", "random_split", "sampler"]
+__all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler",
+           "IterDataPipe", "IterableDataset", "MapDataPipe", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset",
+           "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo", "collate", "dataloader",
+           "dataset", "default_collate", "default_convert", "distributed", "functional_datapipe", "get_worker_info",
+           "random_split", "sampler"]

@@ -1,0 +1,2 @@
+from ....runtime.data.datapipes import *
+from . import datapipe as datapipe
