@@ -106,6 +106,8 @@ def test_sums_of_a_sparse_matrix_and_products():
     assert (ingot.hspmm(a, x).sparse_dim(), ingot.hspmm(a, x).dense_dim()) == (1, 1)
     plus = ingot.sspaddmm(ingot.eye(4, 3, dtype=ingot.float64).to_sparse(), a, x, beta=2, alpha=3)
     np.testing.assert_allclose(dense(plus).numpy(), 2 * np.eye(4, 3) + 3 * whole, rtol=1e-12)
+    assert dense(ingot.hsmm(a, x)).equal(dense(ingot.hspmm(a, x)))
+    assert dense(ingot.saddmm(ingot.eye(4, 3, dtype=ingot.float64).to_sparse(), a, x, beta=2, alpha=3)).equal(dense(plus))
     both = ingot.sparse.addmm(ingot.ones(4, 3, dtype=ingot.float64), a, x, alpha=2)
     np.testing.assert_allclose(both.numpy(), 1 + 2 * whole, rtol=1e-12)
 
@@ -118,6 +120,20 @@ def test_reductions_of_products(reduce, of):
     np.testing.assert_allclose(ingot.sparse.mm(a, x, reduce).numpy(), want, rtol=1e-12)
     assert ingot.autograd.gradcheck(lambda v, f: ingot.sparse.mm(like_with(a, v), f, reduce),
                                     (a.values().requires_grad_(), x.clone().requires_grad_()))
+
+
+def test_sparse_products_go_where_they_are_asked_to():
+    a, some = ingot.tensor(DENSE).to_sparse(), ingot.eye(4, 3, dtype=ingot.float64).to_sparse()
+    out = ingot.zeros(4, 3, dtype=ingot.float64).to_sparse()
+    for name, arguments in (("hspmm", (a, x)), ("hsmm", (a, x)), ("sspaddmm", (some, a, x)), ("saddmm", (some, a, x))):
+        want = getattr(ingot, name)(*arguments)
+        assert getattr(ingot, name)(*arguments, out=out) is out and dense(out).equal(dense(want)), name
+    rows = LAYOUTS["csr"](ingot.tensor(DENSE))
+    out, p, q = rows.clone(), ingot.ones(4, 3).double(), ingot.ones(3, 6).double()
+    assert ingot.sparse.sampled_addmm(rows, p, q, out=out) is out
+    assert out.to_dense().equal(ingot.sparse.sampled_addmm(rows, p, q).to_dense())
+    with pytest.raises(TypeError, match="gives a sparse tensor"):
+        ingot.hspmm(a, x, out=ingot.zeros(4, 3).double())
 
 
 @pytest.mark.parametrize("layout", ["csr", "csc"])

@@ -262,7 +262,14 @@ def hspmm(mat1, mat2, *, out=None) -> Tensor:
     _sparse_and_dense("hspmm", mat1, mat2)
     whole = product(FUNCTIONS["matmul"], mat1, mat2)
     rows = FUNCTIONS["unique"](mat1.coo().rows()[0])
-    return CooTensor(rows.reshape(1, -1), ix.index(whole, rows), whole.shape, True)
+    return _taken(out, CooTensor(rows.reshape(1, -1), ix.index(whole, rows), whole.shape, True), "hspmm")
+
+
+def _taken(out, found, name) -> Tensor:
+    """A sparse result, in the sparse tensor that `out` asks for."""
+    if out is not None and not isinstance(out, SparseTensor):
+        raise DTypeError(f"{name} gives a sparse tensor, which out={kind_text(out)} cannot take")
+    return found if out is None else out.copy_(found)
 
 
 def _sparse_and_dense(name, a, b):
@@ -288,7 +295,21 @@ def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""
     if not isinstance(input, SparseTensor):
         raise DTypeError(f"sspaddmm takes a sparse matrix to add to, got {kind_text(input)}; see addmm()")
-    return _plus("sspaddmm", input.coo(), beta, smm(mat1, mat2), alpha)
+    return _taken(out, _plus("sspaddmm", input.coo(), beta, smm(mat1, mat2), alpha), "sspaddmm")
+
+
+@api(method=False)
+@asked_itself
+def hsmm(mat1, mat2, *, out=None) -> Tensor:
+    """`hspmm`, by its name in older programs."""
+    return hspmm(mat1, mat2, out=out)
+
+
+@api(method=False)
+@asked_itself
+def saddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """`sspaddmm`, by its name in older programs."""
+    return sspaddmm(input, mat1, mat2, beta=beta, alpha=alpha, out=out)
 
 
 def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None) -> Tensor:
@@ -306,4 +327,4 @@ def sampled_addmm(input, mat1, mat2, *, beta=1.0, alpha=1.0, out=None) -> Tensor
     at_rows = ix.index(mat1, *batch, rows)
     at_cols = ix.index(mat2.transpose(-2, -1), *batch, cols)
     found = FUNCTIONS["sum"](ew.mul(at_rows, at_cols), -1).reshape(input._v.shape)
-    return input.like(_plus("sampled_addmm", input._v, beta, found, alpha))
+    return _taken(out, input.like(_plus("sampled_addmm", input._v, beta, found, alpha)), "sparse.sampled_addmm")
