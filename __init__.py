@@ -1,6 +1,7 @@
 """ingot: eager tensors with automatic differentiation and a tracing JIT compiler."""
 
 import importlib as _importlib
+import sys as _sys
 
 from . import paths as _paths
 from .ir.dtype import ALL as _DTYPES
@@ -30,6 +31,8 @@ def __getattr__(name):
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _LATE:
         return getattr(_importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+    if name == "torch":                     # as programs say that have imported ingot under that name, and its names from it
+        return _sys.modules[__name__]
     if name == "__all__":
         _api.load_rest()
         _api.load_twins()

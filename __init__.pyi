@@ -1053,6 +1053,8 @@ def histogram(input, bins=100, *, range=None, weight=None, density: builtins.boo
 def histogramdd(input, bins, *, range=None, weight=None, density: builtins.bool = False,
                 out=None) -> _returns_module.histogramdd:
     """(hist, bin_edges) of points, which are the rows of the input; for each of its columns a number of bins, or edges."""
+def hsmm(mat1, mat2, *, out=None) -> Tensor:
+    """`hspmm`, by its name in older programs."""
 def hsplit(input, indices_or_sections) -> builtins.tuple[Tensor, ...]:
     """Equal pieces, or pieces cut at the indices listed, as views."""
 def hspmm(mat1, mat2, *, out=None) -> Tensor:
@@ -1698,6 +1700,8 @@ def rsqrt_(input, *, out=None) -> Tensor:
     """In-place version of rsqrt()."""
 def rsub(input, other, *, alpha=1) -> Tensor:
     """other - alpha * input"""
+def saddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
+    """`sspaddmm`, by its name in older programs."""
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization: builtins.bool = True) -> None:
     """Writes nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file."""
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad: builtins.bool = False,

@@ -3,7 +3,7 @@
 import importlib as _importlib
 from typing import TYPE_CHECKING
 
-from .errors import ExportError, NotFiniteError, TraceError
+from .errors import ExportError, NotFiniteError, TraceError, TracerWarning, TracingCheckError
 from .host import host
 
 if TYPE_CHECKING:
@@ -29,8 +29,11 @@ _SCRIPTING = ("Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", 
               "_script_if_tracing")
 _LATE.update(dict.fromkeys(_SCRIPTING, ".scripting"))    # names of PyTorch's older compiler
 
-__all__ = ["Calibration", "ExportError", "Model", "NotFiniteError", "Profile", "TraceError", "Traced", "debug", "export",
-           "from_onnx", "host", "load", "profile", "quantize", "record_graph", "to_c", "to_onnx", "trace"]
+Error = TraceError          # as older programs catch it
+
+__all__ = ["Calibration", "Error", "ExportError", "Model", "NotFiniteError", "Profile", "TraceError", "Traced", "TracerWarning",
+           "TracingCheckError", "debug", "export", "from_onnx", "host", "load", "profile", "quantize", "record_graph", "to_c",
+           "to_onnx", "trace"]
 
 
 def __getattr__(name):

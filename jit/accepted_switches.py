@@ -5,10 +5,19 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
-accumulated_cache_size_limit = 256
+accumulated_cache_size_limit = accumulated_recompile_limit = 256
 cache_size_limit = recompile_limit = 8
 capture_dynamic_output_shape_ops = capture_scalar_outputs = suppress_errors = verbose = False
+allow_unspec_int_on_nn_module = compiled_autograd = error_on_recompile = fail_on_recompile_limit_hit = False
+fail_on_cache_limit_hit = force_nn_module_property_static_shapes = specialize_float = specialize_int = False
+allow_rnn = capture_func_transforms = guard_nn_modules = optimize_ddp = skip_nnmodule_hook_guards = True
+assume_static_by_default = automatic_dynamic_shapes = dynamic_shapes = inline_inbuilt_nn_modules = True
+force_parameter_static_shapes = enable_trace_contextlib = enable_cpp_guard_manager = True
 coordinate_descent_tuning = epilogue_fusion = freezing = fx_graph_cache = max_autotune = False
+coordinate_descent_check_all_directions = force_fuse_int_mm_with_mul = max_autotune_gemm = shape_padding = False
+conv_1x1_as_mm = debug = use_mixed_mm = force_same_precision = fallback_random = benchmark_kernel = False
+compile_threads, log_level, max_autotune_gemm_backends = 1, 30, ""
+reorderable_logging_functions: set = set()
 cpp, cuda, trace, triton = SimpleNamespace(), SimpleNamespace(), SimpleNamespace(), SimpleNamespace()
 
 __all__ = ["patch"]

@@ -7,6 +7,18 @@ class TraceError(IngotError, RuntimeError):
     """A function did something that a trace could not repeat faithfully."""
 
 
+class TracingCheckError(TraceError):
+    """What PyTorch raises where a trace does not give what the function gives. No trace of ingot is one: it is guarded."""
+
+
+class TracerWarning(RuntimeWarning):
+    """A traced function runs eagerly, all of it or again and again; the message says why."""
+
+    @staticmethod
+    def ignore_lib_warnings():
+        """Nothing: ingot's own modules cause no such warnings."""
+
+
 class DisturbedError(TraceError):
     """A call that ran as it is and is not kept: what it had read was another when it ended, which another thread may have
     changed, or it put into a dictionary what a trace could not make again. Too many in a row, and it is an error."""

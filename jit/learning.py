@@ -8,7 +8,7 @@ from . import report
 from .bystanders import is_alone
 from .dynamic import Symbols, named_places
 from .entry import Entry
-from .errors import DisturbedError, SeveralDevicesError, StandInError
+from .errors import DisturbedError, SeveralDevicesError, StandInError, TracerWarning
 from .labels import NUMBER, parameters_of
 from .numpy_scalars import NUMBERS
 from .places import is_viewable
@@ -83,7 +83,7 @@ class Learning:
         except DisturbedError as error:         # it ran, but what was written down may not hold
             if type(error) is SeveralDevicesError and str(error) != call.reason:       # once
                 warnings.warn(f"{getattr(self.fn, '__name__', self.fn)} runs as it is: {error}. Trace what is done on each",
-                              RuntimeWarning, stacklevel=5)
+                              TracerWarning, stacklevel=5)
             self._disturbed += type(error) is DisturbedError
             if self._disturbed > MOST_DISTURBED:
                 raise
@@ -153,4 +153,4 @@ class Learning:
         warnings.warn(f"{name} was recorded {MANY} times, each time running eagerly; {why}. "
                       f"Pass numbers that change as tensors, and keep shapes few; stats() lists every reason. "
                       "If it goes on like that, most of the calls that would be recorded run as they are",
-                      RuntimeWarning, stacklevel=5)
+                      TracerWarning, stacklevel=5)

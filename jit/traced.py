@@ -16,7 +16,7 @@ from .arrays import ArrayArguments
 from .data_sizes import DataSizes
 from .dynamic import Family
 from .entry import kinds_of, sharing
-from .errors import TraceError
+from .errors import TraceError, TracerWarning
 from .labels import Labels, parameters_of
 from .learning import Learning
 from .photograph import looks_like
@@ -128,7 +128,7 @@ class Traced(Learning):
             self._ran_hooked = True
             warnings.warn(f"{getattr(self.fn, '__name__', self.fn)} runs as it is inside of saved_tensors_hooks (or of a "
                           "checkpoint), since a trace decides itself what it keeps. Put a checkpoint inside of the traced "
-                          "function", RuntimeWarning, stacklevel=4)
+                          "function", TracerWarning, stacklevel=4)
         return self.fn(*args, **kwargs)
 
     def _after_failure(self, m, call, error):
@@ -139,7 +139,7 @@ class Traced(Learning):
         if m.failures == before:
             name = getattr(self.fn, "__name__", self.fn)
             warnings.warn(f"compiled code of {name} raised {type(error).__name__}: {error}; the call ran as it is, and raised "
-                          "nothing", RuntimeWarning, stacklevel=4)
+                          "nothing", TracerWarning, stacklevel=4)
         return result
 
     def _is_outdated(self, call) -> bool:

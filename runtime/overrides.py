@@ -14,7 +14,8 @@ from .api.asking import NAMESPACES, PLAIN, asks_for
 from .api.register import FUNCTIONS
 from .tensor import Tensor
 
-__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "asks", "enable_reentrant_dispatch", "get_ignored_functions",
+__all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "asks", "enable_reentrant_dispatch",
+           "get_default_nowrap_functions", "get_ignored_functions",
            "get_overridable_functions", "get_testing_overrides", "handle_torch_function", "has_torch_function",
            "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like", "is_tensor_method_or_property",
            "redispatch_function", "resolve_name", "wrap_torch_function"]
@@ -102,6 +103,12 @@ def resolve_name(f) -> str | None:
 def get_ignored_functions() -> set:
     """Functions that never hand over: those that only look at what they are given, or make a tensor of it."""
     return {FUNCTIONS[name] if name in FUNCTIONS else getattr(Tensor, name) for name in PLAIN}
+
+
+@functools.cache
+def get_default_nowrap_functions() -> set:
+    """What gives a tensor that is kept elsewhere, as it is: `t.grad is t.grad`, whatever the class of `t`."""
+    return {Tensor.grad.__get__}        # type: ignore[attr-defined]
 
 
 def get_overridable_functions() -> dict[Any, list[Callable]]:

@@ -287,6 +287,8 @@ def test_redispatch_asks_about_what_is_inside():
 def test_tables_of_functions():
     found, testing = overrides.get_overridable_functions(), overrides.get_testing_overrides()
     assert ingot.add in found[ingot] and F.linear in found[F] and ingot.Tensor.__add__ in found[ingot.Tensor]
+    kept = overrides.get_default_nowrap_functions()
+    assert ingot.Tensor.grad.__get__ in kept and ingot.Tensor.T.__get__ not in kept
     assert testing[ingot.add](1, 2) == -1 and not set(testing) & overrides.get_ignored_functions()
     with pytest.raises(TypeError):
         testing[ingot.add](1)

@@ -182,3 +182,44 @@ def test_other_functions_go_by_operators(mod):
     found = ours.flex_attention(q, k, v, mod)
     expected, _ = ours._composed(q, k, v, mod, None, E ** -0.5)
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)
+
+
+def lists_of(blocks):
+    """(how many blocks each row has, all columns, those first)"""
+    return (ingot.from_numpy(blocks.sum(-1).astype(np.int32)),
+            ingot.from_numpy(np.argsort(~blocks, -1, kind="stable").astype(np.int32)))
+
+
+@pytest.mark.parametrize("size", [8, (4, 8), 1])
+@pytest.mark.parametrize("full", [False, True])
+def test_block_masks_of_lists_of_blocks(full, size):
+    rng = np.random.RandomState(0)
+    some = rng.rand(2, 1, 3, 4) < 0.6
+    whole = (rng.rand(2, 1, 3, 4) < 0.5) & ~some & full
+    lists = [*lists_of(some), *(lists_of(whole) if full else ())]
+    made = ours.BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=size, mask_mod=MASKS["causal"])
+    n, m = (size, size) if isinstance(size, int) else size
+    assert made.shape == (2, 1, 3 * n, 4 * m) and made.mask_mod is MASKS["causal"]
+
+    def spread(blocks):
+        return blocks.repeat(n, -2).repeat(m, -1)
+
+    want = (spread(some) & np.tri(3 * n, 4 * m, dtype=bool)) | spread(whole)
+    np.testing.assert_array_equal(made.mask.numpy(), want)
+    if size != 1:
+        np.testing.assert_array_equal(made.to_dense().numpy(), some | whole)
+        np.testing.assert_array_equal(made.kv_num_blocks.numpy(), some.sum(-1))
+        np.testing.assert_array_equal(made.full_kv_num_blocks.numpy(), whole.sum(-1))
+    q, k, v = (ingot.randn(2, 2, length, 4) for length in (3 * n, 4 * m, 4 * m))
+    got = ours.flex_attention(q, k, v, block_mask=made)
+    scores = (q @ k.transpose(-1, -2) / 2).masked_fill(~ingot.from_numpy(want), -float("inf"))
+    assert ingot.allclose(got, scores.softmax(-1).nan_to_num() @ v, atol=1e-6)
+
+
+def test_block_masks_of_lists_take_lengths_and_refuse_half_of_them():
+    counts, columns = lists_of(np.ones((2, 2), bool))
+    made = ours.BlockMask.from_kv_blocks(counts, columns, BLOCK_SIZE=4, seq_lengths=(7, 6))
+    assert made.shape == (1, 1, 7, 6) and made.mask.all()
+    for wrong in ((counts[0], columns[0]), (counts, columns, counts)):
+        with pytest.raises(ValueError, match="from_kv_blocks takes"):
+            ours.BlockMask.from_kv_blocks(*wrong)

@@ -1,7 +1,10 @@
 """Names behind PyTorch's public ones that libraries import: operators by `ops.aten`, futures, the build, parts of printing."""
 
+import copy
+import gc
 import importlib
 import threading
+import warnings
 
 import numpy as np
 import pytest
@@ -137,6 +140,55 @@ def test_notes_to_the_compiler_are_taken():
     for note in (_dynamo.mark_dynamic, _dynamo.maybe_mark_dynamic, _dynamo.mark_static, _dynamo.mark_unbacked):
         assert note(x, 0) is None
     assert _dynamo.mark_static_address(x) is None
+
+
+def test_marks_and_fronts_of_the_compiler():
+    x = ingot.ones(3)
+    for mark in (_dynamo.assume_constant_result, _dynamo.disallow_in_graph, _dynamo.forbid_in_graph, _dynamo.nonstrict_trace):
+        assert mark(test_parts_of_printing) is test_parts_of_printing
+    for front in (_dynamo.optimize("inductor", nopython=True), _dynamo.optimize_assert()):
+        assert front(lambda x: x * 2)(x).tolist() == [2.0] * 3
+    with _dynamo.error_on_graph_break(False), _dynamo.patch_dynamo_config(recompile_limit=3):
+        assert _dynamo.config.recompile_limit == 3
+    _dynamo.config.reorderable_logging_functions.add(print)
+    _dynamo.config.reorderable_logging_functions.clear()
+    assert _dynamo.config.automatic_dynamic_shapes and not _dynamo.config.fail_on_recompile_limit_hit
+
+
+def test_errors_and_warnings_of_traces_are_caught_and_filtered_by_name():
+    jit = ingot.jit
+    assert jit.Error is jit.TraceError and issubclass(jit.TracingCheckError, jit.Error)
+    jit.TracerWarning.ignore_lib_warnings()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", category=jit.TracerWarning)
+        warnings.warn("a trace", jit.TracerWarning, stacklevel=1)
+    assert ingot.torch is ingot and nn.modules.module._EXTRA_STATE_KEY_SUFFIX == "_extra_state"
+
+
+def test_dictionaries_by_identity_that_keep_no_tensor():
+    weak = ingot.utils.weak
+    a, b = ingot.ones(2), ingot.ones(2)
+    for kind in (weak.WeakIdKeyDictionary, weak.WeakTensorKeyDictionary):
+        table = kind({a: [1], b: 2})
+        assert table[a] == [1] and table[b] == 2 and len(table) == 2 and {*map(id, table)} == {id(a), id(b)}
+        deep, flat = copy.deepcopy(table), copy.copy(table)
+        assert deep[a] == [1] and deep[a] is not table[a] and flat[a] is table[a] and a in deep and 3 not in deep
+        del table[a], b
+        gc.collect()
+        assert len(table) == 0 and len(deep) == len(flat) == 1 and flat.keyrefs()[0]() is a
+        with pytest.raises(KeyError):
+            table[a]
+        b = ingot.ones(2)
+    first, second, other = weak.WeakIdRef(a), weak.WeakIdRef(a), weak.WeakIdRef(b)
+    assert first == second and hash(first) == hash(second) and first != other
+    of_tensor = weak.TensorWeakRef(a)
+    assert of_tensor() is a
+    del a
+    gc.collect()
+    assert of_tensor() is None and first != second and first == first
+    with pytest.raises(TypeError):
+        weak.TensorWeakRef(3)
 
 
 def test_parts_of_printing():

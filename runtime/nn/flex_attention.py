@@ -98,6 +98,32 @@ class BlockMask:
         self.seq_lengths = self.shape[-2:]
         self.is_causal = bounds is not None and _is_causal(bounds, self.shape)
 
+    @classmethod
+    def from_kv_blocks(cls, kv_num_blocks, kv_indices, full_kv_num_blocks=None, full_kv_indices=None,
+                       BLOCK_SIZE=_DEFAULT_SPARSE_BLOCK_SIZE, mask_mod=None, seq_lengths=None, compute_q_blocks=True):
+        """The mask in which each row of blocks sees the first `kv_num_blocks` of the blocks `kv_indices`, where `mask_mod` lets
+        it, and the first `full_kv_num_blocks` of `full_kv_indices` entirely. Sizes are (batch, heads, rows[, columns])."""
+        if kv_indices.ndim < 2 or (full_kv_num_blocks is None) != (full_kv_indices is None):
+            raise ArgumentError("BlockMask.from_kv_blocks takes kv_indices of 2 dims or more, and full_kv_num_blocks and "
+                                "full_kv_indices both or neither")
+        block = (BLOCK_SIZE, BLOCK_SIZE) if isinstance(BLOCK_SIZE, int) else tuple(BLOCK_SIZE)
+        mask_mod = noop_mask if mask_mod is None else mask_mod
+        some = _of_lists(kv_num_blocks, kv_indices)
+        heads, (rows, columns) = some.shape[:2], some.shape[2:]
+        whole = some & False if full_kv_indices is None else _of_lists(full_kv_num_blocks, full_kv_indices)
+        lengths = (rows * block[0], columns * block[1]) if seq_lengths is None else tuple(seq_lengths)
+
+        def of_blocks(b, h, q_idx, kv_idx):
+            place = b, h, q_idx // block[0], kv_idx // block[1]
+            return (some[place] & mask_mod(b, h, q_idx, kv_idx)) | whole[place]
+
+        made = create_block_mask(of_blocks, heads[0], heads[1], lengths[0], lengths[1], some.device, block)
+        most = block[0] * block[1]
+        if most > 1:        # blocks are what the lists say, also those of which mask_mod lets through nothing
+            made._counts = FUNCTIONS["where"](whole, most, some.to(dt.int64))
+        made.mask_mod = mask_mod
+        return made
+
     @property
     def mask(self):
         """The mask as a tensor of bools."""
@@ -179,6 +205,16 @@ def _is_causal(bounds, shape) -> bool:
     """Whether all queries see the keys up to their own place."""
     low, high = (bounds[..., i].cpu().numpy() for i in (0, 1))
     return shape[-1] == shape[-2] and not low.any() and bool((high == np.arange(1, shape[-1] + 1)).all())
+
+
+def _of_lists(counts, indices):
+    """Which blocks are listed: (batch, heads, rows, columns) of bools."""
+    counts, indices = (t.reshape(*[1] * (n - t.ndim), *t.shape) for t, n in ((counts, 3), (indices, 4)))
+    columns = indices.shape[-1]
+    listed = FUNCTIONS["arange"](columns, device=indices.device) < counts.unsqueeze(-1)
+    target = FUNCTIONS["zeros"](*indices.shape[:-1], columns + 1, dtype=dt.bool_, device=indices.device)
+    places = FUNCTIONS["where"](listed, indices.to(dt.int64), columns)           # all that do not count go behind the end
+    return target.scatter(-1, places, True)[..., :columns]
 
 
 _SURVEYED = 1 << 22         # entries of a mask that are looked at together

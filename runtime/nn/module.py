@@ -17,7 +17,7 @@ from .hooks import register_module_full_backward_hook as register_module_full_ba
 from .hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
 from .mistaken import refuse_mistaken
 from .parameter import Buffer, Parameter, is_lazy
-from .state_dict import IncompatibleKeys, StateMethods
+from .state_dict import EXTRA, IncompatibleKeys, StateMethods
 
 
 class MissingAttribute(IngotError, AttributeError):
@@ -35,7 +35,7 @@ def _tables():
                              "load_post": OrderedDict()}, "training": True}
 
 
-_IncompatibleKeys = IncompatibleKeys        # as libraries import it
+_IncompatibleKeys, _EXTRA_STATE_KEY_SUFFIX = IncompatibleKeys, EXTRA        # as libraries import them
 _NAMED = ("_parameters", "_buffers", "_modules")
 TABLES = frozenset(_tables()) - {"training"}        # attributes that are no state of a module's own
 
