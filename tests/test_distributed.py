@@ -1,7 +1,10 @@
 """Processes that compute together: stores, meeting, collectives, messages, and what errors say."""
 
+import importlib
 import os
 import socket
+import subprocess
+import sys
 import threading
 from datetime import timedelta
 
@@ -312,3 +315,72 @@ def test_one_rank_alone_by_environment(monkeypatch):
         with pytest.raises(ingot.jit.TraceError, match="all_reduce"):
             ingot.jit.trace(lambda x: dist.all_reduce(x * 2))(t)
         dist.destroy_process_group()
+
+
+# Starting programs.
+
+PROGRAM = """
+import os, sys
+import ingot
+from ingot import distributed as dist
+dist.init_process_group("gloo", timeout=30)
+total = ingot.tensor([float(dist.get_rank() + 1)])
+dist.all_reduce(total)
+if "--fails" in sys.argv and os.environ["TORCHELASTIC_RESTART_COUNT"] == "0" and dist.get_rank() == 1:
+    os._exit(7)
+rank, local = os.environ["RANK"], os.environ["LOCAL_RANK"]
+with open(os.path.join(sys.argv[1], rank), "w") as file:
+    print(total.item(), dist.get_world_size(), local, dist.is_torchelastic_launched(), *sys.argv[2:], file=file)
+dist.destroy_process_group()
+"""
+
+
+@pytest.fixture
+def program(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    (tmp_path / "out").mkdir()
+
+    def start(*options, command="run", arguments=()):
+        words = [sys.executable, "-m", f"ingot.distributed.{command}", *options]
+        if "-m" not in options:
+            words.append(str(tmp_path / "program.py"))
+        done = subprocess.run([*words, str(tmp_path / "out"), *arguments], capture_output=True, text=True, timeout=100,
+                              cwd=tmp_path)
+        return done, [p.read_text().split() for p in sorted((tmp_path / "out").iterdir())]
+
+    return start
+
+
+def test_a_program_is_started_as_several_processes(program):
+    done, said = program("--nproc-per-node=2", arguments=["--lr", "3"])
+    assert done.returncode == 0, done.stderr
+    assert said == [["3.0", "2", str(r), "True", "--lr", "3"] for r in range(2)]
+
+
+def test_a_module_is_started_and_told_its_local_rank(program):
+    done, said = program("--standalone", "--nproc_per_node", "2", "-m", "program", command="launch")
+    assert done.returncode == 1 and not said        # the rank comes first among its arguments, where the folder should be
+    done, said = program("--standalone", "--nproc_per_node", "2", "--use-env", "-m", "program", command="launch")
+    assert done.returncode == 0 and [s[:3] for s in said] == [["3.0", "2", "0"], ["3.0", "2", "1"]], done.stderr
+
+
+def test_failures_end_all_processes_or_start_them_again(program):
+    done, said = program("--nproc-per-node=2", arguments=["--fails"])
+    assert done.returncode == 1 and "rank 1" in done.stderr and "exit code 7" in done.stderr
+    done, said = program("--nproc-per-node=2", "--max-restarts=1", arguments=["--fails"])
+    assert done.returncode == 0 and len(said) == 2 and "start again" in done.stderr
+
+
+def test_machines_of_one_run_have_numbers():
+    launcher = importlib.import_module("ingot.distributed.run")
+
+    def environment(node, *options):
+        args = launcher.parse_args(["--nnodes=2", "--nproc-per-node=3", f"--node-rank={node}", *options, "program.py"])
+        nodes, node = launcher._nodes(args)
+        return launcher._environment(args, launcher._place(args, nodes), nodes, node, 3, 2, 0)
+
+    names = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "GROUP_RANK", "MASTER_ADDR", "MASTER_PORT")
+    assert [environment(1, "--master-addr=host")[n] for n in names] == ["5", "2", "6", "3", "1", "host", "29500"]
+    assert [environment(0, "--rdzv-endpoint=host:123")[n] for n in names] == ["2", "2", "6", "3", "0", "host", "123"]
+    for wrong in (["--nnodes=2"], ["--nnodes=1:4"], ["--nproc-per-node=none"], ["--nnodes=2", "--node-rank=2"]):
+        assert launcher.main([*wrong, "program.py"]) == 2
