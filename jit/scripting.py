@@ -7,6 +7,7 @@ ingot has no language of its own for functions: what is traced is Python. So mar
 from typing import Any, Final
 
 from ..runtime.nn.module import Module
+from .by_example import write
 from .compiler import compile
 from .errors import TraceError
 
@@ -130,9 +131,8 @@ def optimize_for_inference(mod, other_methods=None):
 
 
 def save(m, f, _extra_files=None):
-    """Refused: a file holds what a call with example inputs does."""
-    raise TraceError("jit.save: write a model with jit.export(model, example_inputs, path), and load it with jit.load(path); "
-                     "its weights alone with ingot.save(model.state_dict(), path)")
+    """Writes what `jit.trace(f, example_inputs)` gave to a file, which `jit.load` reads."""
+    write(m, f, _extra_files)
 
 
 def trace_module(mod, inputs, *args, **kwargs):

@@ -27,6 +27,7 @@ from .restraint import Restraint
 from .run import RECORDING, Call
 from .tree import Met, flatten
 
+by_example = lazy(__package__, ".by_example")
 profiling = lazy(__package__, ".profiling")
 MOST_KINDS = 4096    # kinds of arguments whose recordings are kept, and
 MOST_ENTRIES = 32    # states of Python for each of them; the oldest go
@@ -318,15 +319,19 @@ def numbers_key(numbers) -> tuple:
     return tuple([n.hex() if type(n) is float else n for n in numbers])
 
 
-def trace(fn=None, example_inputs=None, *, dynamic=None):
+def trace(fn=None, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True,
+          *, example_kwarg_inputs=None, dynamic=None):
     """Decorates a function, method or module: recorded at its first run, replayed as compiled code afterwards.
 
     dynamic   None: sizes of arguments become symbolic once they are seen to change; True: all are from the start; False: none
               ever are; {parameter or position: {dim: name}} names those that are from the start (equal names, equal sizes)
+
+    It needs no example inputs, since calls are recorded as they come. With `example_inputs` (a tensor, or a tuple of arguments)
+    or `example_kwarg_inputs`, as PyTorch's programs give them, it runs once at once, a module stays a module, and what is
+    returned has a `save(path)`. `optimize`, `check_trace`, `check_tolerance` and `strict` change nothing: traces are guarded.
     """
-    if example_inputs is not None:
-        raise TraceError("trace takes no example inputs: write jit.trace(f), which records calls as they come, for each kind "
-                         "of arguments; a file is written by jit.export(f, example_inputs, path)")
+    if example_inputs is not None or example_kwarg_inputs is not None:
+        return by_example.traced_by_example(fn, example_inputs, example_kwarg_inputs, check_inputs, dynamic)
     if fn is None:
         return functools.partial(trace, dynamic=dynamic)
     if not callable(fn):

@@ -189,3 +189,38 @@ def test_an_assertion_by_a_function_holds_in_traces():
         assert ingot.equal(f(draw(n, 2)), draw(n, 2) + 1)
     with pytest.raises(AssertionError, match="at most three rows, got 5"):
         f(draw(5, 2))
+
+
+def test_modules_traced_by_example_are_modules_that_can_be_saved(tmp_path):
+    """As PyTorch's programs do it: trace, save, load to a place, evaluate."""
+    net, x = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.Linear(4, 2)).eval(), ingot.randn(5, 3)
+    made = ingot.jit.trace(net, x, strict=False, check_trace=False, check_inputs=[(ingot.randn(5, 3),)])
+    assert isinstance(made, nn.Module) and made._traced.stats()["calls"] == 2 and ingot.equal(made(x), net(x))
+    assert [*made.state_dict()] == [*net.state_dict()] == [n for n, _ in made.named_parameters()]
+    assert not made.load_state_dict(net.state_dict()).missing_keys
+    for write in (lambda path: ingot.jit.save(made, path), made.save, copy.deepcopy(made).save):
+        write(tmp_path / "m.pt")
+        for model in (ingot.jit.load(tmp_path / "m.pt"), ingot.jit.load(tmp_path / "m.pt", "cpu"),
+                      ingot.jit.load(tmp_path / "m.pt", map_location=ingot.device("cpu"))):
+            assert model.eval() is model.train(False) is model.to("cpu") is model and ingot.allclose(model(x), net(x))
+    with pytest.raises(RuntimeError, match="no training mode"):
+        model.train()
+    with pytest.raises(RuntimeError, match="not available here"):
+        model.to("xpu")
+
+
+def test_functions_traced_by_example(tmp_path):
+    def scaled(x, by):
+        return x * by
+
+    x, by = ingot.randn(3), ingot.randn(3)
+    for made in (ingot.jit.trace(scaled, (x, by)), ingot.jit.trace(scaled, example_kwarg_inputs={"by": by, "x": x})):
+        assert made.stats()["calls"] == 1 and ingot.equal(made(x, by), x * by)
+        made.save(tmp_path / "f.pt")
+        assert ingot.equal(ingot.jit.load(tmp_path / "f.pt")(x, by), x * by)
+    loop = ingot.jit.trace(lambda d: d["a"] + 1, {"a": x})          # a dict is an argument
+    assert ingot.equal(loop({"a": by}), by + 1)
+    with pytest.raises(ValueError, match="not both"):
+        ingot.jit.trace(scaled, (x, by), example_kwarg_inputs={"x": x})
+    with pytest.raises(RuntimeError, match="a model alone"):
+        made.save(tmp_path / "f.pt", _extra_files={"note": "text"})

@@ -41,13 +41,17 @@ text = lazy(__package__, "...ir.text")
 _MOST_BOUND = 256        # kinds of sizes whose compiled graphs are kept
 
 
-def load(path, objects: bool = True, device=None) -> "Model":
+def load(path, objects: bool = True, device=None, *, map_location=None) -> "Model":
     """The model in an `.ingot` file that `export` wrote: a callable that takes tensors or numpy arrays.
 
     The weights stay in the file, which is mapped into memory. `objects=False` does not trust the machine code in the file:
     kernels are compiled from the graph then, which needs llvmlite (on a GPU: triton). Nothing else in a file is ever executed.
     `device="cuda"` puts the weights on a GPU and runs there: tensors there give tensors there, numpy arrays give numpy arrays.
+    `map_location` is the same.
     """
+    if isinstance(objects, (str, Device)):          # the place, as PyTorch's programs give it
+        map_location, objects = objects, True
+    device = map_location if device is None else device
     path = archive.path_of(path)
     reader = archive.Reader(path)
     where = Device(device) if device is not None else CPU
@@ -86,6 +90,24 @@ class Model:
         self._lock = threading.RLock()
         for variant in self.variants if self.code is None else ():
             self.graph_of(variant)
+
+    # As modules are asked.
+
+    def eval(self) -> "Model":
+        """The model itself: it computes what was exported."""
+        return self
+
+    def train(self, mode: bool = True) -> "Model":
+        """The model itself, for mode False; files hold no training mode."""
+        if mode:
+            raise ExportError(f"{self._reader.name} holds what a call computes, which has no training mode")
+        return self
+
+    def to(self, device) -> "Model":
+        """The model on a device: itself where it is there, else another one from the same file."""
+        where = Device(device)
+        same = where.type == self.device.type and where.index in (None, self.device.index)
+        return self if same else load(self.path, device=where)
 
     # Reading.
 
