@@ -42,6 +42,7 @@ from .runtime import masked as masked
 from .runtime import multiprocessing as multiprocessing
 from .runtime import nested as nested
 from .runtime import nn as nn
+from .runtime import no_accelerator as _no_accelerator
 from .runtime import optim as optim
 from .runtime import overrides as overrides
 from .runtime import printed_parts as _printed_parts
@@ -56,6 +57,7 @@ from .runtime import signal as signal
 from .runtime import sparse as sparse
 from .runtime import special as special
 from .runtime import subclass_switches as _subclass_switches
+from .runtime import tensor as _tensor
 from .runtime import tensor as _tensor_module
 from .runtime import testing as testing
 from .runtime import toolbox as _toolbox
@@ -103,15 +105,19 @@ _C = _subclass_switches
 _dynamo = _dynamo
 _higher_order_ops = _higher_order
 _inductor = _inductor
+_tensor = _tensor
 _tensor_str = _printed_parts
 _utils = _convert_parameters
 autograd = _namespace
 cpu = _processor
 export = _programs
 library = _operators
+mps = _no_accelerator
+mtia = _no_accelerator
 return_types = _returns
 storage = _storages
 utils = _toolbox
+xpu = _no_accelerator
 __version__: builtins.str
 __all__: builtins.list[builtins.str]
 

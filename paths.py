@@ -18,6 +18,7 @@ PUBLIC = {
     "_higher_order_ops": "runtime.higher_order",
     "_inductor": "jit.inductor",
     "_inductor.config": "jit.accepted_switches",
+    "_tensor": "runtime.tensor",
     "_tensor_str": "runtime.printed_parts",
     "_utils": "runtime.nn.utils.convert_parameters",
     "accelerator": "runtime.accelerator",
@@ -63,7 +64,9 @@ PUBLIC = {
     "distributed.constants": "runtime.distributed.world",
     "distributed.device_mesh": "runtime.distributed.tensor",
     "distributed.distributed_c10d": "runtime.distributed",
+    "distributed.fsdp.api": "runtime.distributed.fsdp",
     "distributed.fsdp.fully_sharded_data_parallel": "runtime.distributed.fsdp",
+    "distributed.fsdp.wrap": "runtime.distributed.fsdp",
     "distributed.launch": "runtime.distributed.launch",
     "distributed.nn": "runtime.distributed.functional",
     "distributed.nn.functional": "runtime.distributed.functional",
@@ -124,6 +127,8 @@ PUBLIC = {
     "linalg": "runtime.linalg",
     "masked": "runtime.masked",
     "masked._ops": "runtime.masked",
+    "mps": "runtime.no_accelerator",
+    "mtia": "runtime.no_accelerator",
     "multiprocessing": "runtime.multiprocessing",
     "nested": "runtime.nested",
     "nn": "runtime.nn",
@@ -173,6 +178,7 @@ PUBLIC = {
     "utils.data._utils": "runtime.data",
     "utils.data.datapipes": "runtime.data.datapipes",
     "utils.data.datapipes.datapipe": "runtime.data.datapipes",
+    "utils.deterministic": "runtime.toolbox.deterministic",
     "utils.dlpack": "runtime.toolbox.dlpack",
     "utils.flop_counter": "runtime.toolbox.flop_counter",
     "utils.hooks": "runtime.toolbox.hooks",
@@ -181,6 +187,7 @@ PUBLIC = {
     "utils.tensorboard.writer": "jit.tensorboard.writer",
     "utils.weak": "runtime.toolbox.weak",
     "version": "runtime.version",
+    "xpu": "runtime.no_accelerator",
 }
 _PREFIX = __package__ + "."
 

@@ -175,7 +175,7 @@ def set_rng_state(new_state: Tensor) -> None:
 
 
 @contextmanager
-def fork_rng(devices=None, enabled: bool = True):
+def fork_rng(devices=None, enabled: bool = True, device_type: str = "cuda"):
     """Whatever is drawn inside, the default generator goes on afterwards as if nothing had been."""
     state = default_generator.get_state()
     try:

@@ -14,7 +14,7 @@ from .parts import PARTS
 from .state import tls
 from .tensor import Tensor
 
-__all__ = ["assert_close", "make_tensor"]
+__all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
 # How far apart elements of each dtype may be: (rtol, atol).
 _TOLERANCES = {dt.float16: (1e-3, 1e-5), dt.bfloat16: (1.6e-2, 1e-5), dt.float32: (1.3e-6, 1e-5), dt.float64: (1e-7, 1e-7),
@@ -37,6 +37,15 @@ def assert_close(actual, expected, *, allow_subclasses=True, rtol=None, atol=Non
     for path, problem in _differences(actual, expected, "", options):
         text = f"{problem}\n\nThe failure occurred for item {path}" if path else problem
         raise AssertionError(msg(text) if callable(msg) else text if msg is None else msg)
+
+
+def assert_allclose(actual, expected, rtol=None, atol=None, equal_nan=True, msg=""):
+    """`assert_close` of values alone, by the name that it had first."""
+    actual = FUNCTIONS["as_tensor"](actual)
+    expected = FUNCTIONS["as_tensor"](expected, dtype=actual.dtype) if not isinstance(expected, Tensor) else expected
+    if rtol is None and atol is None:
+        rtol, atol = {"float16": (1e-3, 1e-3), "float32": (1e-4, 1e-5), "float64": (1e-5, 1e-8)}.get(actual.dtype.name, (0, 0))
+    assert_close(actual, expected, rtol=rtol, atol=atol, equal_nan=equal_nan, check_dtype=False, msg=msg or None)
 
 
 def _differences(actual, expected, path, options):

@@ -1,11 +1,14 @@
 """Names that older programs rely on: windows, elements through Python functions, Cholesky solutions, and low precision sums."""
 
+import functools
+import importlib
 import pickle
 
 import numpy as np
 import pytest
 
 import ingot
+import mock_cuda
 from ingot import nn
 
 RNG = np.random.default_rng(0)
@@ -261,3 +264,74 @@ def test_the_processor_answers_what_programs_ask_of_devices():
     with cpu.amp.autocast():
         assert (ingot.ones(2, 2) @ ingot.ones(2, 2)).dtype is ingot.bfloat16
     assert cpu.amp.GradScaler(init_scale=4.0).scale(ingot.ones(1)).item() == 4
+
+
+def test_settings_of_what_is_not_there_can_be_made():
+    """Programs import and fill them before they ask whether they are wanted."""
+    fsdp, wrap = importlib.import_module("ingot.distributed.fsdp"), importlib.import_module("ingot.distributed.fsdp.wrap")
+    assert fsdp.MixedPrecision(param_dtype=ingot.bfloat16).param_dtype is ingot.bfloat16
+    assert fsdp.FullStateDictConfig(offload_to_cpu=True, rank0_only=True).rank0_only and fsdp.CPUOffloadPolicy().pin_memory
+    assert fsdp.ShardingStrategy.FULL_SHARD is not fsdp.ShardingStrategy.NO_SHARD
+    assert len({*fsdp.StateDictType}) == 3 and len({*fsdp.BackwardPrefetch}) == 2
+    policy = functools.partial(wrap.transformer_auto_wrap_policy, transformer_layer_cls={ingot.nn.TransformerEncoderLayer})
+    with pytest.raises(RuntimeError, match="DistributedDataParallel"):
+        policy(ingot.nn.Linear(1, 1), recurse=True, nonwrapped_numel=3)
+    assert wrap.ModuleWrapPolicy([ingot.nn.Linear]).module_classes == {ingot.nn.Linear}
+    for kind in (ingot.xpu, ingot.mps, ingot.mtia):
+        assert not kind.is_available() and not kind.is_initialized() and kind.device_count() == 0
+        assert kind.empty_cache() is None and kind.manual_seed(3) is None and kind.seed() is None
+        with pytest.raises(RuntimeError, match="no accelerators but"):
+            kind.synchronize()
+
+
+def test_names_of_older_programs():
+    net = ingot.nn.Sequential(ingot.nn.Linear(2, 2))
+    net.append(net[0])
+    assert len([*net.modules()]) == 2 and len([*net.modules(remove_duplicate=False)]) == 3
+    assert net._call_impl.__func__ is net._wrapped_call_impl.__func__ is ingot.nn.Module.__call__
+    net.set_submodule("0", ingot.nn.ReLU(), strict=True)
+    with pytest.raises(AttributeError, match="no submodule"):
+        net.set_submodule("7", ingot.nn.ReLU(), strict=True)
+    x, target = ingot.randn(2, 3, 4, 4), ingot.randint(0, 3, (2, 4, 4))
+    weight = ingot.rand(3)
+    assert ingot.equal(ingot.nn.NLLLoss2d(weight)(x, target), ingot.nn.NLLLoss(weight)(x, target))
+    testing = ingot.testing
+    testing.assert_allclose(ingot.ones(2), [1.00001, 1])
+    with pytest.raises(AssertionError):
+        testing.assert_allclose(ingot.ones(2).double(), [1.001, 1])
+    state = ingot.get_rng_state()
+    with ingot.random.fork_rng(devices=[], device_type="cuda"):
+        ingot.rand(3)
+    assert ingot.equal(ingot.get_rng_state(), state)
+    with ingot.autograd.profiler.profile(use_cuda=False) as found, ingot.profiler.profile(use_cuda=False):
+        x.relu()
+    assert len(found.function_events)
+    assert importlib.import_module("ingot._tensor").Tensor is ingot.Tensor
+    assert ingot.utils.deterministic.fill_uninitialized_memory
+    assert issubclass(ingot.serialization.SourceChangeWarning, Warning)
+
+
+def test_restoring_locations_of_files(tmp_path):
+    restore = ingot.serialization.default_restore_location
+    ingot.save({"a": ingot.ones(2)}, tmp_path / "a.pt")
+    assert ingot.load(tmp_path / "a.pt", map_location=lambda storage, location: restore(storage, "cpu"))["a"].tolist() == [1, 1]
+    with mock_cuda.installed(devices=2):
+        there = ingot.load(tmp_path / "a.pt", map_location=lambda storage, location: restore(storage, "cuda:1"))
+        assert there["a"].device == ingot.device("cuda:1")
+        packed = ingot.nn.utils.rnn.pack_sequence([ingot.ones(1, 2), ingot.ones(3, 2)], enforce_sorted=False)
+        moved = packed.cuda()
+        assert moved.is_cuda and moved.sorted_indices.is_cuda and moved.unsorted_indices.is_cuda and moved.batch_sizes.is_cpu
+        assert packed.to("cpu") is packed and packed.long().data.dtype is ingot.int64 and packed.int().data.dtype is ingot.int32
+        whole, lengths = ingot.nn.utils.rnn.pad_packed_sequence(moved, batch_first=True)
+        assert whole[0].tolist() == [[1, 1], [0, 0], [0, 0]] and lengths.tolist() == [1, 3]
+
+
+def test_libraries_that_gpus_might_use_are_named():
+    backend = ingot.backends.cuda
+    assert backend.preferred_linalg_library("magma") == backend.preferred_blas_library() == "default"
+    with pytest.raises(ValueError, match="cusolver"):
+        backend.preferred_linalg_library("none")
+    backend.cufft_plan_cache[0].max_size = 32
+    backend.cufft_plan_cache.clear()
+    backend.allow_fp16_bf16_reduction_math_sdp(True)
+    assert backend.is_flash_attention_available() and not backend.fp16_bf16_reduction_math_sdp_allowed()

@@ -3,14 +3,61 @@
 from contextlib import contextmanager
 from types import SimpleNamespace
 
+from ...ir.errors import ArgumentError
 from ..device import DRIVERS
 
-__all__ = ["cudnn_sdp_enabled", "enable_cudnn_sdp", "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp",
-           "flash_sdp_enabled", "is_built", "math_sdp_enabled", "matmul", "mem_efficient_sdp_enabled", "sdp_kernel"]
+__all__ = ["allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "cufft_plan_cache", "enable_cudnn_sdp",
+           "enable_flash_sdp", "enable_math_sdp", "enable_mem_efficient_sdp", "flash_sdp_enabled",
+           "fp16_bf16_reduction_math_sdp_allowed", "is_built", "is_flash_attention_available", "math_sdp_enabled", "matmul",
+           "mem_efficient_sdp_enabled", "preferred_blas_library", "preferred_linalg_library", "sdp_kernel"]
 
 matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
                          allow_bf16_reduced_precision_reduction=True)
 _attention = {"cudnn": True, "flash": True, "math": True, "mem_efficient": True}
+
+
+class _PlanCache:
+    """The cache of plans of Fourier transforms that PyTorch has for each GPU; ingot's kernels have no plans."""
+
+    max_size, size = 4096, 0
+
+    def __getitem__(self, device):
+        return self
+
+    def clear(self):
+        """Nothing is kept."""
+
+
+cufft_plan_cache = _PlanCache()
+
+
+def _preferred(what, known):
+    def preferred(backend: str | None = None) -> str:
+        if backend is not None and backend not in known:
+            raise ArgumentError(f"{what} takes one of {', '.join(known)}, got {backend!r}")
+        return "default"
+
+    preferred.__name__ = preferred.__qualname__ = what
+    preferred.__doc__ = "'default': ingot makes its own kernels, whichever library is asked for."
+    return preferred
+
+
+preferred_linalg_library = _preferred("preferred_linalg_library", ("default", "cusolver", "magma"))
+preferred_blas_library = _preferred("preferred_blas_library", ("default", "cublas", "cublaslt", "hipblaslt", "ck"))
+
+
+def allow_fp16_bf16_reduction_math_sdp(enabled: bool):
+    """Accepted: attention adds up in float32."""
+
+
+def fp16_bf16_reduction_math_sdp_allowed() -> bool:
+    """False."""
+    return False
+
+
+def is_flash_attention_available() -> bool:
+    """True: attention is one kernel that keeps no matrix of scores."""
+    return True
 
 
 def is_built() -> bool:

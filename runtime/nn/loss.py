@@ -77,6 +77,7 @@ KLDivLoss = _module("KLDivLoss", F.kl_div, *_OLD, ("log_target", False))
 BCELoss = _module("BCELoss", F.binary_cross_entropy, ("weight", None), *_OLD)
 BCEWithLogitsLoss = _module("BCEWithLogitsLoss", F.binary_cross_entropy_with_logits, ("weight", None), *_OLD,
                             ("pos_weight", None))
+NLLLoss2d = _module("NLLLoss2d", F.nll_loss, *NLLLoss._fields)       # by its name in older programs
 PoissonNLLLoss = _module("PoissonNLLLoss", F.poisson_nll_loss, ("log_input", True), ("full", False), _OLD[0], ("eps", 1e-8),
                          *_OLD[1:])
 GaussianNLLLoss = _module("GaussianNLLLoss", F.gaussian_nll_loss, ("full", False), ("eps", 1e-6), ("reduction", "mean"),

@@ -84,6 +84,8 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             refuse_mistaken(self, args, error)
             raise
 
+    _call_impl = _wrapped_call_impl = __call__      # as classes name it that define another __call__
+
     # Attributes.
 
     def __getattr__(self, name):
@@ -199,8 +201,10 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             module = module._modules[part]
         return module
 
-    def set_submodule(self, target, module):
-        """Puts a module at a dotted path."""
+    def set_submodule(self, target, module, strict=False):
+        """Puts a module at a dotted path; `strict` wants one to be there already."""
+        if strict:
+            self.get_submodule(target)
         path, _, name = target.rpartition(".")
         if not name:
             raise ArgumentError("set_submodule needs the path of a submodule, got an empty one")
@@ -233,9 +237,9 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             if child is not None:
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
-    def modules(self):
-        """This module and all below, each once."""
-        for _, module in self.named_modules():
+    def modules(self, remove_duplicate=True):
+        """This module and all below, each once (or as often as it is there)."""
+        for _, module in self.named_modules(remove_duplicate=remove_duplicate):
             yield module
 
     def named_children(self):

@@ -100,12 +100,12 @@ class profile:
     record_shapes    shapes of the arguments, for `key_averages(group_by_input_shape=True)`
     profile_memory   bytes of results; with_stack: the user's line; with_flops: floating point operations
     acc_events       keeps the events of earlier rounds
-    activities, with_modules, experimental_config and execution_trace_observer are accepted and change nothing.
+    activities, use_cuda, with_modules, experimental_config and execution_trace_observer are accepted and change nothing.
     """
 
     def __init__(self, *, activities: Iterable | None = None, schedule=None, on_trace_ready=None, record_shapes=False,
                  profile_memory=False, with_stack=False, with_flops=False, with_modules=False, experimental_config=None,
-                 execution_trace_observer=None, acc_events=False, custom_trace_id_callback=None):
+                 execution_trace_observer=None, acc_events=False, custom_trace_id_callback=None, use_cuda=None):
         self.activities = set(activities) if activities else supported_activities()
         self.schedule, self.on_trace_ready, self.acc_events = schedule or _always, on_trace_ready, acc_events
         self.record_shapes, self.profile_memory = record_shapes, profile_memory

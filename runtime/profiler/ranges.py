@@ -41,12 +41,12 @@ class record_function(ContextDecorator):
 
 
 class profile:
-    """The profile that `autograd.profiler` knows: it records all of the `with` block. `use_device` and `use_kineto` change
-    nothing; work on a device counts as the time in which it was started."""
+    """The profile that `autograd.profiler` knows: it records all of the `with` block. `use_device`, `use_cuda` and `use_kineto`
+    change nothing; work on a device counts as the time in which it was started."""
 
     def __init__(self, enabled=True, *, use_device=None, record_shapes=False, with_flops=False, profile_memory=False,
                  with_stack=False, with_modules=False, use_kineto=False, use_cpu=True, experimental_config=None,
-                 acc_events=False, custom_trace_id_callback=None):
+                 acc_events=False, custom_trace_id_callback=None, use_cuda=False):
         self.enabled, self.profile_memory, self.with_flops = enabled, profile_memory, with_flops
         self._session = Session(record_shapes or with_flops, profile_memory, with_stack, with_flops)
         self._spent = [0, 0]

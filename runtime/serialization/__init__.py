@@ -3,6 +3,7 @@
 from typing import Any
 
 from ...ir.errors import FileError
+from ..device import require
 from ..types import FileLike
 from .names import get_unsafe_globals_in_checkpoint
 from .pickle_machine import add_safe_globals, clear_safe_globals, get_safe_globals, safe_globals
@@ -11,8 +12,17 @@ from .save_load import load, save
 DEFAULT_PROTOCOL = 2        # accepted by `save`, where it has no meaning
 FILE_LIKE, MAP_LOCATION = FileLike, Any
 
-__all__ = ["PyTorchFileReader", "add_safe_globals", "clear_safe_globals", "get_safe_globals",
-           "get_unsafe_globals_in_checkpoint", "load", "safe_globals", "save"]
+__all__ = ["PyTorchFileReader", "SourceChangeWarning", "add_safe_globals", "clear_safe_globals",
+           "default_restore_location", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load", "safe_globals", "save"]
+
+
+class SourceChangeWarning(Warning):
+    """What PyTorch warns of where the code of a class in a file is another than here. Files of ingot hold no code."""
+
+
+def default_restore_location(storage, location: str):
+    """The tensor that a function of `map_location` is given, on a device."""
+    return storage.to(require(location))
 
 
 class PyTorchFileReader:

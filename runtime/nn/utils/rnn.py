@@ -28,8 +28,10 @@ class PackedSequence(_Fields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args, **kwargs):
-        """Moves or casts the data."""
-        return type(self)(self.data.to(*args, **kwargs), *self[1:])
+        """Moves or casts the data; the order of samples moves with it."""
+        data = self.data.to(*args, **kwargs)
+        return self if data is self.data else type(self)(data, self.batch_sizes, *(None if t is None else t.to(data.device)
+                                                                                   for t in self[2:]))
 
     def _cast(self, dtype):
         return self.to(dtype)
@@ -46,9 +48,25 @@ class PackedSequence(_Fields):
         """The data as float16."""
         return self._cast(dt.float16)
 
+    def long(self):
+        """The data as int64."""
+        return self._cast(dt.int64)
+
+    def int(self):
+        """The data as int32."""
+        return self._cast(dt.int32)
+
     def cpu(self):
         """On the CPU."""
         return self.to("cpu")
+
+    def cuda(self, device="cuda", non_blocking=False):
+        """On a GPU."""
+        return self.to(device, non_blocking=non_blocking)
+
+    def pin_memory(self):
+        """The data in memory that GPUs read by themselves."""
+        return type(self)(self.data.pin_memory(), *self[1:])
 
     @property
     def is_cuda(self):

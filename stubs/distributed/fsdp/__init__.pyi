@@ -1,1 +1,2 @@
+from . import api as api
 from . import fully_sharded_data_parallel as fully_sharded_data_parallel

@@ -1,0 +1,1 @@
+from .runtime.no_accelerator import *
