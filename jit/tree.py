@@ -11,8 +11,8 @@ import numpy as np
 
 from ..ir.symbolic import SymFloat, SymInt
 from ..runtime.parts import PARTS
-from ..runtime.pytree import REGISTERED
 from ..runtime.tensor import Tensor, wrap
+from ..runtime.tree_nodes import REGISTERED
 from .errors import TraceError
 from .made_objects import made_again
 from .numpy_scalars import KINDS, SymScalar, with_kind

@@ -1,16 +1,32 @@
 """Trees of Python containers taken apart into leaves and put together again, as `torch.utils._pytree` does.
 
 What is a node: lists, tuples, named tuples, dicts, OrderedDicts, defaultdicts, deques, and every class that
-`register_pytree_node` was given. Everything else, None too, is a leaf. `jit/tree.py` asks here for
+`register_pytree_node` was given (`tree_nodes.py`). Everything else, None too, is a leaf. `jit/tree.py` asks there for
 the registered classes, so that their objects are arguments and results of traced functions.
 """
 
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..ir.errors import ArgumentError
+from .tree_nodes import (
+    NAMED,
+    NODES,
+    GetAttrKey,
+    Kind,
+    MappingKey,
+    SequenceKey,
+    deregister_pytree_node,
+    is_namedtuple,
+    is_namedtuple_class,
+    is_namedtuple_instance,
+    kind_of,
+    numbered,
+    register_constant,
+    register_dataclass,
+    register_pytree_node,
+)
 
 __all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "PyTreeSpec", "SequenceKey", "TreeSpec", "arg_tree_leaves",
            "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance", "key_get", "keystr", "register_constant",
@@ -19,108 +35,8 @@ __all__ = ["GetAttrKey", "LeafSpec", "MappingKey", "PyTreeSpec", "SequenceKey", 
            "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path", "tree_structure", "tree_unflatten"]
 
 
-class Kind(NamedTuple):
-    """How objects of one class are taken apart: flatten(object) -> (children, context), unflatten(children, context) -> object,
-    and keys(object), one for each child."""
+# Names by which libraries that register containers of their own know nodes.
 
-    flatten: Callable
-    unflatten: Callable
-    keys: Callable | None = None
-
-    def flatten_with_keys(self, x) -> tuple:
-        """(pairs of key and child, context)"""
-        children, context = self.flatten(x)
-        return list(zip(self.keys(x), children)), context   # type: ignore[misc]
-
-    @property
-    def flatten_with_keys_fn(self) -> Callable | None:
-        """`flatten_with_keys`, as libraries that walk trees themselves know it; None where keys are not known."""
-        return None if self.keys is None else self.flatten_with_keys
-
-    @property
-    def flatten_fn(self) -> Callable:
-        """`flatten`, as libraries that walk trees themselves know it."""
-        return self.flatten
-
-    @property
-    def unflatten_fn(self) -> Callable:
-        """`unflatten`, as they know it."""
-        return self.unflatten
-
-
-@dataclass(frozen=True)
-class SequenceKey:
-    """The place of a child in a sequence."""
-
-    idx: int
-
-    def __str__(self):
-        return f"[{self.idx!r}]"
-
-    def get(self, parent):
-        """The child of a parent."""
-        return parent[self.idx]
-
-
-@dataclass(frozen=True)
-class MappingKey:
-    """The place of a child in a dict."""
-
-    key: Any
-
-    def __str__(self):
-        return f"[{self.key!r}]"
-
-    def get(self, parent):
-        """The child of a parent."""
-        return parent[self.key]
-
-
-@dataclass(frozen=True)
-class GetAttrKey:
-    """The place of a child that is an attribute."""
-
-    name: str
-
-    def __str__(self):
-        return f".{self.name}"
-
-    def get(self, parent):
-        """The child of a parent."""
-        return getattr(parent, self.name)
-
-
-def _numbered(x):
-    return [SequenceKey(i) for i in range(len(x))]
-
-
-def _keyed(x):
-    return [MappingKey(k) for k in x]
-
-
-def _dict_flatten(d):
-    """(values, keys): this and the two below are asked for by libraries that register dictionaries of their own."""
-    return list(d.values()), list(d)
-
-
-def _dict(kind):
-    return Kind(_dict_flatten, lambda values, keys: kind(zip(keys, values)), _keyed)
-
-
-NODES: dict[type, Kind] = {
-    tuple: Kind(lambda x: (list(x), None), lambda xs, _: tuple(xs), _numbered),
-    list: Kind(lambda x: (list(x), None), lambda xs, _: list(xs), _numbered),
-    dict: _dict(dict),
-    OrderedDict: _dict(OrderedDict),
-    defaultdict: Kind(lambda d: (list(d.values()), [d.default_factory, list(d)]),
-                      lambda values, c: defaultdict(c[0], zip(c[1], values)), _keyed),
-    deque: Kind(lambda d: (list(d), d.maxlen), deque, _numbered),
-}
-
-
-REGISTERED: dict[type, Kind] = {}     # those that the user entered
-_NAMED = Kind(lambda x: (list(x), type(x)), lambda xs, kind: kind(*xs), lambda x: [GetAttrKey(n) for n in x._fields])
-NODES[namedtuple] = _NAMED      # type: ignore[index]  # stands for all of them
 SUPPORTED_NODES = NODES
 BUILTIN_TYPES, STANDARD_DICT_TYPES = frozenset(NODES), frozenset((dict, OrderedDict, defaultdict))
 NodeDef, PyTree, Context = Kind, Any, Any
@@ -131,21 +47,7 @@ for _kind, _spelled in ((tuple, "tuple"), (list, "list"), (dict, "dict"), (Order
     _entry = NODES[_kind]       # type: ignore[index]
     globals().update({f"_{_spelled}_flatten": _entry.flatten, f"_{_spelled}_unflatten": _entry.unflatten,
                       f"_{_spelled}_flatten_with_keys": _entry.flatten_with_keys})
-
-
-def register_pytree_node(cls, flatten_fn, unflatten_fn, *, serialized_type_name=None, to_dumpable_context=None,
-                         from_dumpable_context=None, flatten_with_keys_fn=None):
-    """Makes objects of a class nodes: flatten_fn(object) -> (children, context), unflatten_fn(children, context) -> object."""
-    if cls in NODES:
-        raise ArgumentError(f"{cls.__name__} is registered as a node already")
-    keys = None
-    if flatten_with_keys_fn is not None:
-        def keys(x):
-            return [k for k, _ in flatten_with_keys_fn(x)[0]]
-    REGISTERED[cls] = NODES[cls] = Kind(flatten_fn, unflatten_fn, keys)
-
-
-_private_register_pytree_node = register_pytree_node
+_private_register_pytree_node, _deregister_pytree_node = register_pytree_node, deregister_pytree_node
 
 
 def _register_pytree_node(cls, flatten_fn, unflatten_fn, to_str_fn=None, maybe_from_str_fn=None, **options):
@@ -153,49 +55,9 @@ def _register_pytree_node(cls, flatten_fn, unflatten_fn, to_str_fn=None, maybe_f
     register_pytree_node(cls, flatten_fn, unflatten_fn, **options)
 
 
-def _deregister_pytree_node(cls):
-    """Objects of a class that was registered are leaves again."""
-    del REGISTERED[cls], NODES[cls]
-
-
-def register_dataclass(cls, *, field_names=None, drop_field_names=None, serialized_type_name=None):
-    """Makes objects of a dataclass nodes, whose children are its fields."""
-    dropped = frozenset(drop_field_names or ())
-    names = [f.name for f in fields(cls) if f.init and f.name not in dropped] if field_names is None else list(field_names)
-    register_pytree_node(cls, lambda x: ([getattr(x, n) for n in names], None),
-                         lambda children, _: cls(**dict(zip(names, children))),
-                         flatten_with_keys_fn=lambda x: ([(GetAttrKey(n), getattr(x, n)) for n in names], None))
-
-
-def register_constant(cls):
-    """Makes objects of a class nodes without children: part of the structure, compared by ==."""
-    register_pytree_node(cls, lambda x: ([], x), lambda children, constant: constant, flatten_with_keys_fn=lambda x: ([], x))
-
-
-def is_namedtuple_class(cls) -> bool:
-    """Whether a class was made by `namedtuple` or `NamedTuple`, or is derived from one."""
-    return isinstance(cls, type) and issubclass(cls, tuple) and hasattr(cls, "_fields")
-
-
-def is_namedtuple_instance(x) -> bool:
-    """Whether an object is a named tuple."""
-    return is_namedtuple_class(type(x))
-
-
-def is_namedtuple(x) -> bool:
-    """Whether something is a named tuple or a class of such."""
-    return is_namedtuple_class(x) or is_namedtuple_instance(x)
-
-
-def kind_of(x) -> Kind | None:
-    """How an object is taken apart; None for a leaf."""
-    found = NODES.get(type(x))
-    return _NAMED if found is None and is_namedtuple_instance(x) else found
-
-
 def _get_node_type(tree):
     """The key in SUPPORTED_NODES of what an object is, where it is a node."""
-    return namedtuple if kind_of(tree) is _NAMED else type(tree)
+    return namedtuple if kind_of(tree) is NAMED else type(tree)
 
 
 class TreeSpec:
@@ -236,7 +98,7 @@ class TreeSpec:
         return self._node([c._filled(leaves) for c in self._children])
 
     def _node(self, children):
-        kind = NODES.get(self._type, _NAMED)
+        kind = NODES.get(self._type, NAMED)
         return kind.unflatten(children, self._context)
 
     def flatten_up_to(self, tree) -> list:
@@ -399,7 +261,7 @@ def _with_paths(tree, path, is_leaf):
         yield path, tree
         return
     children = list(kind.flatten(tree)[0])
-    keys = kind.keys(tree) if kind.keys is not None else _numbered(children)
+    keys = kind.keys(tree) if kind.keys is not None else numbered(children)
     for key, child in zip(keys, children):
         yield from _with_paths(child, (*path, key), is_leaf)
 
