@@ -90,7 +90,7 @@ class Op:
                                of a machine's kernel, which the reference does not know; "pointwise": a composite of one element
                                at a time, as its gradient rules are, so that they are worth one kernel; "whole_inside": a
                                composite whose own kernel beats loops over its body, also inside of other bodies; "rule_as_one":
-                               a joint rule of many operators that eager mode compiles as one graph; "renamed": a composite
+                               one whose gradient rules are many operators, which eager mode compiles as one graph; "renamed": a composite
                                that is one other operator on machines whose kernels need not know more; "by_rows": a function of
                                elements whose result lies row by row, however its argument does; "keeps_order": another operator
                                whose result lies as its arguments do; "one_triangle": of Hermitian matrices the lower triangle
@@ -165,9 +165,9 @@ class Op:
         return (self.is_pointwise and "by_rows" not in self.traits) or "keeps_order" in self.traits
 
     @cached_property
-    def is_composed_pointwise(self) -> bool:
-        """Whether that is so of a composite, whose gradient rules are several operators as well."""
-        return "pointwise" in self.traits
+    def has_composed_rules(self) -> bool:
+        """Whether its gradient rules are so many operators that eager mode compiles them as one graph."""
+        return "pointwise" in self.traits or "rule_as_one" in self.traits
 
     def may_refuse(self, args) -> bool:
         """Whether it raises for some values of such arguments."""

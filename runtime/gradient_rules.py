@@ -8,7 +8,7 @@ from ..passes.kernel_body import is_free
 
 
 def write_rules(b, op: Op, goals: tuple, operands, params) -> tuple:
-    """The gradients of an operator of elements, as values of a graph under way. Operands are the gradient, the result and the
+    """The gradients of an operator, as values of a graph under way. Operands are the gradient, the result and the
     arguments, as far as the rules read them. `goals` says which are wanted: None for an argument that needs none, else the
     number of the first argument whose gradient goes to the same place; there they are added up."""
     sums: dict = {}

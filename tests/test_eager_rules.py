@@ -1,5 +1,5 @@
-"""Gradient rules of elementwise operators on large arrays: one kernel from the second time on, with the bits of the rule's
-operations one after the other."""
+"""Gradient rules on large arrays, and on small ones that come often: one graph from the second time on, with the bits of the
+rule's operations one after the other."""
 
 import gc
 
@@ -137,6 +137,43 @@ def test_rules_of_several_gradients_become_one_graph_with_the_same_bits(name, wh
         twice = ingot.autograd.grad(sum((g.cos().sum() for g in wanted), start=0.0), (x, w), allow_unused=True)
         found.append([None if g is None else g.numpy().tobytes() for g in twice])
     assert any(ran) and not ran[0] and all(f == found[0] for f in found)
+
+
+ALONG = {
+    "var": lambda x, **along: x.var(**along), "std": lambda x, **along: x.std(**along),
+    "logsumexp": lambda x, **along: x.logsumexp(**along), "norm": lambda x, **along: x.norm(**along),
+    "norm of order 3": lambda x, **along: x.norm(3, **along), "prod": lambda x, **along: x.prod(**along),
+    "amax": lambda x, **along: x.amax(**along), "amin": lambda x, **along: x.amin(**along),
+    "cross": lambda x, *, dim, keepdim: ingot.linalg.cross(x[:3, :3], x[1:4, 1:4].sin(), dim=dim),
+    "normalize": lambda x, *, dim, keepdim: F.normalize(x, dim=dim),
+    "cosine_similarity": lambda x, *, dim, keepdim: F.cosine_similarity(x, x.flip(dim), dim=dim),
+}
+
+
+@pytest.mark.parametrize("lies", ["in rows", "transposed", "every other"])
+@pytest.mark.parametrize("keepdim", [False, True], ids=["without", "with"])
+@pytest.mark.parametrize("name", ALONG)
+def test_rules_of_reductions_become_one_graph_with_the_same_bits(name, keepdim, lies, monkeypatch):
+    monkeypatch.setattr(node, "OFTEN", 2)
+    eager_composites.rules_of.cache_clear()
+    ingot.manual_seed(7)
+    x = ingot.randn(5, 12)
+    x = (x.T.contiguous().T if lies == "transposed" else x).requires_grad_()
+
+    def read(t):
+        return t[:, ::2] if lies == "every other" else t
+
+    for dim in (0, 1):
+        def f(t, dim=dim):
+            return ALONG[name](read(t), dim=dim, keepdim=keepdim)
+
+        like = f(x).detach()
+        for g in (ingot.randn_like(like), ingot.full((), 1.5).expand(like.shape)):
+            found = [gradient(f, x, g) for _ in range(5)]
+            assert all(each.tobytes() == found[0].tobytes() for each in found)
+            assert all(each.strides == found[0].strides for each in found)
+    if lies == "in rows" and name != "cross":
+        assert any(callable(v) for r in gc.get_objects() if isinstance(r, eager_composites.Rules) for v in r._made.values())
 
 
 def test_a_gradient_that_is_one_number_is_read_once():

@@ -121,4 +121,5 @@ def _cross_body(x, y, *, dim):
 
 cross = op("cross", infer=_infer_cross, ref=_cross_body, lower=Composite(_cross_body),
            vjp=(lambda g, out, x, y, *, dim: cross(y, g, dim=dim), lambda g, out, x, y, *, dim: cross(g, x, dim=dim)),
+           traits=("rule_as_one",),
            doc="The cross product of vectors of 3 along a dim.")

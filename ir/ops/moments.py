@@ -100,7 +100,7 @@ def _var_vjp(g, out, x, *, dim, correction, keepdim):
 
 
 var = op("var", infer=_infer_var("var"), ref=_wide_ref(_var), vjp=(_var_vjp,), lower=Composite(_var_body),
-         numbers=("correction",), batch=ALONG,
+         numbers=("correction",), batch=ALONG, traits=("rule_as_one",),
          doc="Variance over dims, divided by the count less `correction`.")
 
 
@@ -122,7 +122,7 @@ def _std_body(x, *, dim, correction, keepdim):
 
 
 std = op("std", infer=_infer_var("std"), ref=_wide_ref(lambda *a, **p: np.sqrt(_var(*a, **p))), vjp=(_std_vjp,),
-         lower=Composite(_std_body), batch=ALONG, doc="Standard deviation over dims.")
+         lower=Composite(_std_body), batch=ALONG, traits=("rule_as_one",), doc="Standard deviation over dims.")
 
 
 # log(sum(exp(x))).
@@ -152,7 +152,7 @@ def _logsumexp_vjp(g, out, x, *, dim, keepdim):
 
 logsumexp = op("logsumexp", infer=infer_reduce("logsumexp", floats=True), ref=_wide_ref(_logsumexp), vjp=(_logsumexp_vjp,),
                lower=Composite(_logsumexp_body), batch=ALONG,
-               traits=("autocast_wide",), doc="log of the sum of exp(x) over dims, without overflow.")
+               traits=("autocast_wide", "rule_as_one"), doc="log of the sum of exp(x) over dims, without overflow.")
 
 # Norms.
 
@@ -215,5 +215,5 @@ def _unless_zero(out, g, power):
 
 vector_norm = op("vector_norm", infer=_infer_norm, ref=_wide_ref(_norm), vjp=(_norm_vjp,), lower=Composite(_norm_body),
                  numbers=("ord",), batch=ALONG,
-                 traits=("autocast_wide",),
+                 traits=("autocast_wide", "rule_as_one"),
                  doc="(sum |x| ** ord) ** (1 / ord) over dims; inf, -inf and 0 as limits.")

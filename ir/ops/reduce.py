@@ -111,7 +111,7 @@ def _prod_vjp(g, out, x, *, dim, keepdim):
 
 
 prod = op("prod", infer=infer_reduce("prod"), ref=_wide(np.prod), vjp=(_prod_vjp,), lower=Reduce("prod"),
-          traits=("autocast_wide",),
+          traits=("autocast_wide", "rule_as_one"),
           doc="Product; float16 and bfloat16 accumulate in float32.")
 
 
@@ -130,9 +130,9 @@ def _extreme_vjp(g, out, x, *, dim, keepdim):
 
 
 amax = op("amax", infer=infer_reduce("amax", empty=False), ref=_wide(np.maximum.reduce), vjp=(_extreme_vjp,),
-          lower=Reduce("max"), traits=("exact",))
+          lower=Reduce("max"), traits=("exact", "rule_as_one"))
 amin = op("amin", infer=infer_reduce("amin", empty=False), ref=_wide(np.minimum.reduce), vjp=(_extreme_vjp,),
-          lower=Reduce("min"), traits=("exact",))
+          lower=Reduce("min"), traits=("exact", "rule_as_one"))
 any_ = op("any", infer=infer_reduce("any", dt.bool_), vjp=NO_GRAD, lower=Reduce("any"), traits=("exact", "float8"),
           ref=lambda x, *, dim, keepdim: np.logical_or.reduce(x, axis=dim, keepdims=keepdim))
 all_ = op("all", infer=infer_reduce("all", dt.bool_), vjp=NO_GRAD, lower=Reduce("all"), traits=("exact", "float8"),

@@ -3,8 +3,11 @@
 from functools import lru_cache
 
 from ...ir.errors import ShapeError
+from ...ir.ops import directions
+from ...ir.substitute import as_float
 from ..state import tls
 from .promote import common_type, to_dtype
+from .reduce import dims_of
 from .register import FUNCTIONS, api
 
 
@@ -12,14 +15,8 @@ from .register import FUNCTIONS, api
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between two tensors along a dimension; norms are at least eps."""
     kind = common_type(x1, x2)
-    x1, x2 = to_dtype(x1, kind), to_dtype(x2, kind)
-    x1, x2 = FUNCTIONS["broadcast_tensors"](x1, x2)
-    first, second = (_norm(x, dim).clamp_min(eps) for x in (x1, x2))
-    return ((x1 / first) * (x2 / second)).sum(dim)
-
-
-def _norm(x, dim):
-    return FUNCTIONS["norm"](x, 2, dim, True)
+    x1, x2 = FUNCTIONS["broadcast_tensors"](to_dtype(x1, kind), to_dtype(x2, kind))
+    return directions.cosine_similarity(x1, x2, dim=dims_of(x1, dim), eps=as_float(eps))
 
 
 @api(method=False, remembered=True)

@@ -126,7 +126,7 @@ class Node:
         op = self.op
         far = g.__class__ is DeviceArray
         if op.is_pointwise if far else g.__class__ is np.ndarray and (
-                op.is_pointwise if g.size >= LARGE else op.is_composed_pointwise):
+                op.has_composed_rules or (op.is_pointwise and g.size >= LARGE)):
             found = self.compiled(g, values, pending, far)
             if found is not None:
                 return found
@@ -151,8 +151,8 @@ class Node:
         return self.op.vjp(g, *values, needs=needs, **self.params)
 
     def compiled(self, g, values, pending, far):
-        """The gradients from all rules of a pointwise operator in one kernel, where there is one and, on small arrays,
-        such calls come often."""
+        """The gradients from all rules of an operator by one graph, where there is one and, on small arrays, such calls come
+        often."""
         first: dict = {}        # by edges: the first argument whose gradient goes there
         goals: list = []
         for i, (e, rule) in enumerate(zip(self.edges, self.op.vjp)):
@@ -164,7 +164,7 @@ class Node:
         if far:
             made = g.backend.gradients(self.op, tuple(goals), arguments, self.params)
         else:
-            often = 1 if g.size >= LARGE else OFTEN
+            often = 1 if max([a.size for a in arguments if a.__class__ is np.ndarray]) >= LARGE else OFTEN
             run = eager_composites.rules_of(self.op, tuple(goals)).find(arguments, self.params, often)
             made = None if run is None else run(arguments)
         if made is None:

@@ -1,5 +1,5 @@
 """Composites as one kernel in eager mode: variance, log-sum-exp, norms, losses, whatever has a body and no kernel of its own,
-and the gradient rules of elementwise operators.
+and gradient rules.
 
 A call is a graph of one node, through the passes that traced code takes, and kept for calls of the same shapes. It gives the
 bits of the operators of its body, one after the other, because each of them is computed by the same scalar code and the same
@@ -162,7 +162,7 @@ class Lying(Composites):
 
 
 class Rules(Composites):
-    """The compiled gradient rules of an elementwise operator; `goals` as in `runtime/gradient_rules.py`."""
+    """The compiled gradient rules of an operator; `goals` as in `runtime/gradient_rules.py`."""
 
     also = (type(None), Aval, bool, int, float)
 
@@ -177,7 +177,7 @@ class Rules(Composites):
         if g.size > 1 and not any(g.strides):
             rules = self.of_one.get(g.shape) or self.of_one.setdefault(g.shape, RulesOfOne(self.op, self.goals, g.shape))
             return rules.find((one_of(g), *args[1:]), params, calls)
-        order, seen = (None, args) if g.flags.c_contiguous else in_order(args, True)
+        order, seen = (None, args) if g.flags.c_contiguous or not self.op.is_pointwise else in_order(args, True)
         if order is None:
             return super().find(args, params, calls)
         run, back = super().find(seen, params, calls), dim_order.inverse(order)

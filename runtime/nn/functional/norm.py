@@ -4,6 +4,7 @@ from math import prod
 
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops import batch_norm as batch_ops
+from ....ir.ops import directions
 from ....ir.ops import elementwise as ew
 from ....ir.ops.pool import avg_pool
 from ....ir.ops.shape import reshape
@@ -11,6 +12,7 @@ from ....ir.substitute import as_float
 from ...api import norm as api
 from ...api.norm import floating, in_one_dtype
 from ...api.promote import to_dtype
+from ...api.reduce import dims_of
 from ...api.register import deliver, remembered
 from ...autograd.grad_mode import no_grad
 from ...overwrite import overwrite
@@ -148,4 +150,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
 @remembered
 def normalize(input, p=2.0, dim=1, eps=1e-12, out=None):
     """The input divided by its p-norm along `dim`, or by eps where that is larger."""
-    return deliver(input / input.norm(p, dim, True).clamp_min(eps), out, "normalize")
+    if input.dtype.is_complex or isinstance(p, str):
+        return deliver(input / input.norm(p, dim, True).clamp_min(eps), out, "normalize")
+    found = directions.normalize(input, ord=as_float(p), dim=dims_of(input, dim), eps=as_float(eps))
+    return deliver(found, out, "normalize")
