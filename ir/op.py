@@ -90,8 +90,8 @@ class Op:
                                of a machine's kernel, which the reference does not know; "pointwise": a composite of one element
                                at a time, as its gradient rules are, so that they are worth one kernel; "whole_inside": a
                                composite whose own kernel beats loops over its body, also inside of other bodies; "rule_as_one":
-                               one whose gradient rules are many operators, which eager mode compiles as one graph; "renamed": a composite
-                               that is one other operator on machines whose kernels need not know more; "by_rows": a function of
+                               one whose gradient rules are many operators, which eager mode compiles as one graph; "renamed":
+                               a composite that is one other operator where kernels need not know more; "by_rows": a function of
                                elements whose result lies row by row, however its argument does; "keeps_order": another operator
                                whose result lies as its arguments do; "one_triangle": of Hermitian matrices the lower triangle
                                is read, and gradients are those on such matrices, not of single elements; "refuses": raises for

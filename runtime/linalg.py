@@ -18,7 +18,6 @@ from ..ir.ops.shape import expand, full, permute, reshape
 from ..ir.substitute import as_float
 from .api import returns
 from .api.linalg import chain_matmul as multi_dot
-from .api.linalg import cross as _cross
 from .api.linalg import matmul
 from .api.promote import single_in_autocast, to_dtype
 from .api.reduce import averageable, holds_anywhere, vector_norm
@@ -355,7 +354,7 @@ def _of_triangle(A, uplo):
 
 def cross(input, other, *, dim=-1, out=None):
     """The cross product of vectors of 3 along `dim`."""
-    return _cross(input, other, dim, out=out)
+    return FUNCTIONS["cross"](input, other, dim, out=out)
 
 
 def vecdot(x, y, *, dim=-1, out=None):

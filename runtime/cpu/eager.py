@@ -179,19 +179,20 @@ def _mv(x, y):
 
 
 def _cross(x, y, *, dim):
-    """The three numbers of all vectors, one after the other, without turned copies."""
+    """The three numbers of all vectors by one kernel, without turned copies."""
     if x.dtype not in _WIDE or x.dtype != y.dtype:
         return linalg.cross.lower.body(x, y, dim=dim)
-    kind, before = dt.BY_NP[x.dtype], (slice(None),) * dim
-    part, out = kernels.elementwise("cross_part", (kind,) * 4, (kind,), _cross_part), alloc.empty(x.shape, x.dtype)
-    xs, ys, goals = ([t[(*before, slice(i, i + 1))] for i in range(3)] for t in (x, y, out))
-    for i, goal in enumerate(goals):
-        part(xs[i - 2], ys[i - 1], xs[i - 1], ys[i - 2], out=goal)
+    kind, out, before = dt.BY_NP[x.dtype], alloc.empty(x.shape, x.dtype), (_ALL,) * dim
+    parts = [t[(*before, third)] for t in (x, y, out) for third in _THIRDS]
+    kernels.elementwise("cross", (kind,) * 6, (kind,) * 3, _cross_of_one).general(parts[:6], tuple(parts[6:]))
     return out
 
 
-def _cross_part(k, a, b, c, d):
-    return a * b - c * d
+_ALL, _THIRDS = slice(None), tuple([slice(i, i + 1) for i in range(3)])
+
+
+def _cross_of_one(k, a, b, c, d, e, f):
+    return b * f - c * e, c * d - a * f, a * e - b * d
 
 
 def _of_pairs(op: Op):
