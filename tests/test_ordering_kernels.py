@@ -16,7 +16,7 @@ from ingot.runtime.cpu import eager, eager_composites, gathers, ordering, pool, 
 
 FLOATS = [np.float32, np.float64, np.float16, ml_dtypes.bfloat16]
 KINDS = [*FLOATS, np.bool_, *[np.dtype(f"{s}{n}") for s in "iu" for n in (1, 2, 4, 8)]]
-LENGTHS = [1, 5, 32, 33, 700, 3000]
+LENGTHS = [1, 5, 16, 33, 100, 144, 161, 700, 3000]       # few are counted, more sorted by digits
 
 
 def rows(kind, n, seed=0):

@@ -318,7 +318,7 @@ def total_of(counts) -> int:
     return rd.sum_(to_dtype(counts, dt.int64), dim=(0,), keepdim=False).item()
 
 
-@api()
+@api(remembered=True)
 def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
     """Each element (or each index along a dimension) several times in a row; counts alone give each index that often."""
     if repeats is None:

@@ -32,7 +32,7 @@ def angle(input, *, out=None):
     return deliver(ew.where(ew.isnan(x), x, turned), out, "angle")
 
 
-@api(inplace=True)
+@api(inplace=True, remembered=True)
 def renorm(input, p, dim, maxnorm, *, out=None):
     """Each slice along `dim` scaled down to a norm of at most maxnorm."""
     if input.ndim < 2:

@@ -114,7 +114,7 @@ def bucketize(input, boundaries, *, out_int32=False, right=False, out=None):
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
-@api(method=False, keywords={"element": "elements", "test_element": "test_elements"})
+@api(method=False, remembered=True, keywords={"element": "elements", "test_element": "test_elements"})
 def isin(elements, test_elements, *, assume_unique=False, invert=False, out=None):
     """Whether each element occurs among the test elements."""
     if not isinstance(elements, Tensor):

@@ -44,7 +44,7 @@ def _median(kind, input, dim, keepdim, out, skip_nan):
         if x.shape[0] == 0:
             value = full(x, shape=(), value=math.nan if x.dtype.is_inexact else dt.int_range(x.dtype)[0], dtype=x.dtype)
         else:
-            value = _found(x.detach(), ranks.median_place(x, dim=0, skip_nan=skip_nan))
+            value = _found(x.detach() if x.requires_grad else x, ranks.median_place(x, dim=0, skip_nan=skip_nan))
             value = ranks.found_in(x, value) if tls.m.grad and x.requires_grad else value
         return deliver(value, out, kind.__name__)
     d = canonical_dim(dim, input.ndim)
@@ -66,7 +66,7 @@ def nanmedian(input, dim=None, keepdim=False, *, out=None) -> Any:
     return _median(returns.nanmedian, input, dim, keepdim, out, True)
 
 
-@api()
+@api(remembered=True)
 def mode(input, dim=-1, keepdim=False, *, out=None) -> returns.mode:
     """The most frequent value along a dim (of equals the smallest) and where it is last, as (values, indices)."""
     d = canonical_dim(dim, input.ndim)

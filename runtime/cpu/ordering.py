@@ -44,7 +44,7 @@ def plan(dtype, rows: int, size: int, keep: int, descending: bool, threads: int)
     kernel, task = _task(KINDS[dtype])
     few = keep <= _FEW
     room = size if (16 if few else 4) * keep >= size else min(size, 2 * keep + (_SMALL_ROOM if few else _LEAST_ROOM))
-    scratch = -(-2 * room * kernel.entry_bytes // _LINE) * _LINE + _LINE
+    scratch = -(-2 * room * kernel.entry_bytes // _LINE) * _LINE + max(_LINE, kernel.entry_bytes * kernel.lanes)
     todo, work = jobs.Jobs(threads), rows * (size + 16 * room)
     chunks = jobs.chunks_for(8 * work, rows, threads)
     todo.add(task, codegen.WORDS[len(codegen.ARRAYS) + 2:], chunks=chunks, rows=rows, size=size, keep=keep, room=room,

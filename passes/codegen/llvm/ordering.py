@@ -1,9 +1,10 @@
 """Orders of rows, as pool tasks: the indices that sort a row, or those of its first few elements in sorted order.
 
 An element becomes an *entry*: an unsigned key that sorts as the element does (`ir/ops/sort.py` says how), above its index. So
-entries have a total order, in which equal elements keep theirs. Entries are sorted digit by digit, a byte at a time, least
-significant first; digits that all entries share are passed over. For the first few of many, a buffer of `room` entries is
-filled, sorted and cut to `keep` again and again, and only elements before the last one kept get in.
+entries have a total order, in which equal elements keep theirs. Few entries go where the number of those before each says; more
+are sorted digit by digit, a byte at a time, least significant first; digits that all entries share are passed over. For the
+first few of many, a buffer of `room` entries is filled, sorted and cut to `keep` again and again, and only elements before the
+last one kept get in.
 """
 
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ ARRAYS = ("x", "out")
 WORDS = (*ARRAYS, "scratch", "turn", "chunks", "rows", "size", "keep", "room", "flip", "scratch_bytes")
 FLOATS = {"f16": (16, 0x7C00), "bf16": (16, 0x7F80), "f32": (32, 0x7F800000), "f64": (64, 0x7FF0000000000000)}
 _DIGITS = 256
-_FEW = 32               # entries that are sorted by insertion
+_FEW_VECTORS = {32: 10, 64: 18}     # vectors of keys, by the bits of one, up to which counting those before each takes least
 _COUNT, _LIMIT = 0, 8   # of the state of a selection: entries there are, the last key kept
 
 
@@ -53,6 +54,11 @@ class OrderKernel:
         """Of an entry in memory."""
         return self.key_bits // 4
 
+    @property
+    def lanes(self) -> int:
+        """Keys in a vector."""
+        return self.target.lanes(self.key_bits // 8)
+
     def flip(self, descending: bool) -> int:
         """What turns a signed key into an unsigned one, in the order asked for: the word `flip`."""
         return (1 << (self.bits - 1)) - 1 if descending else -(1 << (self.bits - 1))
@@ -60,7 +66,7 @@ class OrderKernel:
     def text(self) -> str:
         """The module as LLVM IR."""
         module = Module(self.target)
-        _write_insertion(module, self)
+        _write_ranks(module, self)
         _write_radix(module, self)
         _write_sort(module, self)
         _write_append(module, self)
@@ -113,29 +119,39 @@ def _flip_of(f, kernel, word: Value) -> Value:
 # Sorting entries.
 
 
-def _write_insertion(module, kernel):
-    """void insertion(buffer, count), in place."""
-    f = module.function("insertion", [(PTR, "buffer"), (I64, "count")], internal=True)
-    buffer, count = f.params
-    place = f.local(8, 8)
-    with f.loop(1, count) as loop:
-        entry = _load(f, kernel, buffer, loop.index)
-        f.store(loop.index, place)
-        head, check, shift, done = (f.new_block(name) for name in ("head", "check", "shift", "done"))
-        f.jump(head)
-        f.place(head)
-        at = f.load(I64, place)
-        f.jump_if(f.compare("sgt", at, 0), check, done)
-        f.place(check)
-        before = _load(f, kernel, buffer, f.sub(at, 1))
-        f.jump_if(f.compare("ugt", before, entry), shift, done)
-        f.place(shift)
-        _store(f, kernel, before, buffer, at)
-        f.store(f.sub(at, 1), place)
-        f.jump(head)
-        f.place(done)
-        _store(f, kernel, entry, buffer, at)
+def _write_ranks(module, kernel):
+    """void ranks(buffer, other, count): into the other buffer, each entry to the place of as many as are before it. Those of
+    equal keys stand in their order, so of these the ones before it are those that stand there."""
+    f = module.function("ranks", [(PTR, "buffer"), (PTR, "other"), (I64, "count")], internal=True)
+    buffer, other, count = f.params
+    lanes, key = kernel.lanes, f"i{kernel.key_bits}"
+    ranks = f.local(kernel.key_bits // 8 * lanes)
+    with f.loop(0, count, lanes) as block:      # what follows the last entry is read as well: scratch has room for it
+        both = f.load(vector(2 * lanes, key), _entry_at(f, kernel, buffer, block.index), align=8)
+        here, zero = f.shuffle(both, both, range(1, 2 * lanes, 2)), constant(vector(lanes, key), 0)
+        start, end = block.index, f.min(f.add(block.index, lanes), count)
+        found = _count_of(f, kernel, buffer, 0, start, zero, lambda one, _: f.compare("ule", one, here))
+        found = _count_of(f, kernel, buffer, end, count, found, lambda one, _: f.compare("ult", one, here))
+
+        def within(one, at):
+            stands = f.compare("ult", f.splat(f.cast("trunc", f.sub(at, start), key), lanes), iota(lanes, key))
+            return f.binary("or", f.compare("ult", one, here), f.bit_and(f.compare("eq", one, here), stands))
+
+        f.store(_count_of(f, kernel, buffer, start, end, found, within), ranks, align=8)
+        with f.loop(0, f.sub(end, start)) as lane:
+            place = f.cast("zext", f.load(key, f.at(ranks, lane.index, key)), I64)
+            _store(f, kernel, _load(f, kernel, buffer, f.add(start, lane.index)), other, place)
     f.ret()
+
+
+def _count_of(f, kernel, buffer, first, end, found, holds):
+    """`found`, one more in each lane for each entry of a range whose key (in all lanes) `holds` beside that of the lane."""
+    key, lanes = f"i{kernel.key_bits}", kernel.lanes
+    with f.loop(first, end, 1, [found]) as each:
+        high = f.at(_entry_at(f, kernel, buffer, each.index), kernel.key_bits // 8)
+        one = f.splat(f.load(key, high), lanes)
+        each.next(f.sub(each.carried[0], f.cast("sext", holds(one, each.index), vector(lanes, key))))
+    return each.results[0]
 
 
 def _digit(f, kernel, entry, number):
@@ -187,10 +203,11 @@ def _write_sort(module, kernel):
     buffer, other, count = f.params
 
     def few():
-        f.call("insertion", "void", buffer, count)
-        return buffer,
+        f.call("ranks", "void", buffer, other, count)
+        return other,
 
-    found, = f.choose(f.compare("sle", count, _FEW), few, lambda: (f.call("radix", PTR, buffer, other, count),))
+    few_enough = f.compare("sle", count, _FEW_VECTORS[kernel.key_bits] * kernel.lanes)
+    found, = f.choose(few_enough, few, lambda: (f.call("radix", PTR, buffer, other, count),))
     f.ret(found)
 
 
