@@ -15,6 +15,7 @@ import ingot.nn.functional as F
 from ingot.ir import config
 from ingot.runtime.api import load_rest, remembered, watched_calls
 from ingot.runtime.api.register import FUNCTIONS
+from ingot.runtime.nn import rnn
 from ingot.runtime.tensor import Tensor
 
 load_rest()
@@ -118,8 +119,14 @@ OF_NETWORKS = {
     "softsign": [((3, 4),)],
     "tanhshrink": [((3, 4),)], "triplet_margin_loss": [((3, 4), (3, 4), (3, 4))], "unfold": [((1, 2, 4, 4), 2)],
 }
+OF_CELLS = {
+    "rnn_step": [((2, 3), (2, 4), (4, 3), (4, 4), (4,), (4,), "tanh")],
+    "lstm_step": [((2, 3), (2, 4), (2, 4), (16, 3), (16, 4), *biases) for biases in (((16,), (16,)), (None, None))],
+    "gru_step": [((2, 3), (2, 4), (12, 3), (12, 4), (12,), (12,))],
+}
 CASES = [pytest.param(home[name], call, id=f"{kind}{name}-{i}")
-         for kind, home, table in (("", FUNCTIONS, CALLS), ("Tensor.", vars(Tensor), OF_TENSORS), ("F.", vars(F), OF_NETWORKS))
+         for kind, home, table in (("", FUNCTIONS, CALLS), ("Tensor.", vars(Tensor), OF_TENSORS), ("F.", vars(F), OF_NETWORKS),
+                                   ("rnn.", vars(rnn), OF_CELLS))
          for name, calls in table.items() for i, call in enumerate(calls)]
 KEPT = [fn for fn, _ in remembered.tables]
 

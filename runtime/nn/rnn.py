@@ -8,7 +8,7 @@ from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import recurrent as ops
 from ...ir.ops.shape import reshape
 from ..api.creation import filled, made
-from ..api.register import FUNCTIONS
+from ..api.register import FUNCTIONS, remembered
 from ..state import tls
 from ..tensor import wrap
 from . import functional as F
@@ -259,7 +259,6 @@ class RNNCellBase(Module):
         self.reset_parameters()
 
     reset_parameters: Any = RNNBase.reset_parameters
-    _projected: Any = RNNBase._projected
 
     def _add_weights(self, device, dtype):
         for name, shape in self._shapes_of_weights():
@@ -277,8 +276,8 @@ class RNNCellBase(Module):
             yield "bias_ih", (rows,)
             yield "bias_hh", (rows,)
 
-    def _prepared(self, input, hx):
-        """(projected input (1, B, gates), states (B, H), was there a batch?)"""
+    def _batched(self, input, hx):
+        """(input (B, size), states (B, H), was there a batch?)"""
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             raise ShapeError(f"{self._get_name()} takes (B, {self.input_size}) or ({self.input_size},), got {input.aval}")
         single = input.ndim == 1
@@ -286,15 +285,34 @@ class RNNCellBase(Module):
         states = [None] * self._states if hx is None else list(hx) if isinstance(hx, (tuple, list)) else [hx]
         states = [filled(x, (x.shape[0], self.hidden_size), 0, x.dtype) if s is None else s.unsqueeze(0) if single else s
                   for s in states]
-        bias = self.bias_ih if self._gates == 3 else _bias_of(self.bias_ih, self.bias_hh)
-        return self._projected(x, self.weight_ih, bias).unsqueeze(0), states, single
+        return x, states, single
 
     def extra_repr(self):
         return f"{self.input_size}, {self.hidden_size}" + ("" if self.bias else ", bias=False")
 
 
-def _step(sequence, single):
-    return sequence[0, 0] if single else sequence[0]
+# Steps of cells, with a batch.
+
+
+@remembered
+def rnn_step(x, h, w_ih, w_hh, b_ih, b_hh, activation):
+    """The next state."""
+    z = F.linear(x, w_ih, _bias_of(b_ih, b_hh)).unsqueeze(0)
+    return ops.rnn_sequence(z, None, h, w_hh, activation=activation, reverse=False)[0]
+
+
+@remembered
+def lstm_step(x, h, c, w_ih, w_hh, b_ih, b_hh):
+    """The next (h, c)."""
+    z = F.linear(x, w_ih, _bias_of(b_ih, b_hh)).unsqueeze(0)
+    y, cell = lstm_over_time(z, None, h, c, w_hh, None, False)
+    return y[0], cell
+
+
+@remembered
+def gru_step(x, h, w_ih, w_hh, b_ih, b_hh):
+    """The next state."""
+    return gru_over_time(F.linear(x, w_ih, b_ih).unsqueeze(0), None, h, w_hh, b_hh, False)[0]
 
 
 class RNNCell(RNNCellBase):
@@ -309,8 +327,9 @@ class RNNCell(RNNCellBase):
 
     def forward(self, input, hx=None):
         """The next state."""
-        z, (h,), single = self._prepared(input, hx)
-        return _step(ops.rnn_sequence(z, None, h, self.weight_hh, activation=self.nonlinearity, reverse=False), single)
+        x, (h,), single = self._batched(input, hx)
+        h = rnn_step(x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh, self.nonlinearity)
+        return h[0] if single else h
 
 
 class LSTMCell(RNNCellBase):
@@ -320,9 +339,9 @@ class LSTMCell(RNNCellBase):
 
     def forward(self, input, hx=None):
         """The next (h, c)."""
-        z, (h, c), single = self._prepared(input, hx)
-        y, cell = lstm_over_time(z, None, h, c, self.weight_hh, None, False)
-        return _step(y, single), cell[0] if single else cell
+        x, (h, c), single = self._batched(input, hx)
+        h, c = lstm_step(x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return (h[0], c[0]) if single else (h, c)
 
 
 class GRUCell(RNNCellBase):
@@ -332,5 +351,6 @@ class GRUCell(RNNCellBase):
 
     def forward(self, input, hx=None):
         """The next state."""
-        z, (h,), single = self._prepared(input, hx)
-        return _step(gru_over_time(z, None, h, self.weight_hh, self.bias_hh, False), single)
+        x, (h,), single = self._batched(input, hx)
+        h = gru_step(x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        return h[0] if single else h

@@ -119,8 +119,9 @@ class GRU(_Layers, rnn.GRU):
 class _Cells(_Quantized):
     """One step."""
 
+    bias_ih: Any
     bias_hh: Any
-    _prepared: Callable
+    _batched: Callable
 
     @staticmethod
     def _options(mod):
@@ -132,12 +133,11 @@ class _Cells(_Quantized):
         if not self.bias:
             self.bias_ih = self.bias_hh = None
 
-    def _projected(self, x, weight, bias):
-        return linear_int8(x, *self._pair("weight_ih"), bias)
-
     def forward(self, input, hx=None):
         """The next state, or states."""
-        z, states, single = self._prepared(input, hx)
+        x, states, single = self._batched(input, hx)
+        joined = self.bias_ih is None or self._layer == "gru"
+        z = linear_int8(x, *self._pair("weight_ih"), self.bias_ih if joined else self.bias_ih + self.bias_hh).unsqueeze(0)
         y, *cells = self._over_time(z, None, states, self._pair("weight_hh"), self.bias_hh, False)
         found = [y[0], *cells]
         if single:
