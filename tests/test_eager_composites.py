@@ -7,7 +7,7 @@ import ingot
 import ingot.nn.functional as F
 from ingot import jit
 from ingot.ir.ops import moments, norm, resample
-from ingot.runtime.cpu import eager, eager_composites
+from ingot.runtime.cpu import eager, eager_composites, eager_nn
 
 
 def gradients_of_group_norm(x):
@@ -121,3 +121,45 @@ def test_taps_inside_of_a_body_are_one_native_call_with_the_loops():
     traced = jit.trace(sampled)
     several = [traced(ingot.tensor(x), ingot.tensor(grid)).numpy().tobytes() for _ in range(3)]
     assert set(several) == {found.tobytes()} and traced.stats()["kernels"] <= 2
+
+
+MAPS = {
+    resample.border_pad: lambda x: F.pad(x, (1, 2, 2, 1), mode="reflect"),
+    resample.border_pad_grad: lambda x: ingot.autograd.grad(F.pad(x, (1, 2, 2, 1), mode="circular").sin().sum(), x)[0],
+    resample.resample: lambda x: F.interpolate(x, (7, 11), mode="bilinear"),
+    resample.resample_grad: lambda x: ingot.autograd.grad(F.interpolate(x, (7, 11), mode="bicubic").sin().sum(), x)[0],
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+@pytest.mark.parametrize("op", MAPS, ids=lambda op: op.name)
+def test_maps_on_few_elements_become_one_call_with_the_same_bits(op, dtype, monkeypatch):
+    monkeypatch.setattr(eager_nn, "_OFTEN", 2)
+    made = eager_composites.composites_of(op)
+    made._made.clear()
+    x, f = ingot.tensor(X[:10, :24].reshape(2, 3, 5, 8)).to(getattr(ingot, dtype)).requires_grad_(), MAPS[op]
+    seen, compiled = [], []
+    for _ in range(5):
+        seen.append(f(x).detach().double().numpy().tobytes())
+        compiled.append(any(callable(v) for v in made._made.values()))
+    assert not compiled[0] and compiled[-1] and len(set(seen)) == 1
+    turned = x.detach().transpose(2, 3).contiguous().transpose(2, 3).requires_grad_()
+    assert f(turned).detach().double().numpy().tobytes() == seen[0]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_few_elements_that_lie_otherwise_are_compiled_as_well(name, monkeypatch):
+    monkeypatch.setattr(eager, "_OFTEN", 2)
+    x, f = ingot.tensor(X[:, :300 if "group" in name else 20]), CASES[name]
+    turned = x.t().contiguous().t()
+    seen = {(r.stride(), r.numpy().tobytes()) for r in (f(turned) for _ in range(8))}
+    assert len(seen) == 1 and {bits for _, bits in seen} == {f(x).numpy().tobytes()}
+
+
+def test_a_call_on_few_elements_that_lie_otherwise_is_one_graph(monkeypatch):
+    monkeypatch.setattr(eager, "_OFTEN", 2)
+    run, made = eager.kernel_for(moments.logsumexp), eager_composites.composites_of(moments.logsumexp)
+    x, params = np.ascontiguousarray(X[:7, :5].T).T, {"dim": (1,), "keepdim": False}
+    for _ in range(6):
+        run(x, **params)
+    assert made.known((x.copy(order="C"),), params) is not None

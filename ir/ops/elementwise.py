@@ -86,7 +86,12 @@ abs_ = elementwise("abs", np.abs, (lambda g, out, x: mul(g, sign(x)),), takes="r
 
 
 def _sign(x):
-    return np.sign(x) if x.dtype.kind in "iu" else np.where(np.isnan(x), np.zeros_like(x), np.sign(x))
+    found = np.sign(x)
+    if x.dtype.kind in "iu":
+        return found
+    found = np.asarray(found)
+    found[np.isnan(x)] = 0
+    return found
 
 
 def _sign_any(x):

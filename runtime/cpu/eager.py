@@ -131,8 +131,8 @@ def composite(op: Op):
         if size >= LARGE or small >= _OFTEN:
             made = made or eager_composites.composites_of(op)
             graph = None
-            if size >= LARGE and not lies:
-                graph = None if of_elements else made.find_lying(args, params)
+            if not lies:
+                graph = None if of_elements or size < LARGE else made.find_lying(args, params)
                 if graph is None:
                     order, args = eager_composites.in_order(args, of_elements)
             if graph is None:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.lazy import lazy
 from ...ir.op import Op
 from ...ir.ops import batch_norm as norm_ops
 from ...ir.ops import conv as conv_ops
@@ -20,6 +21,8 @@ from ...ir.ops import pool as pool_ops
 from ...ir.ops import resample as resample_ops
 from . import batch_norm, bins, complex_products, conv, conv_low, kernels, maps, point_taps, pooling
 from .kernel_table import KernelTable
+
+eager_composites = lazy(__package__, ".eager_composites")
 
 TABLE = KernelTable()
 _LOW = (dt.float16.np, dt.bfloat16.np)
@@ -131,6 +134,26 @@ def pools(op: Op):
     return _plane_op(op, _PLANES[op])
 
 
+def _often_as_graph(op, general):
+    """What runs an operator of several steps: `general`, and one native call for calls on small arrays that come often."""
+    made: Any = None
+
+    def run(x, **params):
+        nonlocal made
+        if x.size < _MANY_MOVED:
+            made = made or eager_composites.composites_of(op)
+            graph = made.find((x,), params, _OFTEN)
+            if graph is not None:
+                return graph((x,))
+        return general(x, **params)
+
+    return run
+
+
+_OFTEN = 128                # calls that take about as long as compiling them
+_MANY_MOVED = 1 << 15       # elements from which what is between the steps does not count
+
+
 @TABLE.makes(resample_ops.border_pad)
 def border_pad(op: Op):
     """Large arrays are copied once, then what is around them."""
@@ -140,7 +163,7 @@ def border_pad(op: Op):
             return op.ref(x, low=low, high=high, mode=mode, along=maps.apply)
         return maps.bordered(x, low, high, mode)
 
-    return run
+    return _often_as_graph(op, run)
 
 
 _MANY_PADDED = 1 << 13      # elements from which a copy takes longer than finding out what is around it
@@ -149,7 +172,7 @@ _MANY_PADDED = 1 << 13      # elements from which a copy takes longer than findi
 @TABLE.makes(resample_ops.resample, resample_ops.resample_grad, resample_ops.border_pad_grad)
 def resampling(op: Op):
     """Interpolation, even bins and borders: the reference, with generated maps along each dim."""
-    return functools.partial(op.ref, along=maps.apply)
+    return _often_as_graph(op, functools.partial(op.ref, along=maps.apply))
 
 
 _TAPS = {taps_ops.taps_take: point_taps.take, taps_ops.taps_put: point_taps.put, taps_ops.taps_dots: point_taps.dots}
