@@ -6,7 +6,7 @@ import pytest
 import ingot
 from ingot import linalg
 from ingot.ir.errors import ArgumentError, LinAlgError, ShapeError
-from ingot.ir.ops import triangular
+from ingot.ir.ops import determinant, triangular
 
 KINDS = ("float32", "float64", "complex64", "complex128")
 SHAPES = ((5, 5), (3, 70, 70), (6, 4), (2, 3, 7), (1, 1), (3, 0), (0, 0), (2, 0, 4, 4))
@@ -253,3 +253,22 @@ def test_exchanged_rows_one_by_one_and_all_at_once(shape, monkeypatch):
         monkeypatch.setattr(triangular, "_MANY", many)
         found.append(triangular.order_of(pivots, n + 2))
     assert found[0].dtype == found[1].dtype and found[0].shape == (*shape[:-1], n + 2) and (found[0] == found[1]).all()
+
+
+@pytest.mark.parametrize("n", [1, 2, 4, 7, 40])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_gradients_of_determinants_are_cofactors_also_of_singular_matrices(kind, n, monkeypatch):
+    x = matrices(kind, 5, n, n).numpy().copy()
+    x[0] = np.eye(n) + 0.1 * x[0]
+    x[1] = 0
+    x[2, -1] = x[2, 0] * (1 + 1e-7)
+    x[3] *= 1e-30                       # its determinant is 0 in float32
+    leaf = ingot.tensor(x).requires_grad_()
+    found, = ingot.autograd.grad(linalg.det(leaf).sum(), leaf)
+    want = ingot.tensor(determinant.cofactor.ref(x))
+    largest = want.abs().amax((-2, -1), True)
+    largest = ingot.where(largest == 0, 1, largest)
+    near(found / largest, want / largest)
+    monkeypatch.setattr(np.linalg, "svd", None)         # those of sound matrices need no singular values
+    found, = ingot.autograd.grad(linalg.det(leaf[0]), leaf)
+    assert found[0].isfinite().all() and (found[1:] == 0).all()

@@ -325,8 +325,9 @@ def windows_of_bytes(op: Op):
 
 
 @TABLE.makes(triangular.lu_factor, triangular.solve_triangular, factor.solve, factor.inv, determinant.det,
-             determinant.slogdet, factor.cholesky, factor.qr, factor.svd, factor.svdvals, factor.eigh, factor.eigvalsh,
-             factor.pinv, checked.solve_ex, checked.inv_ex, checked.cholesky_ex, least_squares.lstsq, eigen.eig, eigen.eigvals)
+             determinant.cofactor, determinant.slogdet, factor.cholesky, factor.qr, factor.svd, factor.svdvals, factor.eigh,
+             factor.eigvalsh, factor.pinv, checked.solve_ex, checked.inv_ex, checked.cholesky_ex, least_squares.lstsq,
+             eigen.eig, eigen.eigvals)
 def factors(op: Op):
     """The kernels of `eager_factors.py`."""
     return eager_factors.TABLE.make(op)

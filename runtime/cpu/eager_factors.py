@@ -118,11 +118,17 @@ def solve_ex(op: Op):
     return run
 
 
-def _diagonal(x):
+def _diagonal(factors, pivots):
     """(the diagonals of U, -1.0 where an odd number of rows was exchanged and 1.0 elsewhere)"""
-    factors, pivots, _ = lu.factor(x)
-    exchanged = np.count_nonzero(pivots != np.arange(1, x.shape[-1] + 1, dtype=np.int32), -1)
-    return np.diagonal(factors, axis1=-2, axis2=-1), np.where(exchanged % 2, -1, 1).astype(x.dtype)
+    exchanged = np.count_nonzero(pivots != np.arange(1, pivots.shape[-1] + 1, dtype=np.int32), -1)
+    return np.diagonal(factors, axis1=-2, axis2=-1), np.where(exchanged % 2, -1, 1).astype(factors.dtype)
+
+
+def _determinant(factors, pivots):
+    """The product of U's diagonal."""
+    diagonal, sign = _diagonal(factors, pivots)
+    with np.errstate(all="ignore"):
+        return np.asarray(np.multiply.reduce(diagonal, -1) * sign, factors.dtype)
 
 
 @TABLE.makes(determinant.det)
@@ -134,9 +140,35 @@ def det(op: Op):
             return op.ref(x)
         if small_matrices.takes(x):
             return small_matrices.run("det", [x], [((), x.dtype)])[0]
-        diagonal, sign = _diagonal(x)
-        with np.errstate(all="ignore"):
-            return np.asarray(np.multiply.reduce(diagonal, -1) * sign, x.dtype)
+        return _determinant(*lu.factor(x)[:2])
+
+    return run
+
+
+def _inverse_and_determinant(x):
+    if small_matrices.takes(x):
+        return [small_matrices.run(routine, [x], given)[0] for routine, given in (
+            ("inv", [(x.shape[-2:], x.dtype), ((), _INFO)]), ("det", [((), x.dtype)]))]
+    factors, pivots, _ = lu.factor(x)
+    one = np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
+    return lu.solve(factors, pivots, one), _determinant(factors, pivots)
+
+
+@TABLE.makes(determinant.cofactor)
+def cofactor(op: Op):
+    """The determinant times the inverse, turned, where that is as good as singular values are."""
+
+    def run(x):
+        if not _takes(x):
+            return op.ref(x)
+        with np.errstate(all="ignore"):         # of matrices without an inverse, which are left to the reference
+            inverse, whole = _inverse_and_determinant(x)
+            size, of_inverse = (np.einsum("...ij,...ij->...", a, a) for a in (x, inverse))      # squared
+            sound = (size * of_inverse < 1 / np.finfo(x.dtype).eps) & np.isfinite(whole * whole * of_inverse) & (whole != 0)
+            found = np.multiply(whole[..., None, None], np.swapaxes(inverse, -1, -2), order="C")
+        if not sound.all():
+            found[~sound] = op.ref(x[~sound])
+        return found
 
     return run
 
@@ -150,7 +182,7 @@ def slogdet(op: Op):
             return op.ref(x)
         if small_matrices.takes(x):
             return tuple(small_matrices.run("slogdet", [x], [((), x.dtype)] * 2))
-        diagonal, sign = _diagonal(x)
+        diagonal, sign = _diagonal(*lu.factor(x)[:2])
         with np.errstate(all="ignore"):
             signs = np.multiply.reduce(np.sign(diagonal), -1) * sign
             return np.asarray(signs, x.dtype), np.asarray(np.add.reduce(np.log(np.abs(diagonal)), -1), x.dtype)
