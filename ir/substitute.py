@@ -170,7 +170,8 @@ def replaced(x, give: Callable):
     if kind is slice:
         return slice(*replaced((x.start, x.stop, x.step), give))
     if isinstance(x, tuple):
-        return kind([replaced(v, give) for v in x])
+        made = [replaced(v, give) for v in x]
+        return kind(*made) if hasattr(kind, "_fields") else kind(made)
     return x
 
 

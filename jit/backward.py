@@ -10,7 +10,7 @@ from ..runtime.device_array import ones_beside
 from ..runtime.state import tls
 from ..runtime.tensor import wrap
 from .errors import TraceError
-from .recording import RecordedBackward
+from .recording import Gradient, RecordedBackward
 
 
 def backward_of(recorder, results, made) -> RecordedBackward:
@@ -36,7 +36,7 @@ def backward_of(recorder, results, made) -> RecordedBackward:
     if len(recorder.cuts) > cuts:
         raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "
                          "tensor; call backward() inside of the traced function")
-    gradients = {p: recorder.value_of(found[edge]) if edge in found else None for p, edge in stops.items()}
+    gradients = {p: Gradient.of(recorder, found.get(edge)) for p, edge in stops.items()}
     nodes = b.nodes[start:]
     del b.nodes[start:]
     del b.inputs[first : first + len(values)]

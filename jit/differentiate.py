@@ -4,8 +4,10 @@ from dataclasses import dataclass
 
 from ..ir.errors import AutogradError
 from ..ir.graph import Value
+from ..ir.substitute import bound_values, has_symbols
 from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of, new_number, next_functions
 from ..runtime.device_array import zeros_beside
+from ..runtime.tensor import wrap
 from .execute import Job, Piece, Result
 from .symbolic_job import job_of
 
@@ -18,7 +20,7 @@ class Differential:
     results    indices of the outputs that require grad
     residuals  (slot in the forward's environment, slot in the backward's)
     seeds      slots of the incoming gradients
-    grads      position of each wanted gradient among the job's results, None where there is no path
+    grads      each wanted `Gradient` over positions among the job's results, None where there is no path
     together   for each incoming gradient the numbers of those that need some value which it needs, its own among them
     reach      for each wanted gradient the numbers of the incoming ones that lead to it; none if it is there in any case
     """
@@ -46,19 +48,18 @@ class Differential:
     def _cut(recording, back, slots, results):
         """The job of the backward's nodes: what they read of the forward ones are the residuals."""
         found = list(back.gradients.values())
-        nodes = _needed(back.nodes, found)
+        there = [v for g in found if g is not None for v in g.values]
+        nodes = _needed(back.nodes, there)
         own = {v for n in nodes for v in n.outputs}
         outside = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in own]
-                                + [g for g in found if g is not None and g not in own])
+                                + [v for v in there if v not in own])
         numbers = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
         residuals = [(slots[v], numbers[v]) for v in outside if v in slots]
-        there = [g for g in found if g is not None]
-        at = iter(range(len(there)))
-        grads = [None if g is None else next(at) for g in found]
+        grads = [None if g is None else g.over({v: i for i, v in enumerate(there)}) for g in found]
         name = recording.builder.name + "_backward"
         backend = next(iter(recording.devices.values()), None)
         piece = Piece(name, nodes, numbers, scope=recording.scope, backend=backend)
-        job = job_of(piece, [Result(numbers[g], owned=True) for g in there])
+        job = job_of(piece, [Result(numbers[v], owned=True) for v in there])
         reach, together = _paths(nodes, back.seeds, found)
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, reach, together,
                             job, back.error)
@@ -87,12 +88,12 @@ def _paths(nodes, seeds, found) -> tuple:
     own = {v for n in nodes for v in n.outputs}
     shared = [need for v, need in needs.items() if v not in own and not v.is_input]
     together = [frozenset((i,)).union(*[need for need in shared if i in need]) for i in range(len(seeds))]
-    return [frozenset() if g is None else known.get(g, frozenset()) for g in found], together
+    return [frozenset() if g is None else known.get(g.values[-1], frozenset()) for g in found], together
 
 
 def _needed(nodes, found):
-    """The nodes that the gradients depend on."""
-    live, kept = {g for g in found if g is not None}, []
+    """The nodes that the values of gradients depend on."""
+    live, kept = set(found), []
     for n in reversed(nodes):
         if any(v in live for v in n.outputs):
             kept.append(n)
@@ -158,14 +159,22 @@ class TraceNode:
         beside = next(g for g in slots if g is not None)
         for number, g, aval in zip(d.seeds, slots, self.outs):
             env[number] = zeros_beside(beside, aval.shape, aval.dtype.np) if g is None else g
-        made, grads = d.job.run(env, self.symbols), d.given(slots)
+        made = d.job.run(env, self.symbols)
+        grads = [None if g is None else self._gradient(g, made) for g in d.given(slots)]
         if d.error is not None:
-            for at, edge in zip(grads, self.edges):
-                if at is not None and type(edge) is Leaf:
-                    engine.deliver(edge, made[at])
+            for g, edge in zip(grads, self.edges):
+                if g is not None and type(edge) is Leaf:
+                    engine.deliver(edge, g)
                     engine.finish_leaf(edge)
             raise d.error
-        return [None if at is None or edge is None else made[at] for at, edge in zip(grads, self.edges)]
+        return [None if edge is None else g for g, edge in zip(grads, self.edges)]
+
+    def _gradient(self, g, made):
+        """A gradient as an array, or as a sparse tensor."""
+        if g.make is None:
+            return made[g.values[0]]
+        make = bound_values(g.make, self.symbols) if has_symbols(g.make) else g.make
+        return make(*[wrap(made[at]) for at in g.values])
 
 
 def used_up(a) -> Output:

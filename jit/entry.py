@@ -7,6 +7,7 @@ from .data_sizes import given_conditions, given_hints
 from .guard_code import quick_check
 from .memory_order import memory_order, overlapping
 from .path import Tree
+from .recording import kind_of_gradient
 
 
 def joined(known: dict, more) -> dict:
@@ -38,7 +39,7 @@ class Entry:
         self.quick: dict = {}            # key of a call -> (its quick road, how often that was made)
         self.guards: dict = {}           # by what they watch
         self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad, order in memory)
-        self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the aval of its gradient or None)
+        self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the kind of its gradient)
         self.lays: dict = {}             # (kind, id, question) -> (where an input comes from, how it lies)
         self.same: dict = {}             # argument -> the tensor that it is and that is reached otherwise, too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
@@ -105,9 +106,9 @@ class Entry:
         self.captured = joined(self.captured, [
             (id(t), (t, t._a.shape, t._a.dtype, (t._node is not None) != (i in turned), memory_order(t._a)))
             for i, t in captured])
-        leaves = [(recording.sources[position], aval) for position, aval in recording.leaves]
+        leaves = [(recording.sources[position], kind) for position, kind in recording.leaves]
         self.leaves = joined(self.leaves, [
-            ((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, aval)) for s, aval in leaves])
+            ((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, kind)) for s, kind in leaves])
         self.lays = {**self.lays, **{(s.kind, id(s.what), ask): (s, lay) for s, ask, lay in
                                      [(recording.sources[position], *asked) for position, *asked in recording.lays]}}
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
@@ -206,11 +207,11 @@ class Entry:
             return "an argument shares memory with a captured tensor"
         if self.writes and overlapping(arguments, [t for t, *_ in self.captured.values()]):
             return "an argument lies over an array over which a captured tensor lies, too"
-        for source, aval in self.leaves.values():
+        for source, kind in self.leaves.values():
             t = arguments[source.what] if source.kind == "argument" else source.what
             now = t.grad if isinstance(t, Tensor) else None
-            if (now is None) != (aval is None):
-                return "a gradient that was None is set, or the other way round"
+            if kind_of_gradient(now) is not kind:
+                return "a gradient that was None is set, or one that was dense is sparse, or the other way round"
         for (_, _, ask), (source, lay) in self.lays.items():
             if ask(arguments[source.what] if source.kind == "argument" else source.what) != lay:
                 return "a tensor lies in its memory in another way, and the function asks in which"

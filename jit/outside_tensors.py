@@ -122,6 +122,9 @@ class OutsideTensors:
 
     def takes_apart(self: Any, t):
         """The parts of a sparse tensor are used: one that was there before counts by which they are."""
+        if t.__dict__.get("_gradient_of", (None,))[0] is self:
+            self.refuse("it uses a sparse gradient that was there before, which has more or fewer entries at each call",
+                        "clear it first (zero_grad(), .grad = None), or use it outside")
         parts = t.parts()[0]
         if id(t) not in self.apart and not all(map(self._is_argument, parts)):
             self.guards.append(PartsGuard(t))

@@ -61,7 +61,6 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
         self.orders: dict[int, tuple] = {}       # position of an argument: the order of its dims in memory, if not that of rows
         self.outside: list[Cell] = []            # of memory that comes from outside
         self.leaves: dict[int, LeafState] = {}   # by id of the leaf
-        self.rows_read: dict[int, list] = {}     # by id of a table: (index, padding) of lookups with `sparse=True`
         self.hosts: list = []                    # (host step, values)
         self.shared: list = []                   # (argument, captured tensor over the same memory)
         self.lays: dict = {}                     # (position of an input, question): how it lies in memory

@@ -5,12 +5,13 @@ from typing import Any
 
 from ..ir.dim_order import order_of
 from ..runtime.device_array import DeviceArray
+from ..runtime.parts import PARTS
 from .backward import backward_of
 from .differentiate import is_freed
 from .errors import TraceError
 from .made_leaves import MadeLeaf, number_of
 from .memory_order import overlapping
-from .recording import Output, Recording, base_of
+from .recording import Gradient, Output, Recording, base_of
 from .shared_results import share_memory
 
 
@@ -43,9 +44,9 @@ class RecordedEnd:
             if s.position is None:
                 continue
             if s.was_read:
-                r.leaves.append((s.position, s.aval))
+                r.leaves.append((s.position, s.kind))
             if s.was_set or not s.is_as_before():
-                r.grads.append((s.position, None if s.gradient is None else self.value_of(s.gradient)))
+                r.grads.append((s.position, Gradient.of(self, s.gradient, result_tensors)))
         r.turns = self.turns()
         given = self._given_gradients(r)
         share_memory(self, result_tensors, r.outputs, given.values())
@@ -66,8 +67,8 @@ class RecordedEnd:
         return cell.source not in self.turned or not cell.root.is_leaf
 
     def _given_gradients(self: Any, r) -> dict:
-        """{position of an input: the gradient that it has from now on}."""
-        given = {position for position, value in r.grads if value is not None}
+        """{position of an input: the dense gradient that it has from now on}."""
+        given = {position for position, g in r.grads if g is not None and g.make is None}
         return {s.position: s.gradient for s in self.leaves.values() if s.position in given}
 
     @staticmethod
@@ -108,7 +109,7 @@ class RecordedEnd:
             link = t.__dict__.get("_traced")
             if link is not None and link.recorder is self:
                 del t.__dict__["_traced"]
-            if self.cell_of(t) is not None:
+            if type(t) not in PARTS and self.cell_of(t) is not None:
                 del t._storage.cell
             t.__dict__.pop("_gradient_of", None)
         for _, _, storage in self.rebound_to.values():

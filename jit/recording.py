@@ -1,7 +1,7 @@
 """What a recorder writes down, as data: inputs and where they come from, cuts, results, and conditions on optimizers."""
 
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import is_
 from typing import Any
 
@@ -10,6 +10,7 @@ from ..ir.graph import Builder, Value
 from ..ir.scope import Scope
 from ..runtime.autograd.node import Leaf
 from ..runtime.optim.step_hooks import step_hooks
+from ..runtime.parts import PARTS
 from ..runtime.tensor import Tensor
 from .conditions import Condition, StructureCondition
 from .made_leaves import MadeLeaf
@@ -78,11 +79,11 @@ class Recording:
     cuts: list
     outputs: list = field(default_factory=list)      # one Output for each result tensor
     updates: list = field(default_factory=list)      # (input position, value)
-    grads: list = field(default_factory=list)        # (input position, value or None): gradients set on leaves
+    grads: list = field(default_factory=list)        # (input position, Gradient or None): gradients set on leaves
     cleared: list = field(default_factory=list)      # positions of leaves whose gradient went before the first operation
     turns: list = field(default_factory=list)        # (input position, whether it requires grad from now on)
     rebinds: list = field(default_factory=list)      # (input position, Output): `t.data = new`, as what the input then is
-    leaves: list = field(default_factory=list)       # (input position, aval of the gradient found there, or None)
+    leaves: list = field(default_factory=list)       # (input position, `kind_of_gradient` of the gradient found there)
     lays: list = field(default_factory=list)         # (input position, question, answer): how it lies in memory
     hosts: list = field(default_factory=list)        # (host step, the values it takes): what runs at the end, in order
     shared: list = field(default_factory=list)       # (argument, captured tensor over the same memory)
@@ -151,13 +152,49 @@ class Output:
         return self.requires_grad and self.source is None and not self.freed and self.leaf is None
 
 
+def kind_of_gradient(g) -> bool | None:
+    """Whether a gradient is sparse; None if there is none."""
+    return None if g is None else type(g) in PARTS
+
+
+@dataclass(frozen=True)
+class Gradient:
+    """What a gradient is made of: one value, or those of its parts and what makes it of them (`runtime/parts.py`).
+    `given` says which results its parts are, if they are results."""
+
+    values: tuple
+    make: Any = None
+    given: tuple = (None,)
+
+    @staticmethod
+    def of(recorder, g, results=()) -> "Gradient | None":
+        """That of a tensor, while its recorder listens."""
+        if g is None:
+            return None
+        if type(g) not in PARTS:
+            return Gradient((recorder.value_of(g),))
+        parts, make = PARTS[type(g)](g)
+        given = tuple([next((i for i, t in enumerate(results) if t is part), None) for part in parts])
+        return Gradient(tuple(map(recorder.value_of, parts)), make, given)
+
+    def over(self, numbers) -> "Gradient":
+        """The same with numbers for the values."""
+        return replace(self, values=tuple([numbers[v] for v in self.values]))
+
+    def made(self, tensors, plain=None) -> Tensor:
+        """The gradient, of tensors for the values; `plain` gives plain data for that with symbols."""
+        if self.make is None:
+            return tensors[0]
+        return (self.make if plain is None else plain(self.make))(*tensors)
+
+
 @dataclass(frozen=True)
 class RecordedBackward:
     """The backward of a recording's results, up to the tensors that came from outside.
 
     nodes       what it computes
     seeds       the gradients of the results, as values that stand for them
-    gradients   {position of an input: its gradient, or None}
+    gradients   {position of an input: its `Gradient`, or None}
     error       what it raised, if it did
     """
 
@@ -174,11 +211,11 @@ class LeafState:
     resting     the input, if there was a time in the recording when it did not require grad and kept its gradient itself
     """
 
-    __slots__ = ("_before", "aval", "hooks", "leaf", "position", "resting", "was_read", "was_set")
+    __slots__ = ("_before", "hooks", "kind", "leaf", "position", "resting", "was_read", "was_set")
 
     def __init__(self, position: int | None, leaf: Leaf, before: Tensor | None):
         self.position, self.leaf, self.hooks = position, leaf, leaf.hook_numbers()
-        self.aval = None if before is None else before.aval
+        self.kind = kind_of_gradient(before)
         self._before = None if before is None else weakref.ref(before)
         self.was_read = self.was_set = False
         self.resting: Tensor | None = None

@@ -148,23 +148,34 @@ class Replay:
         for position, on in finish.turns:
             self.tensors[position].requires_grad_(on)
         new = {}
-        for (position, slot), at in zip(finish.grads, grads):
-            t, new[position] = self.tensors[position], None if slot is None else wrap(self._value(slot, at, found))
-            if type(t._node) is Leaf:
-                t._node.grad = new[position]
-            elif t._node is None:
-                t._kept_grad = new[position]
+        for (position, g), at in zip(finish.grads, grads):
+            if g is None or g.make is None:
+                new[position] = None if g is None else wrap(self._value(g.values[0], at[0], found))
+                self._give_gradient(position, new[position])
         made = [new[o.gradient_of] if o.gradient_of is not None else None if o.part is not None else
                 self._result(slot, o, at, found) for (slot, o), at in zip(finish.outputs, results)]
         for i, o in finish.parts:
             made[i] = self._as_recorded(o, o.part.over(made[o.part.of], self.plain))
         hand_over([o for _, o in finish.outputs], made)
+        for (position, g), at in zip(finish.grads, grads):
+            if g is not None and g.make is not None:
+                parts = [made[i] if i is not None else wrap(self._value(slot, where, found))
+                         for slot, i, where in zip(g.values, g.given, at)]
+                self._give_gradient(position, g.made(parts, self.plain))
         if finish.differential is not None:
             attach(finish.differential, self, made, [position for position, _ in finish.updates])
         if finish.rebinds:
             self._rebind([(position, self._result(slot, o, at, found) if o.memory_of is None else made[o.memory_of])
                           for (position, slot, o), at in zip(finish.rebinds, memory)])
         return made
+
+    def _give_gradient(self, position, g):
+        """An input has this gradient from now on."""
+        t = self.tensors[position]
+        if type(t._node) is Leaf:
+            t._node.grad = g
+        elif t._node is None:
+            t._kept_grad = g
 
     def _rebind(self, pairs):
         """`t.data = new` for (position of the input t, new), all at once."""

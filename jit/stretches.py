@@ -83,7 +83,7 @@ class Finish:
 
     outputs: list                # (slot, Output)
     updates: list                # (input position, slot)
-    grads: list                  # (input position, slot or None)
+    grads: list                  # (input position, Gradient over slots or None)
     hosts: list                  # (host step, slots)
     turns: list                  # (input position, whether it requires grad from now on)
     rebinds: list                # (input position, slot, Output)
@@ -123,7 +123,8 @@ class Finish:
         for position, slot in self.updates:
             wanted.append(Result(slot, owned=True, target=-1 - position))
             updates.append(len(wanted) - 1)
-        grads = [None if slot is None else owned(slot) for _, slot in self.grads]
+        grads = [None if g is None else [owned(slot) if i is None else None for slot, i in zip(g.values, g.given)]
+                 for _, g in self.grads]
         hosts = []
         for _, slots in self.hosts:
             hosts.append(range(len(wanted), len(wanted) + len(slots)))
@@ -207,7 +208,7 @@ def _finish(recording, slots):
     parts = [(i, o) for i, o in enumerate(recording.outputs) if o.part is not None]
     return Finish([(slots[o.value], o) for o in recording.outputs],
                   [(position, slots[v]) for position, v in recording.updates],
-                  [(position, None if v is None else slots[v]) for position, v in recording.grads],
+                  [(position, None if g is None else g.over(slots)) for position, g in recording.grads],
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
                   recording.turns, [(position, slots[o.value], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots), recording.outcome,

@@ -157,24 +157,6 @@ def test_clipping_scaling_zeroing_copying():
     np.testing.assert_allclose(twin.weight.grad.to_dense().numpy(), dense_gradient(twin, LOSSES["once"]), rtol=1e-5)
 
 
-def test_a_traced_step_has_a_dense_gradient_and_the_same_result():
-    def step(layer, optimizer, at):
-        optimizer.zero_grad()
-        loss = (layer(at) ** 2).sum()
-        loss.backward()
-        optimizer.step()
-        return loss
-
-    layers = [table(sparse=True) for _ in range(2)]
-    optimizers = [ingot.optim.SparseAdam(layer.parameters(), lr=0.1) for layer in layers]
-    traced = ingot.jit.trace(lambda at: step(layers[1], optimizers[1], at))
-    for seed in range(4):
-        at = indices(seed)
-        assert float(step(layers[0], optimizers[0], at)) == pytest.approx(float(traced(at)), rel=1e-6)
-    np.testing.assert_allclose(*[layer.weight.detach().numpy() for layer in layers], rtol=1e-5, atol=1e-6)
-    assert not layers[1].weight.grad.is_sparse
-
-
 def test_what_does_not_go_together_is_said():
     w = ingot.ones(4, 2, requires_grad=True)
     with pytest.raises(ValueError, match="scale_grad_by_freq"):
@@ -193,25 +175,3 @@ def test_an_index_overwritten_before_backward_is_found():
     at[0] = 5
     with pytest.raises(ingot.IngotError, match="overwritten"):
         out.backward()
-
-
-@pytest.mark.parametrize("padding", [None, 2])
-@pytest.mark.parametrize("bags", [False, True])
-def test_a_traced_step_moves_rows_whose_gradient_is_zero_as_well(bags, padding):
-    def weights(traced):
-        ingot.manual_seed(0)
-        layer = (ingot.nn.EmbeddingBag(10, 3, sparse=True, mode="sum", padding_idx=padding) if bags else
-                 ingot.nn.Embedding(10, 3, sparse=True, padding_idx=padding))
-        optimizer = ingot.optim.SparseAdam(layer.parameters(), lr=0.1)
-
-        def step(rows, mask):
-            optimizer.zero_grad()
-            (layer(rows.reshape(-1, 1) if bags else rows) ** 2 * mask).sum().backward()
-            optimizer.step()
-
-        run = ingot.jit.trace(step) if traced else step
-        for i in range(6):
-            run(ingot.tensor([1, 2, 3 + i % 2]), ingot.ones(3, 1) if i < 2 else ingot.tensor([[0.0], [1.0], [1.0]]))
-        return layer.weight.detach().numpy()
-
-    np.testing.assert_allclose(weights(True), weights(False), rtol=1e-6, atol=1e-7)

@@ -1,7 +1,7 @@
 """Gradients of which only some rows are not zero: how they meet others on the way to a leaf, and in it.
 
 A sparse gradient is whatever has `is_sparse` set (`api.sparse.CooTensor`): the lookup in a table makes it when asked to,
-for a table that is a leaf. Only runs on plain arrays do; where history or a recorder is wanted, gradients are dense.
+for a table that is a leaf. Where they get a history themselves, gradients are dense.
 """
 
 from typing import Any
@@ -29,7 +29,10 @@ def sum_of(old, g) -> Any:
 
 def accumulate_sparse(leaf, g) -> None:
     """Adds a sparse gradient to a leaf's, or any gradient to one that is sparse."""
-    if tls.m.recorder is not None:
-        tls.m.recorder.refuse("it adds to a sparse gradient", "set .grad = None before")
+    recorder = tls.m.recorder
+    if recorder is not None:
+        recorder.grad_read(leaf)
     old = leaf.grad
     leaf.grad = g if old is None else sum_of(old, g)
+    if recorder is not None:
+        recorder.grad_set(leaf)

@@ -1,14 +1,12 @@
 """Optimizers that adapt each element's step by its past gradients: Adadelta, Adagrad, RMSprop, Rprop; averaged SGD."""
 
-import numpy as np
-
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, AutogradError
 from ..api.register import FUNCTIONS
 from .elementwise import Elementwise, decay_of, decayed
 from .optimizer import check, count, place_of_numbers, set_number, zeros_like
 from .powers import fitted, number_in, power
-from .sparse_rows import group_number, put_rows, rows_of
+from .sparse_rows import group_number, rows_of
 
 
 class Adadelta(Elementwise):
@@ -88,11 +86,12 @@ class Adagrad(Elementwise):
         t = count(state, p, group)
         if "sum" not in state:
             state["sum"] = _first_sum(p, group["initial_accumulator_value"])
-        at, values = rows_of(g)
-        total = state["sum"]._a[at] + values * values
-        put_rows(state["sum"], at, total)
-        lr = group_number(group["lr"], values) / (1 + (t - 1) * group["lr_decay"])
-        put_rows(p, at, p._a[at] - values / (np.sqrt(total) + group_number(group["eps"], values)) * group_number(lr, values))
+        rows = rows_of(g)
+        values = rows.values
+        total = rows.of(state["sum"]) + values * values
+        rows.put(state["sum"], total)
+        lr = group_number(group["lr"], values) / group_number(1 + (t - 1) * group["lr_decay"], values)
+        rows.put(p, rows.of(p) - values / (rows.sqrt(total) + group_number(group["eps"], values)) * lr)
 
 
 class RMSprop(Elementwise):

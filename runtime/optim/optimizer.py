@@ -231,7 +231,7 @@ class Optimizer:
                         g = g.detach()
                     row = p, g if down else -g, self.state[p]
                     if is_sparse:
-                        self._sparse_update(recorder)(*row, group)
+                        self._sparse_update()(*row, group)
                     elif p.dtype.is_complex:
                         self._update_parts(*row, group)
                     elif recorder is not None and not p.ndim:
@@ -253,13 +253,11 @@ class Optimizer:
             raise DTypeError(f"{type(self).__name__} does not support complex parameters; use Adam or SGD")
         by_pairs(self._update, p, g, state, group)
 
-    def _sparse_update(self, recorder):
+    def _sparse_update(self):
         """What updates a parameter by a sparse gradient."""
         if self._update_rows is None:
             raise AutogradError(f"{type(self).__name__} does not support sparse gradients: use SparseAdam, SGD or Adagrad, or "
                                 "sparse=False for the embedding")
-        if recorder is not None:
-            recorder.refuse("its optimizer steps by a sparse gradient that was computed outside", "compute it inside")
         return self._update_rows
 
     def layout(self) -> list:

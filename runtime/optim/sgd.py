@@ -3,7 +3,7 @@
 from ...ir.errors import ArgumentError
 from .elementwise import Elementwise, decay_of, decayed
 from .optimizer import check
-from .sparse_rows import group_number, put_rows, rows_of
+from .sparse_rows import group_number, rows_of
 
 
 class SGD(Elementwise):
@@ -56,5 +56,5 @@ class SGD(Elementwise):
         if group["momentum"] or group["weight_decay"] or group["differentiable"]:
             self._update(p, g.to_dense(), state, group)    # every row moves
         else:
-            at, values = rows_of(g)
-            put_rows(p, at, p._a[at] - values * group_number(group["lr"], values))
+            rows = rows_of(g)
+            rows.put(p, rows.of(p) - rows.values * group_number(group["lr"], rows.values))

@@ -1,13 +1,11 @@
 """Adam for parameters of which a step touches few rows, such as embeddings."""
 
-import numpy as np
-
 from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
-from ..nn.functional.sparse_lookup import rows_named
+from ..state import tls
 from .optimizer import Optimizer, check, count, put, zeros_like
 from .powers import power, root
-from .sparse_rows import group_number, put_rows, rows_of
+from .sparse_rows import group_number, rows_of
 
 __all__ = ["SparseAdam"]
 
@@ -15,8 +13,7 @@ __all__ = ["SparseAdam"]
 class SparseAdam(Optimizer):
     """Adam that leaves rows that a sparse gradient does not name as they are, and their running averages too.
 
-    Of a dense gradient these are the rows that are zero. In a trace, where gradients are dense, they are those that no lookup
-    with `sparse=True` inside of it has named.
+    Of a dense gradient these are the rows that are zero.
     """
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
@@ -34,8 +31,7 @@ class SparseAdam(Optimizer):
         beta1, beta2 = group["betas"]
         touched = g != 0
         if g.ndim > 1:
-            named, touched = rows_named(p), touched.flatten(1).any(1)
-            touched = (touched if named is None else touched | named).reshape(-1, *(1,) * (g.ndim - 1))
+            touched = touched.flatten(1).any(1).reshape(-1, *(1,) * (g.ndim - 1))
         mean, square = self._moved(p, g, state, touched, beta1, beta2)
         step = group["lr"] * root(1 - power(beta2, t)) / (1 - power(beta1, t))
         moved = p - mean / (FUNCTIONS["sqrt"](square) + group["eps"]) * step
@@ -43,15 +39,16 @@ class SparseAdam(Optimizer):
 
     def _update_rows(self, p, g, state, group):
         t = count(state, p, group)
-        at, values = rows_of(g)
-        mean, square = (average._a[at] for average in self._averages(p, state))
-        beta1, beta2 = group["betas"]
+        rows = rows_of(g)
+        values, (beta1, beta2) = rows.values, group["betas"]
+        mean, square = (rows.of(average) for average in self._averages(p, state))
         mean = mean + (values - mean) * group_number(1 - beta1, values)
         square = square + (values * values - square) * group_number(1 - beta2, values)
-        put_rows(state["exp_avg"], at, mean)
-        put_rows(state["exp_avg_sq"], at, square)
-        step = group_number(float(group["lr"]) * root(1 - power(beta2, t)) / (1 - power(beta1, t)), values)
-        put_rows(p, at, p._a[at] - mean / (np.sqrt(square) + group_number(group["eps"], values)) * step)
+        rows.put(state["exp_avg"], mean)
+        rows.put(state["exp_avg_sq"], square)
+        rate = group["lr"] if tls.m.recorder is not None else float(group["lr"])
+        step = group_number(rate * root(1 - power(beta2, t)) / (1 - power(beta1, t)), values)
+        rows.put(p, rows.of(p) - mean / (rows.sqrt(square) + group_number(group["eps"], values)) * step)
 
     @staticmethod
     def _averages(p, state):

@@ -16,6 +16,7 @@ from ..register import FUNCTIONS
 from .asked import handles
 from .compressed import CompressedTensor, compressed, in_layout
 from .coordinates import CooTensor
+from .gapped import GappedRows, are_rows, joined
 from .structure import SparseTensor, kind_text
 
 # Of one tensor.
@@ -203,6 +204,8 @@ def _sum(fn, input, other, *, alpha=1, out=None):
     if "rsub" in name:
         input, other = other, input
     _beside(name, input, other)
+    if GappedRows in (type(input), type(other)) and "add" in name and alpha == 1 and are_rows(input, other):
+        return joined(input, other)
     d = result_type(_sample(input), _sample(other))
     factor = -alpha if "sub" in name else alpha
     if not isinstance(factor, (int, float, complex)):

@@ -11,7 +11,7 @@ from ...api.promote import to_dtype, widened
 from ...api.register import FUNCTIONS, checked, renamed
 from ...autograd.grad_mode import no_grad
 from ...tensor import shape_of
-from .sparse_lookup import gives_rows, note_rows, sparse_lookup
+from .sparse_lookup import gives_rows, sparse_lookup
 
 
 @partial(renamed, keywords={"input": "tensor"})
@@ -48,8 +48,6 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
         if scale_grad_by_freq:
             raise ArgumentError("embedding: scale_grad_by_freq does not go with sparse=True")
         return sparse_lookup(weight, input, padding_idx)
-    if sparse:
-        note_rows(weight, input, padding_idx)
     return ops.embedding(weight, input, padding_idx=padding_idx, by_frequency=bool(scale_grad_by_freq))
 
 

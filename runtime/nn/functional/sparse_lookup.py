@@ -4,50 +4,31 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.dtype import bool_
+from ....ir import dtype as dt
+from ....ir.ops import elementwise as ew
 from ....ir.ops import embedding as ops
-from ...api.register import FUNCTIONS
-from ...api.sparse import CooTensor
+from ....ir.ops.shape import reshape
+from ...api.sparse import GAP, CooTensor, GappedRows
+from ...autograd.engine import unpack_tensors
 from ...autograd.grad_mode import no_grad
 from ...autograd.node import Leaf, Node
 from ...state import tls
-from ...tensor import Tensor, wrap
+from ...tensor import Tensor, numel_of, wrap
 
 
 def gives_rows(weight) -> bool:
-    """Whether a gradient of this table is wanted and can be sparse: it goes to a leaf in plain memory, and no trace is being
-    recorded (compiled code has no tensors whose size depends on data; there the gradient is dense)."""
-    m = tls.m
-    return m.grad and m.recorder is None and type(weight._node) is Leaf and isinstance(weight._a, np.ndarray)
-
-
-def note_rows(weight, index, padding_idx) -> None:
-    """Has a trace know which rows a sparse gradient of a table would name; the one that it computes is dense."""
-    known = getattr(tls.m.recorder, "rows_read", None)
-    if known is not None and tls.m.grad and type(weight._node) is Leaf:
-        known.setdefault(id(weight), []).append((index.detach(), padding_idx))
-
-
-def rows_named(p):
-    """Which rows of a parameter lookups with `sparse=True` have named in a trace since this was last asked: a tensor of bools;
-    None if there were none."""
-    found = getattr(tls.m.recorder, "rows_read", {}).pop(id(p), [])
-    named = FUNCTIONS["zeros"](p.shape[0], dtype=bool_, device=p.device) if found else None
-    for index, padding in found:
-        here = FUNCTIONS["zeros_like"](named).index_fill(0, index.reshape(-1), True)
-        if padding is not None:
-            here[padding] = False
-        named = named | here
-    return named
+    """Whether a gradient of this table is wanted and can be sparse: it goes to a leaf in plain memory."""
+    return tls.m.grad and type(weight._node) is Leaf and isinstance(weight._a, np.ndarray)
 
 
 def sparse_lookup(weight, index, padding_idx) -> Tensor:
     """The rows of a table, with a history that gives the gradient of the table as a sparse tensor."""
     with no_grad():
         out = ops.embedding(weight, index, padding_idx=padding_idx, by_frequency=False)
-    storage = index._storage
-    out._node = RowsNode(ops.embedding, {"padding_idx": padding_idx}, (weight._node,), (weight.aval, index._a),
-                         [storage.guard()])
+    node = out._node = RowsNode(ops.embedding, {"padding_idx": padding_idx}, (weight._node,), (None, weight.aval, index._a),
+                                [index._storage.guard()])
+    if tls.m.recorder is not None:
+        tls.m.recorder.taped(node, (weight, index), out)
     return out
 
 
@@ -56,14 +37,31 @@ class RowsNode(Node):
 
     def run(self, engine, g) -> list[Any]:
         """The gradient of the table: its rows at the indices, in their order; dense where it gets a history itself."""
-        table, index = self.values()
         padding = self.params["padding_idx"]
-        if engine.on_tensors:
+        if not engine.on_tensors:
+            _, table, index = self.values()
+            return [_rows(index, g, table.shape, padding)]
+        _, table, index = unpack_tensors(self)
+        if engine.create_graph or tls.m.recorder is None or tls.m.batched is not None:
             (rule, _) = ops.embedding.vjp
-            return [rule(g, None, table, wrap(index), padding_idx=padding, by_frequency=False)]
-        index, rows = index.reshape(-1).astype(np.int64), g.reshape(-1, table.shape[1])
-        if padding is not None:
-            kept = index != padding
-            index, rows = index[kept], rows[kept]
-        indices, values = wrap(index[None]), wrap(np.array(rows))
-        return [CooTensor(indices, values, table.shape)]
+            return [rule(g, None, table, index, padding_idx=padding, by_frequency=False)]
+        return [_recorded_rows(index, g, table.shape, padding)]
+
+
+def _rows(index, g, shape, padding) -> CooTensor:
+    """The rows of a gradient at the indices, but for those of padding."""
+    index, rows = index.reshape(-1).astype(np.int64), g.reshape(-1, shape[1])
+    if padding is not None:
+        kept = index != padding
+        index, rows = index[kept], rows[kept]
+    return CooTensor(wrap(index[None]), wrap(np.array(rows)), shape)
+
+
+def _recorded_rows(index, g, shape, padding) -> CooTensor:
+    """The same where a recorder watches: how many rows padding takes away is not asked."""
+    size = numel_of(index)
+    numbers = reshape(ew.cast(index, dtype=dt.int64), shape=(size,))
+    rows = ew.copy(reshape(g, shape=(size, shape[1])))
+    if padding is not None:
+        return GappedRows(ew.where(ew.eq(numbers, padding), GAP, numbers), rows, shape)
+    return CooTensor(ew.copy(reshape(numbers, shape=(1, size))), rows, shape)
