@@ -5,7 +5,7 @@ from ..runtime.device_array import DeviceArray, place_of
 from ..runtime.tensor import Tensor
 from .data_sizes import given_conditions, given_hints
 from .guard_code import quick_check
-from .memory_order import memory_order, overlapping
+from .memory_order import lie_over_each_other, memory_order, overlapping
 from .path import Tree
 from .recording import kind_of_gradient
 
@@ -44,6 +44,7 @@ class Entry:
         self.same: dict = {}             # argument -> the tensor that it is and that is reached otherwise, too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
         self.reached: dict = {}          # id -> container that is reached, which no argument may be that is changed
+        self.clashes: dict = {}          # positions or ids -> where two inputs come from that must not lie over each other
         self.written: dict = {}          # id -> captured tensor that is written in place
         self.writes = self.writes_arguments = self.rebinds = False
         self._demand(recording, guards)
@@ -113,6 +114,9 @@ class Entry:
                                      [(recording.sources[position], *asked) for position, *asked in recording.lays]}}
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
         self.same = {**self.same, **dict(recording.same)}
+        pairs = [(recording.sources[i], recording.sources[j]) for i, j in recording.clashes]
+        self.clashes = joined(self.clashes, [(tuple([s.what if s.kind == "argument" else id(s.what) for s in pair]), pair)
+                                             for pair in pairs])
         self.reached = joined(self.reached, [(id(c), c) for c in recording.reached])
         self.writes = self.writes or bool(recording.updates or recording.grads)
         self.rebinds = self.rebinds or bool(recording.rebinds)
@@ -123,7 +127,7 @@ class Entry:
         self.arrays = [(t, t._a, needs) for t, _, _, needs, _ in self.captured.values()]
         self.together = self._together()
         self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
-        self.is_simple = not (self.same or self.shared or self.must_not_share or self.leaves or self.lays)
+        self.is_simple = not (self.same or self.shared or self.must_not_share or self.leaves or self.lays or self.clashes)
         self.check = quick_check(list(self.guards.values()))
         if self.symbols is not None:
             self._note_sizes(recording.scope)
@@ -174,10 +178,11 @@ class Entry:
             return "captured tensors share memory that did not, or the other way round"
         return None
 
-    def _together(self) -> list:
-        """For each captured tensor the number of the first one in its storage."""
+    def _together(self) -> tuple:
+        """For each captured tensor the number of the first one in its storage; which lie over each other unawares."""
         first: dict = {}
-        return [first.setdefault(id(t._storage), i) for i, (t, *_) in enumerate(self.captured.values())]
+        captured = [t for t, *_ in self.captured.values()]
+        return [first.setdefault(id(t._storage), i) for i, t in enumerate(captured)], overlapping(captured, captured)
 
     def unfit(self, call, changing: set):
         """Why this entry does not apply to a call now, or None; options and places that differ are added to `changing`."""
@@ -207,6 +212,9 @@ class Entry:
             return "an argument shares memory with a captured tensor"
         if self.writes and overlapping(arguments, [t for t, *_ in self.captured.values()]):
             return "an argument lies over an array over which a captured tensor lies, too"
+        for pair in self.clashes.values():
+            if lie_over_each_other(*[arguments[s.what] if s.kind == "argument" else s.what for s in pair]):
+                return "a tensor whose memory is replaced lies over one that is written"
         for source, kind in self.leaves.values():
             t = arguments[source.what] if source.kind == "argument" else source.what
             now = t.grad if isinstance(t, Tensor) else None

@@ -50,12 +50,34 @@ def is_root(t) -> bool:
     return t._base is None
 
 
+def lie_over_each_other(a, b) -> bool:
+    """Whether two tensors may lie over the same memory, in one storage or unawares."""
+    return a._storage is b._storage or bool(overlapping([a], [b]))
+
+
 def overlapping(tensors, others) -> tuple:
     """Pairs of positions at which tensors may lie over the same memory without sharing a storage: over an array, say, that
     numpy knows, too."""
-    lent = [(i, t) for i, t in enumerate(tensors) if t._storage.lent and t._a.__class__ is np.ndarray]
+    lent = _lent(tensors)
     if not lent:
         return ()
-    beside = [(i, t) for i, t in enumerate(others) if t._storage.lent and t._a.__class__ is np.ndarray]
-    return tuple([(i, j) for i, a in lent for j, b in beside
-                  if a._storage is not b._storage and np.may_share_memory(a._a, b._a)])
+    beside, found, open_a, open_b = _lent(others), [], [], []
+    for low, is_other, i, high, storage in sorted([*[(low, 0, *rest) for low, *rest in lent],
+                                                   *[(low, 1, *rest) for low, *rest in beside]], key=lambda part: part[:3]):
+        mine, its = (open_b, open_a) if is_other else (open_a, open_b)
+        its[:] = [part for part in its if part[1] > low]
+        found += [(j, i) if is_other else (i, j) for j, _, other in its if other is not storage]
+        mine.append((i, high, storage))
+    return tuple(sorted(found))
+
+
+def _lent(tensors) -> list:
+    """(begin, number, end, storage) in memory of those over arrays that others know, too."""
+    found = []
+    for i, t in enumerate(tensors):
+        a = t._a
+        if t._storage.lent and a.__class__ is np.ndarray and a.size:
+            low = a.__array_interface__["data"][0]
+            low, high = (low, low + a.nbytes) if a.flags.forc else np.lib.array_utils.byte_bounds(a)
+            found.append((low, i, high, t._storage))
+    return found

@@ -18,19 +18,34 @@ _FLOATS = {float, *NUMPY_FLOATS}        # kinds of options that are read anew
 class OptimizerSteps:
     """The part of a recorder that hears of them."""
 
+    makes_state = False         # whether what a state gets belongs to an optimizer that the function makes at each call
+
+    def makes_optimizer(self: Any, optimizer):
+        """The function makes an optimizer: it has its options and its state for itself."""
+        self.own_optimizers.append(optimizer)
+        self.makes_state = True
+
     def optimizer(self: Any, optimizer):
         """An optimizer is about to step."""
+        self.makes_state = self._is_own(optimizer)
+        if self.makes_state:
+            return
         if any(id(group) in self.scheduled for group in optimizer.param_groups):
             self.refuse("its optimizer steps after its learning rate schedule did", "step the schedule last, or outside of it")
         self.guards += [GroupsGuard(optimizer), OptimizerGuard(optimizer, self.replaced)]
 
     def steps_between(self: Any, optimizer):
         """An optimizer, perhaps of a class of the user's, is about to step between its hooks."""
+        self.makes_state = self._is_own(optimizer)
         self.guards.append(StepHooksGuard(optimizer))
+
+    def _is_own(self: Any, optimizer) -> bool:
+        return any(own is optimizer for own in self.own_optimizers)
 
     def clears(self: Any, optimizer):
         """The gradients of an optimizer's parameters are about to go."""
-        self.guards.append(GroupsGuard(optimizer))
+        if not self._is_own(optimizer):
+            self.guards.append(GroupsGuard(optimizer))
 
     def state_replaced(self: Any, state, name):
         """An entry of an optimizer's state is about to become another one: a write like others if the user's code leads to it,
@@ -63,13 +78,14 @@ class OptimizerSteps:
         """An optimizer's group as its update may read it: the learning rate, and what was seen to change, as 0-d tensors
         that are read anew at every call; everything else guarded."""
         seen = dict(with_plain_floats(group))
+        is_own = any(group is g for own in self.own_optimizers for g in own.param_groups)
         for key, value in group.items():
             if key == "params" or isinstance(value, Tensor):
                 continue
             guard = OptionGuard(group, key, value)
             if is_symbol(value):
                 seen[key] = self._computed(value)
-            elif self._is_written(group, key):
+            elif is_own or self._is_written(group, key):
                 continue
             elif type(value) in _FLOATS and (key == "lr" or guard.place in self.changing):
                 seen[key] = self._scalar(OptionNumber(group, key))

@@ -72,8 +72,9 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
         self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches
         self.casts: Any = None                   # the `Casts` that lie in the globals of the user's modules
         self.scheduled: set = set()              # ids of the groups of optimizers whose rates change at the end of the call
+        self.own_optimizers: list = []           # optimizers that the function makes
         self.replaced: set = set()               # (id of an optimizer's state, name) of entries that the user's code replaced
-        self.rebound_to: dict = {}               # by id: (tensor from outside whose `.data` was set, position, storage before)
+        self.rebound_to: dict = {}               # by id: (tensor from outside whose `.data` was set, position, what it was)
         self.streams: dict = {}                  # by id of a random generator: where it stands
         self.made_sparse: dict = {}              # by id: the sparse tensors that it has made
         self.apart: dict = {}                    # by id: those that it has taken apart

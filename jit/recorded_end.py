@@ -35,8 +35,9 @@ class RecordedEnd:
                                      "gradient then goes through what it did; return the new value, or write under no_grad()")
                 r.updates.append((cell.source, cell.value))
         written = {position for position, _ in r.updates}
-        if overlapping([c.root for c in self.outside if c.source in written], [c.root for c in self.outside]):
+        if overlapping(self.as_they_came([c for c in self.outside if c.source in written]), self.as_they_came(self.outside)):
             raise self._overlap()
+        r.clashes = self.clashes(r.updates)
         read = {s.what for s in self.sources if s.kind == "grad"}
         r.cleared = [p for p in self.cleared or () if p is not None and p not in read]
         self.guard_hooks()
@@ -112,6 +113,6 @@ class RecordedEnd:
             if type(t) not in PARTS and self.cell_of(t) is not None:
                 del t._storage.cell
             t.__dict__.pop("_gradient_of", None)
-        for _, _, storage in self.rebound_to.values():
-            storage.__dict__.pop("cell", None)
+        for _, _, before in self.rebound_to.values():
+            before._storage.__dict__.pop("cell", None)
         self._linked = []

@@ -83,6 +83,7 @@ class Recording:
     cleared: list = field(default_factory=list)      # positions of leaves whose gradient went before the first operation
     turns: list = field(default_factory=list)        # (input position, whether it requires grad from now on)
     rebinds: list = field(default_factory=list)      # (input position, Output): `t.data = new`, as what the input then is
+    clashes: list = field(default_factory=list)      # (input position, another): memory that must not be the same
     leaves: list = field(default_factory=list)       # (input position, `kind_of_gradient` of the gradient found there)
     lays: list = field(default_factory=list)         # (input position, question, answer): how it lies in memory
     hosts: list = field(default_factory=list)        # (host step, the values it takes): what runs at the end, in order

@@ -41,12 +41,12 @@ def share_memory(recorder, results, outputs, gradients):
         if id(recorder.link(t).cell) in groups:
             groups[id(recorder.link(t).cell)][id(t)] = t
     for group in groups.values():
-        is_shared = len(group) > 1 and (recorder.scope is not None or _overlap(group.values()))
+        is_shared = len(group) > 1 and (recorder.scope is not None or overlap(group.values()))
         if is_shared or any(map(_is_spread, group.values())):
             _Joining(recorder, results, outputs).join([*group.values()])
 
 
-def _overlap(tensors) -> bool:
+def overlap(tensors) -> bool:
     """Whether some of these may have elements in common."""
     if any(t._a.__class__ is DeviceArray for t in tensors):
         return True

@@ -292,9 +292,7 @@ class Tensor:
         m = tls.m
         if m.recorder is not None:
             m.recorder.rebinding(self, value)
-        self._a = value._a
-        self._storage = value._storage
-        self._base, self._path = value._base, value._path
+        self._a, self._storage, self._base, self._path = memory_of(value)
 
     # What Python may read out of it.
 
@@ -413,6 +411,20 @@ def shape_of(t: Tensor) -> tuple:
     parameter of an operator must come from here, or from `Tensor.shape`, and not from the array."""
     seen = tls.m.sizes
     return t._a.shape if seen is None else seen(t)
+
+
+def memory_of(t: Tensor) -> tuple:
+    """(array, storage, base, path) of a tensor that gets the memory of another one. Over a part of that its versions are its
+    own, as in PyTorch: parameters that are parts of one vector may be written one by one."""
+    whole, storage = t._part_of if t._base is None else t._base, t._storage
+    if whole is None or whole._a.size == t._a.size:
+        return t._a, storage, t._base, t._path
+    own = Storage()
+    for s in (storage, own):
+        s.lend()
+    if "cell" in storage.__dict__:
+        own.cell = storage.cell
+    return t._a, own, None, None
 
 
 def numel_of(t: Tensor) -> int:

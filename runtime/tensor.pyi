@@ -1581,6 +1581,9 @@ def _read(t: Tensor, how: builtins.str, value) -> Any:
 def shape_of(t: Tensor) -> builtins.tuple:
     """The sizes of a tensor as a plain tuple. While a trace is recorded with symbolic sizes they are such: whatever becomes
     a"""
+def memory_of(t: Tensor) -> builtins.tuple:
+    """(array, storage, base, path) of a tensor that gets the memory of another one. Over a part of that its versions are
+    its"""
 def numel_of(t: Tensor) -> builtins.int:
     """How many elements a tensor has; see `shape_of`."""
 def wrap(a) -> Tensor:

@@ -51,8 +51,17 @@ def put(dst: Tensor, value: Tensor) -> Tensor:
 
 
 def zeros_like(p: Tensor) -> Tensor:
-    """Zeros like a parameter."""
-    return wrap(zeros_beside(p._a))
+    """Zeros like a parameter; for an optimizer that a recorded function makes, new ones at each of its calls."""
+    recorder = tls.m.recorder
+    return wrap(zeros_beside(p._a)) if recorder is None or not recorder.makes_state else FUNCTIONS["zeros_like"](p.detach())
+
+
+def _no_steps(p: Tensor, there: bool) -> Tensor:
+    """The count of a parameter's steps before the first one."""
+    recorder = tls.m.recorder
+    if recorder is not None and recorder.makes_state:
+        return FUNCTIONS["zeros"]((), dtype=dt.float32, device=p.device if there else "cpu")
+    return wrap(zeros_beside(p._a, (), np.dtype(np.float32)) if there else np.zeros((), np.float32))
 
 
 def check(**bounds):
@@ -84,7 +93,7 @@ def count(state: dict, p: Tensor, group):
         raise AutogradError("this optimizer counts its steps on the host, and replays of the graph being captured would not: "
                             f"{remedy}have jit.trace make a graph of the step")
     if step is None:
-        step = state["step"] = wrap(zeros_beside(p._a, (), np.dtype(np.float32)) if there else np.zeros((), np.float32))
+        step = state["step"] = _no_steps(p, there)
     if there:
         return put(step, step + 1).to(dt.float64)
     if tls.m.special or tls.m.grad:
@@ -113,7 +122,7 @@ class State(dict):
 
     def __setitem__(self, name, value):
         recorder = tls.m.recorder
-        if recorder is not None and (name in self or not isinstance(value, Tensor)):
+        if recorder is not None and not recorder.makes_state and (name in self or not isinstance(value, Tensor)):
             recorder.state_replaced(self, name)
         self.put(name, value)
 
@@ -145,6 +154,8 @@ class Optimizer:
             cls.step = hooked(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def __init__(self, params, defaults):
+        if tls.m.recorder is not None:
+            tls.m.recorder.makes_optimizer(self)
         self.defaults = defaults
         self.state = defaultdict(State)
         self.param_groups = []
