@@ -1,6 +1,7 @@
 """Functions of Python's that others stand in for while a call is recorded: `print`, which is a host step, so that every call
-prints, and likewise warnings and log records (`notices.py`); `open`, by which files become conditions; and those of `math`,
-which go on computing with symbolic numbers and with numbers that were read out of tensors."""
+prints, and likewise warnings and log records (`notices.py`); `open`, by which files become conditions; `hasattr` and its like,
+by which names do (`asked_by_name.py`); and those of `math`, which go on computing with symbolic numbers and with numbers that
+were read out of tensors."""
 
 import builtins
 import functools
@@ -17,6 +18,7 @@ from ..ir.symbolic import MATH, applied, is_symbol
 from ..runtime.state import tls
 from . import notices, read_numbers
 from .casts import CASTS
+from .frames import is_user, unwatched
 from .host import record
 from .printed import written
 from .read_numbers import ReadNumber
@@ -38,6 +40,7 @@ class StandIns:
         if watch is not None:
             self._places += [(module, "open", _opening(watch)) for module in (builtins, io)]
             self._places += [(warnings, "warn", notices.warning(watch))]
+            self._places += [(builtins, name, make(watch)) for name, make in _ASKS.items()]
             self._places += [(logging.Logger, "handle", notices.logging_record)]
         self._places += [(math, name, _computing) for name in MATH] + [(math, name, _asking) for name in _ANSWERS]
         self._before: list = []
@@ -89,6 +92,46 @@ def _opening(watch):
         return call
 
     return make
+
+
+def _asks_for(watch):
+    """For `hasattr`, and `getattr` of what may be missing."""
+    def make(really):
+        def call(*args):
+            if tls.m.recorder is None or len(args) < 2 or not is_user(sys._getframe(1)):
+                return really(*args)
+            try:
+                found = really(*args)
+            except AttributeError:
+                unwatched(watch.asks_for, *args[:2])
+                raise
+            if really is _HASATTR or len(args) == 3:
+                unwatched(watch.asks_for, *args[:2])
+            return found
+
+        return call
+
+    return make
+
+
+def _lists(watch):
+    """For `dir` and `vars`, which without an argument are about the frame that calls."""
+    def make(really):
+        def call(*args):
+            frame = sys._getframe(1)
+            if not args:
+                return frame.f_locals if really is _VARS else sorted(frame.f_locals)
+            if tls.m.recorder is not None and is_user(frame):
+                unwatched(watch.lists, args[0], really is not _VARS)
+            return really(*args)
+
+        return call
+
+    return make
+
+
+_HASATTR, _VARS = hasattr, vars
+_ASKS = {"hasattr": _asks_for, "getattr": _asks_for, "dir": _lists, "vars": _lists}
 
 
 def _computing(really):

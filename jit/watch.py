@@ -13,6 +13,7 @@ from ..runtime.nn.module import Module
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor
 from .asked import NOTHING, asked_of, catches, imports_of, names_by_value
+from .asked_by_name import AskedByName
 from .bystanders import is_alone
 from .casts import Casts
 from .contents import Contents
@@ -23,7 +24,7 @@ from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .handed_on import calls_of, note_arguments
 from .hidden_reads import HiddenReads, known_in_class, owners_above
 from .instances import attributes_of_module, is_instance, is_users, is_users_space
-from .lack import Lack
+from .lack import Keys, Lack
 from .module_writes import ModuleWrites
 from .numpy_scalars import fixed
 from .outside import Outside
@@ -56,7 +57,7 @@ _NEW = (copyreg.__newobj__, copyreg.__newobj_ex__, copyreg._reconstructor)      
 _COPIES = frozenset(("__reduce_ex__", "__getstate__"))
 
 
-class Watch(Outside, HiddenReads, Stores, World):
+class Watch(AskedByName, Outside, HiddenReads, Stores, World):
     """Collects guards and refuses what cannot be repeated, while a function runs for the first time."""
 
     def __init__(self, held=None):
@@ -144,18 +145,17 @@ class Watch(Outside, HiddenReads, Stores, World):
         elif event == "c_call":
             if getattr(arg, "__name__", "") in _STARTS_THREAD:
                 self._starts_thread(frame)
-            if self.held.is_symbolic and self._leads_past(frame, arg):
+            if self.held.is_symbolic and self._leads_past(arg):
                 self._fix()
             if is_user(frame):
                 self._builtin(frame, arg)
             elif arg is os.urandom and works_for_user(frame):
                 self._refuse("it draws random numbers from the operating system; use ingot's random functions")
 
-    def _leads_past(self, frame, function) -> bool:
-        """Whether a builtin starts a thread, or copies or lists attributes of an object."""
+    def _leads_past(self, function) -> bool:
+        """Whether a builtin starts a thread, or copies attributes of an object."""
         name = getattr(function, "__name__", "")
-        return (name in _STARTS_THREAD or (name in _COPIES and self.held.views.cover(function.__self__))
-                or (function is vars and is_user(frame)))
+        return name in _STARTS_THREAD or (name in _COPIES and self.held.views.cover(function.__self__))
 
     def _fix(self):
         """A thread starts that could meet symbolic numbers, or objects are read on ways past them."""
@@ -464,7 +464,7 @@ class Watch(Outside, HiddenReads, Stores, World):
         seen.update({id(m): m for m in self.module_writes.reached()})
         modules = [ModulesGuard(seen.values(), self.held, before, turned)] if seen else []
         for reading in self.readings.values():
-            fills = type(reading) is Lack and reading.is_filled_by(written)
+            fills = type(reading) in (Keys, Lack) and reading.is_filled_by(written)
             if not (fills or reading.holds() or self.is_of_filled_cache(reading)):
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
         replaced = overwritten(effects, {*touched, *[id(g.root) for g in self.guards.values()]})
