@@ -8,6 +8,7 @@ from ..ir import dtype as dt
 from ..ir.aval import Aval
 from ..ir.symbolic import SymFloat, hint, is_symbol
 from ..runtime.optim.optimizer import NUMPY_FLOATS, with_plain_floats
+from ..runtime.optim.step_hooks import step_hooks
 from ..runtime.tensor import Tensor, wrap
 from .host import record
 from .recording import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, Source, StepHooksGuard
@@ -38,6 +39,8 @@ class OptimizerSteps:
         """An optimizer, perhaps of a class of the user's, is about to step between its hooks."""
         self.makes_state = self._is_own(optimizer)
         self.guards.append(StepHooksGuard(optimizer))
+        before, after = step_hooks(optimizer)
+        self.meets_hooks(f"a hook of {type(optimizer).__name__}", [*before, *after])
 
     def _is_own(self: Any, optimizer) -> bool:
         return any(own is optimizer for own in self.own_optimizers)

@@ -86,6 +86,12 @@ class Outside:
             elif is_users_space(value):
                 self._reach(text, value)
 
+    def meets(self: Any, text, value):
+        """Something of the user's is about to run that no chain leads to."""
+        lay = self.casts.lift()
+        self._walk(text, value)
+        self.casts.lay(lay)
+
     def _reach(self: Any, text, value) -> list:
         """Notes an object; gives (text, value) of what it consists of."""
         if id(value) in self.outside:
@@ -126,7 +132,7 @@ class Outside:
         if type(value) is functools.partial:
             self.readings.setdefault(("partial", id(value)), partial_reading(value, text, self.held))
             return [(text, v) for v in (value.func, *value.args, *value.keywords.values())]
-        if type(value) is types.BuiltinMethodType:
+        if type(value) in (types.BuiltinMethodType, types.MethodType) and not isinstance(value.__self__, Module):
             return [(text, value.__self__)]
         if type(value) is types.MethodType and isinstance(value.__self__, Module):
             for t in (*value.__self__.parameters(), *value.__self__.buffers()):

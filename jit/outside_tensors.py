@@ -169,6 +169,7 @@ class OutsideTensors:
         if t._node is leaf and position is not None:
             self.edges[position] = leaf
         self.leaves[id(leaf)] = LeafState(position, leaf, grad)
+        self.meets_hooks("a hook of a tensor", leaf.all_hooks())
         if grad is not None:
             grad.__dict__["_gradient_of"] = self, position
             self._linked.append(weakref.ref(grad))

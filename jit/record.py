@@ -19,6 +19,7 @@ from ..ir.ops.host import host_call
 from ..ir.ops.shape import expand, full, reshape, slice_
 from ..ir.scope import Scope
 from ..ir.symbolic import SymFloat, is_symbol, pinned
+from ..runtime.nn.hooks import objects_of
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor
 from .answers import Answers
@@ -69,6 +70,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
         self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
         self.turned: dict = {}                   # position of an input: (the tensor, whether it required grad)
         self.cleared: list | None = None         # leaves that had no gradient any more when the first operation ran
+        self.watch: Any = None                   # the `Watch` that looks after Python's side of the run
         self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches
         self.casts: Any = None                   # the `Casts` that lie in the globals of the user's modules
         self.scheduled: set = set()              # ids of the groups of optimizers whose rates change at the end of the call
@@ -199,6 +201,12 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
         """An operator raised, and may not do so for other values or sizes: if the function goes on, it does what other calls
         do not do."""
         self.first_time = f"{op.name} could not take its values"
+
+    def meets_hooks(self, text: str, hooks):
+        """Hooks will run that no chain of names leads to."""
+        found = objects_of(hooks) if hooks and self.watch is not None else ()
+        for x in found:
+            unwatched(self.watch.meets, text, x)
 
     def host_effect(self, step, tensors):
         """A host function without results is to run at the end of every call."""

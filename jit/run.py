@@ -188,6 +188,7 @@ class Run:
         """Runs the function on the arguments of a call, alone in the process: it marks the tensors that it meets."""
         m, recorder, held = tls.m, self.recorder, call.held(self.symbols)
         watch = Watch(held)
+        recorder.watch = watch
         watch.scheduled, recorder.contents, recorder.casts = recorder.scheduled, watch.contents, watch.casts
         args, kwargs = call.arguments(self.symbols)
         watch.called(self.fn, args, kwargs, call.leaves[: call.given[0]])
@@ -215,7 +216,10 @@ class Run:
                 self.outcome, tensors = self._outcome(effects, watch.contents, attributes, read)
                 recorder.handed_out.settle()
                 devices = self._devices(call)
+                written = unwatched(watch.written)
                 self.recording = recorder.finish(tensors)
+                if self.recording.backward is not None:
+                    unwatched(watch.check_still_written, written)
                 self.recording.outcome = self.outcome
                 self.recording.reached = watch.contents.containers() if self.given.were() else []
             self._check_containers(before, given, (args, kwargs), recorder.handed_out.part,

@@ -68,6 +68,20 @@ class Stores:
         found = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()
         return [t for t in found if self._is_repeated(t)]
 
+    def written(self: Any) -> list:
+        """What the run has written so far, to be compared: (text, place, the objects there)."""
+        changed = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()
+        return [(t.text, t.place, [*map(id, t.value())] if t.kind == EXTEND else id(t.value())) for t in changed]
+
+    def check_still_written(self: Any, before):
+        """Raises if the run has written more than `before`: the backward that comes after the call did so, which is recorded
+        with it and runs no hooks."""
+        now = self.written()
+        if now != before:
+            text = next((text for text, *written in now if (text, *written) not in before), "what it had written")
+            raise TraceError(f"this function cannot be traced: a hook that runs when backward() comes, after the call, writes "
+                             f"to {text}; call backward() inside of the traced function")
+
     def _is_repeated(self: Any, t) -> bool:
         """Whether a write is one that every call makes; raises if it cannot be repeated. What a cache is filled with may be
         anything: it is there when the next call is recorded."""

@@ -9,6 +9,7 @@ import types
 from dataclasses import replace
 from typing import Any
 
+from ..runtime.nn.hooks import GLOBAL as EVERY_MODULES
 from ..runtime.nn.module import Module
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor
@@ -110,6 +111,8 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, World):
         self._before, self._run = sys.getprofile(), m.run
         m.run = functools.partial(unwatched, m.run)      # of kernels
         self._starter = sys._getframe(1).f_code          # what calls the traced function
+        for hook in EVERY_MODULES.objects():
+            self.meets("a hook of all modules", hook)
         sys.setprofile(self._event)
         return self
 

@@ -302,6 +302,10 @@ class Leaf:
         """The hooks by their numbers, which no other hook ever gets; empty without any."""
         return (tuple(self.hooks or ()), tuple(self.post_hooks or ())) if self.hooks or self.post_hooks else ()
 
+    def all_hooks(self) -> list:
+        """The hooks themselves."""
+        return [*(self.hooks or {}).values(), *[hook for _, hook in (self.post_hooks or {}).values()]]
+
     def __repr__(self):
         return "<AccumulateGrad>"
 

@@ -12,7 +12,12 @@ from ..structure import RemovableHandle as RemovableHandle
 from ..structure import add_hook as add_hook
 from ..tensor import Tensor
 
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, functools.partial)
+
+
+def objects_of(hooks) -> list:
+    """The objects among hooks, or whose methods they are: they may keep something."""
+    return [h.__self__ if type(h) is types.MethodType else h for h in hooks if not isinstance(h, _FUNCTIONS)]
 
 
 class Hooks:
@@ -36,9 +41,9 @@ class Hooks:
         return tuple(map(tuple, (self.forward_pre, self.forward, self.backward_pre, self.backward)))
 
     def objects(self) -> list:
-        """The hooks that are objects of classes of the user's."""
+        """The objects that are hooks, or whose methods are."""
         tables = (self.forward_pre, self.forward, self.backward_pre, self.backward) if self else ()
-        return [hook for table in tables for hook in table.values() if not isinstance(hook, _FUNCTIONS)]
+        return objects_of([hook for table in tables for hook in table.values()])
 
     def __reduce__(self):
         state = {n: getattr(self, n) for n in self.__slots__ if n != "__weakref__"}
