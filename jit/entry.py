@@ -218,8 +218,10 @@ class Entry:
         for source, kind in self.leaves.values():
             t = arguments[source.what] if source.kind == "argument" else source.what
             now = t.grad if isinstance(t, Tensor) else None
+            if (now is None) != (kind is None):
+                return "a gradient that was None is set, or the other way round"
             if kind_of_gradient(now) is not kind:
-                return "a gradient that was None is set, or one that was dense is sparse, or the other way round"
+                return "a gradient that was dense is sparse, or the other way round"
         for (_, _, ask), (source, lay) in self.lays.items():
             if ask(arguments[source.what] if source.kind == "argument" else source.what) != lay:
                 return "a tensor lies in its memory in another way, and the function asks in which"

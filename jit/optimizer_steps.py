@@ -64,7 +64,11 @@ class OptimizerSteps:
                 guard.settle()
 
     def schedule(self: Any, optimizer, step, args, kwargs):
-        """The rates of an optimizer are to be set by `step(*args, **kwargs)` at the end of every call."""
+        """The rates of an optimizer are to be set by `step(*args, **kwargs)` at the end of every call; at once if that is the
+        function's own."""
+        if self._is_own(optimizer):
+            step(*args, **kwargs)
+            return
         for group in optimizer.param_groups:
             if any(is_symbol(v) or self._is_written(group, k) for k, v in group.items()):
                 self.refuse("it reads or sets options of an optimizer, and steps its learning rate schedule",

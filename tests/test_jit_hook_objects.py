@@ -1,5 +1,7 @@
 """Hooks that keep something, around traced calls: objects with `__call__`, methods, closures, wherever hooks are registered."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -77,6 +79,8 @@ AT_ONCE = {
     "a parameter": (OfATensor, lambda net, optimizer, hook: net[0].weight.register_hook(hook)),
     "a parameter, unread": (Watches, lambda net, optimizer, hook: net[0].weight.register_hook(hook)),
     "a parameter, by a method": (Keeps, lambda net, optimizer, hook: net[0].weight.register_hook(by_a_method(hook))),
+    "a parameter, by a partial": (Keeps, lambda net, optimizer, hook: net[0].weight.register_hook(
+        functools.partial(Keeps.note, hook))),
     "a parameter, by a closure": (Keeps, lambda net, optimizer, hook: net[0].weight.register_hook(by_a_closure(hook))),
     "its gradient": (OfAParameter, lambda net, optimizer, hook: net[0].weight.register_post_accumulate_grad_hook(hook)),
     "before steps": (OfASteps, lambda net, optimizer, hook: optimizer.register_step_pre_hook(hook)),

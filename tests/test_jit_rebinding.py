@@ -96,7 +96,7 @@ def trains_inside(net):
 
 
 def adapts(make):
-    """A copy of the network takes two steps of an optimizer of its own, whose state begins anew at each call."""
+    """A copy of the network takes two steps of an optimizer of its own, whose state and schedule begin anew at each call."""
     def of(net):
         outer = ingot.optim.SGD(net.parameters(), lr=0.1)
 
@@ -104,10 +104,12 @@ def adapts(make):
             outer.zero_grad()
             learner = copy.deepcopy(net)
             inner = make(learner.parameters())
+            rates = ingot.optim.lr_scheduler.ExponentialLR(inner, 0.5)
             for _ in range(2):
                 inner.zero_grad()
                 (learner(x) ** 2).mean().backward()
                 inner.step()
+                rates.step()
             loss = ((learner(x) - 1) ** 2).mean()
             for p, g in zip(net.parameters(), ingot.autograd.grad(loss, list(learner.parameters()))):
                 p.grad = g

@@ -1,6 +1,5 @@
 """Hooks of modules: what users register to run around forward and backward."""
 
-import functools
 import types
 from typing import Any
 
@@ -12,7 +11,7 @@ from ..structure import RemovableHandle as RemovableHandle
 from ..structure import add_hook as add_hook
 from ..tensor import Tensor
 
-_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, functools.partial)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 
 
 def objects_of(hooks) -> list:
