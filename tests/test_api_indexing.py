@@ -163,6 +163,28 @@ def test_zero_dimensional_keys():
     assert y[True].shape == (1, 4) and y[None, ingot.tensor([1])].tolist() == [[1]]
 
 
+@pytest.mark.parametrize("key", [
+    [[0, 1], [1, 2]], [[0, 1]], [(0, 2), 1], [range(2)], [[[0, 1], [1, 2]]], [np.array([0, 1]), np.array([1, 2])],
+    [[True, False, True]], [ingot.tensor([0, 1]), ingot.tensor(1)], [ingot.tensor(0), ingot.tensor(1)]], ids=str)
+def test_lists_of_lists_or_tensors_are_tuples_of_indices(key):
+    x, y = ingot.arange(12.0).reshape(3, 4), ingot.zeros(3, 4)
+    with pytest.warns(UserWarning, match="read as a tuple of indices") as seen:
+        found = x[key]
+    assert seen[0].filename == __file__
+    assert found.tolist() == x[tuple(key)].tolist()
+    with pytest.warns(UserWarning, match="read as a tuple of indices"):
+        y[key] = 1
+    z = ingot.zeros(3, 4)
+    z[tuple(key)] = 1
+    assert y.tolist() == z.tolist()
+
+
+@pytest.mark.parametrize("key", [[0, 2], [np.int64(1), 0], [True, False, True], [[0, 1]] * 32], ids=str)
+def test_lists_of_numbers_and_long_lists_are_one_index(key):
+    x = ingot.arange(12.0).reshape(3, 4)
+    assert x[key].tolist() == x[ingot.tensor(np.array(key))].tolist()
+
+
 @pytest.mark.parametrize("key", [[slice(1, 3), slice(None, 2)], [None, slice(0, 2)], [..., 1], [slice(1, 2), [0, 2]]], ids=str)
 def test_lists_with_slices_say_something_of_each_dimension(key):
     x, a = ingot.arange(12).reshape(3, 4), np.arange(12).reshape(3, 4).copy()

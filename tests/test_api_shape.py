@@ -238,6 +238,26 @@ def test_gradients_after_shapes_changed_in_place():
     assert x.grad.tolist() == [0, 60, 10, 0, 80, 12]
 
 
+@pytest.mark.parametrize("change", [lambda x: x.unsqueeze_(0), lambda x: x.t_(), lambda x: x.as_strided_((3, 2), (1, 3))])
+def test_a_shape_changed_under_no_grad_keeps_the_history(change):
+    x = ingot.arange(6.0).reshape(2, 3).requires_grad_()
+    y = x * 1
+    with ingot.no_grad():
+        change(y)
+    z = change(ingot.arange(6.0).reshape(2, 3))
+    (y * z).sum().backward()
+    assert x.grad.tolist() == [[0, 1, 2], [3, 4, 5]]
+
+
+def test_retain_grad_follows_a_shape_changed_in_place():
+    x = ingot.arange(6.0).reshape(2, 3).requires_grad_()
+    y = x * 1
+    y.retain_grad()
+    y.unsqueeze_(0)
+    (y * 2).sum().backward()
+    assert y.grad.tolist() == [[[2, 2, 2]] * 2]
+
+
 def test_memory_changed_in_place():
     x = ingot.arange(4.0)
     x.resize_(2, 3)

@@ -1,5 +1,6 @@
 """`x[...]` and its assignment: which views, masks and index tensors a key stands for."""
 
+import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -88,6 +89,7 @@ def _plain(k):
 
 
 _ARRAYS = (list, tuple, range, np.ndarray)
+_SHORT = 32     # lists of as many entries are one index, whatever is in them
 
 
 def _width(k) -> int:
@@ -120,8 +122,17 @@ def _parts(x, key) -> list:
 
 
 def _is_parts(key) -> bool:
-    """Whether a key says something of each dimension: a tuple, or a list with slices and the like, which is no array."""
-    return type(key) is tuple or (type(key) is list and any(k is None or k is Ellipsis or type(k) is slice for k in key))
+    """Whether a key says something of each dimension: a tuple, or what PyTorch takes for one, a short list with anything but
+    numbers in it."""
+    if type(key) is not list or len(key) >= _SHORT:
+        return type(key) is tuple
+    if any(k is None or k is Ellipsis or type(k) is slice for k in key):
+        return True
+    if not any(isinstance(k, (Tensor, *_ARRAYS)) for k in key):
+        return False
+    warnings.warn("a list of lists or tensors is read as a tuple of indices, as in PyTorch: write x[a, b] for x[[a, b]], or "
+                  "x[tensor([a, b])] if it is to be one index", stacklevel=4)
+    return True
 
 
 def resolve(x, key):

@@ -7,6 +7,8 @@ import numpy as np
 from ...ir.dim_order import order_of
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops import shape as sh
+from ..autograd.grad_mode import enable_grad
+from ..autograd.hooks import keep_gradient
 from ..device_array import address_of, zeros_beside
 from ..state import tls
 from ..storage import Storage
@@ -28,8 +30,10 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
     else:
         x._a, x._base, x._path = view._a, view._base, view._path
         x._storage.add_aliases((x,))
-    if m.grad:
+    if m.grad or not x.is_leaf:
         x._node = view._node
+        if x._retains:
+            keep_gradient(x)
     if m.recorder is not None:
         m.recorder.rebound(x, view, name)
     return x
@@ -46,11 +50,19 @@ def stand_in(x: Tensor) -> Tensor:
     return root
 
 
+def _seen_with_history(fn, x, *args, **kwargs):
+    """fn's view of a tensor, which has the history of that also under no_grad(): the values are the same ones in another shape."""
+    if tls.m.grad or x.is_leaf:
+        return fn(x, *args, **kwargs)
+    with enable_grad():
+        return fn(x, *args, **kwargs)
+
+
 def _restriding(fn):
     name = fn.__name__ + "_"
 
     def method(self, *args, **kwargs):
-        return become(self, fn(self, *args, **kwargs), name)
+        return become(self, _seen_with_history(fn, self, *args, **kwargs), name)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of {fn.__name__}()."
@@ -110,7 +122,7 @@ def as_strided(input, size, stride, storage_offset=None):
 @api(checked=True)
 def as_strided_(input, size, stride, storage_offset=None):
     """The tensor itself becomes such a window."""
-    return become(input, as_strided(input, size, stride, storage_offset), "as_strided_")
+    return become(input, _seen_with_history(as_strided, input, size, stride, storage_offset), "as_strided_")
 
 
 @api(function=False)
