@@ -119,6 +119,15 @@ def test_divergences_are_means_of_log_ratios():
         assert off < 6 * error, f"seed {SEED}: {p} || {q}: off by {off}, standard error {error}"
 
 
+def test_infinite_divergences_have_no_gradients():
+    scale, alpha = ingot.tensor([1.0, 2, 3], requires_grad=True), ingot.tensor([0.5, 2.0, 2.5], requires_grad=True)
+    kl = D.kl_divergence(D.Pareto(scale, alpha), D.Normal(0.0, 1.0))
+    kl.sum().backward()
+    assert kl.isinf().tolist() == [True, True, False]
+    for g in (scale.grad, alpha.grad):
+        assert g[:2].tolist() == [0, 0] and g.isfinite().all() and g[2] != 0
+
+
 def test_divergence_registry():
     class Odd(D.Normal):
         pass

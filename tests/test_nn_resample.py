@@ -48,6 +48,14 @@ def test_pad_is_numpys(mode, numpy_mode):
     np.testing.assert_array_equal(got.numpy(), np.pad(x, ((0, 0), (0, 0), (3, 0), (1, 2)), mode=numpy_mode))
 
 
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+def test_borders_that_leave_nothing_have_gradients_of_zeros(mode):
+    x = ingot.ones(1, 2, 3, requires_grad=True)
+    y = F.pad(x, (-2, -1), mode=mode)
+    y.sum().backward()
+    assert y.shape == (1, 2, 0) and x.grad.tolist() == [[[0, 0, 0]] * 2]
+
+
 def test_constant_pad_cuts_and_fills_any_dim():
     x = ingot.arange(6.0).reshape(2, 3)
     assert F.pad(x, (-1, 1, 0, 1), value=9).tolist() == [[1, 2, 9], [4, 5, 9], [9, 9, 9]]

@@ -115,7 +115,9 @@ OPERATIONS = [
     lambda x, n: x * n, lambda x, n: n * x, lambda x, n: x + n, lambda x, n: n - x, lambda x, n: x / n, lambda x, n: n / x,
     lambda x, n: x // n, lambda x, n: x ** n, lambda x, n: n ** x, lambda x, n: x > n, lambda x, n: ingot.add(x, n),
     lambda x, n: x.clamp(0, n), lambda x, n: ingot.full((2,), n), lambda x, n: ingot.where(x > 1, x, n),
-    lambda x, n: x.masked_fill(x > 1, n), lambda x, n: x.lerp(x + 1, n),
+    lambda x, n: x.masked_fill(x > 1, n), lambda x, n: x.lerp(x + 1, n), lambda x, n: x ** (n / 4), lambda x, n: x.pow(n + 3),
+    lambda x, n: ingot.addmm(x, x[:, None], x[None], beta=n, alpha=n), lambda x, n: ingot.logit(x / 4, n / 8),
+    lambda x, n: ingot.addmv(x, ingot.eye(3), x, beta=n, alpha=n), lambda x, n: ingot.bernoulli(x, n / 2),
 ]
 
 

@@ -167,6 +167,8 @@ def apply_table(x, axis: int, table: tuple):
     places, weights = table
     if weights is None:
         return np.take(x, places[0], axis=axis)
+    if not x.shape[axis]:       # the transpose of a map that takes no elements
+        return np.zeros((*x.shape[:axis], places.shape[1], *x.shape[axis + 1:]), x.dtype)
     beside = (-1,) + (1,) * (x.ndim - axis - 1)
     total = None
     for place, weight in zip(places, weights.astype(x.dtype)):

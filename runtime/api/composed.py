@@ -30,6 +30,7 @@ def logit(input, eps=None, *, out=None):
     """log(x / (1 - x)), with x limited to [eps, 1 - eps] first if eps is given; eps holds where the two cross."""
     x = promote(ew.logit, input)[0]
     if eps is not None:
+        eps = as_operand(eps, "logit")
         x = clamp(x, eps, 1 - eps) if eps <= 0.5 else ew.where(ew.lt(x, eps), eps, clamp(x, max=1 - eps))
     return deliver(ew.logit(x), out, "logit")
 

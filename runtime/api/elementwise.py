@@ -265,6 +265,7 @@ def true_divide(input, other, *, out=None):
 def pow(input, exponent, *, out=None):
     """input ** exponent"""
     if isinstance(input, Tensor) and isinstance(exponent, (int, float)):
+        exponent = as_operand(exponent, "pow")
         d = result_type(input, exponent)
         if not d.is_inexact and exponent < 0:
             raise ArgumentError("integers to negative integer powers are not allowed; cast to a float first")

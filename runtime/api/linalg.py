@@ -18,7 +18,7 @@ from ..state import tls
 from ..tensor import Tensor, shape_of
 from .asking import ask_operand, asks
 from .elementwise import operate
-from .promote import common_type, in_older_order, result_type, rounds_once, to_dtype, widened
+from .promote import as_operand, common_type, in_older_order, result_type, rounds_once, to_dtype, widened
 from .reduce import summable, vector_norm
 from .register import api, deliver
 
@@ -152,6 +152,7 @@ def outer(input, vec2, *, out=None):
 def _accumulate(input, product, beta, alpha, out, name):
     if product.dtype.is_integer:
         alpha, beta = int(alpha), int(beta)
+    alpha, beta = as_operand(alpha, name), as_operand(beta, name)
     if tls.m.autocast is not None:
         input = to_dtype(input, product.dtype)
     if input.dtype is not product.dtype:

@@ -27,7 +27,7 @@ from .creation import finish, require_device
 from .draws import drawn, float_dtype
 from .every_sample import of_every_sample
 from .formats import format_of, laid_out, order_asked
-from .promote import result_type, to_dtype
+from .promote import as_operand, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 from .shape import sizes_of
 
@@ -184,6 +184,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     """1 with the probability that each element of `input` says (or `p` for all), else 0."""
     if p is None and not input.dtype.is_floating_point:
         raise DTypeError(f"bernoulli takes floating point probabilities, got {input.aval}")
+    p = p if p is None else as_operand(p, "bernoulli")
     if isinstance(p, (int, float)):
         hit = rn.bernoulli_mask.call(draw_key_beside(input, generator), shape=tuple(input.shape), p=as_float(p))
     else:

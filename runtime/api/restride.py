@@ -51,7 +51,7 @@ def stand_in(x: Tensor) -> Tensor:
 
 
 def _seen_with_history(fn, x, *args, **kwargs):
-    """fn's view of a tensor, which has the history of that also under no_grad(): the values are the same ones in another shape."""
+    """fn's view of a tensor, which keeps the history of that also under no_grad(): its values are the same ones."""
     if tls.m.grad or x.is_leaf:
         return fn(x, *args, **kwargs)
     with enable_grad():

@@ -65,6 +65,13 @@ def constant_like(t, value=0):
     return beside(full.call(None, shape=shape_of(t), value=value, dtype=t.dtype), t)
 
 
+def holder_like(out):
+    """Stands for the gradient of a result, so that what is computed from it can be differentiated."""
+    held = constant_like(out).requires_grad_()
+    held._node.done = True
+    return held
+
+
 def _directions(v, like, what, where):
     """The vector that a product is taken with, checked against what it must look like."""
     if v is None:
@@ -106,7 +113,7 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
 
 def _transposed(outs, xs, vs, create_graph, strict, where):
     """The Jacobian times vs, as the gradient (in a placeholder) of the vector-Jacobian product."""
-    holders = tuple(constant_like(o).requires_grad_() for o in outs)
+    holders = tuple(holder_like(o) for o in outs)
     pulled = _grads(outs, xs, holders, True, strict, where)
     return _grads(pulled, holders, vs, create_graph)
 

@@ -278,7 +278,7 @@ class Output:
 class Leaf:
     """The end of a path: a tensor that requires a gradient and was not computed."""
 
-    __slots__ = ("__weakref__", "grad", "hooks", "of", "post_hooks")
+    __slots__ = ("__weakref__", "done", "grad", "hooks", "of", "post_hooks")
     label = "AccumulateGrad"
     next_functions = ()
     number = inf            # gradients are accumulated as soon as all have arrived
@@ -286,6 +286,7 @@ class Leaf:
     def __init__(self, tensor):
         self.grad = None
         self.of = ref(tensor)
+        self.done = False         # whether a function transform made it, and is done with it
         self.hooks = None         # replace the gradient before it is accumulated
         self.post_hooks = None    # run after accumulation, given the tensor
 

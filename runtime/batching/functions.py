@@ -57,12 +57,17 @@ def _in_front(x, dim):
 
 
 def has_history_outside(level, a) -> bool:
-    """Whether what is behind a sample has a history, at some level further out."""
-    while level is not None and level.holds(a):
-        a, level = a._a.memory.full, level.outer
+    """Whether what is behind a sample, or a tensor that is one for all samples, has a history at some level further out."""
+    while level is not None and isinstance(a, Tensor):
+        a, level = _seen_outside(level, a), level.outer
         if a._node is not None:
             return True
     return False
+
+
+def _seen_outside(level, a):
+    """What an argument is one level further out: all samples, or itself without a history that only this level knows."""
+    return a._a.memory.full if level.holds(a) else level.from_outside(a)
 
 
 def with_outer_history(level, cls, ctx, args, result):
@@ -74,8 +79,8 @@ def with_outer_history(level, cls, ctx, args, result):
     outs = list(result) if several else [result]
     given = [level.full(o) if isinstance(o, Tensor) else o for o in outs]
     held = [level.holds(a) for a in args]
-    fulls = [a._a.memory.full if h else a for a, h in zip(args, held)]
-    own = _context_of(level, ctx, {id(o): g for o, g in zip(outs, given)})
+    fulls = [_seen_outside(level, a) for a in args]
+    own = _context_of(level, ctx, {id(o): g for o, g in zip((*args, *outs), (*fulls, *given))})
     whole = level.outside(_on_tape, _whole_of(cls, type(level), level.size, held), own, fulls, tuple(given))
     fresh = [level.sample(w) if isinstance(o, Tensor) else o for w, o in zip(whole, outs)]
     now = {id(o): f for o, f in zip(outs, fresh)}
@@ -104,16 +109,16 @@ class _Told(NamedTuple):
     before: Any                 # the same of the call on samples itself, if that is one on batches
 
 
-def _context_of(level, ctx, outs):
-    """What a call on samples told its backward, with whole batches for samples."""
+def _context_of(level, ctx, outside):
+    """What a call on samples told its backward, with whole batches for samples; arguments and results are known (by id)."""
     own: Any = fn.FunctionCtx()
     kept = {name: value for name, value in vars(ctx).items() if not name.startswith("_")}
     mapped = {name for name, value in kept.items() if level.holds(value)}
     vars(own).update({name: level.full(value) if name in mapped else value for name, value in kept.items()})
     saved = [level.holds(t) for t in ctx._to_save]
     own._told = _Told(mapped, saved, ctx.needs_input_grad, ctx._inputs, getattr(ctx, "_told", None))
-    own._to_save = tuple([outs.get(id(t), level.full(t)) if sample else t for t, sample in zip(ctx._to_save, saved)])
-    own._non_differentiable = tuple([outs[id(t)] for t in ctx._non_differentiable if id(t) in outs])
+    own._to_save = tuple([outside.get(id(t), level.full(t) if sample else t) for t, sample in zip(ctx._to_save, saved)])
+    own._non_differentiable = tuple([outside[id(t)] for t in ctx._non_differentiable if id(t) in outside])
     own._materialize = ctx._materialize
     return own
 

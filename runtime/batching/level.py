@@ -148,8 +148,8 @@ class Level:
         return self.sample(t._a.memory.full, t._a.base) if t._node is not None else t
 
     def from_outside(self, x):
-        """A tensor that is one for all samples, without a history that only the function knows."""
-        if not isinstance(x, Tensor) or x._node is None or self.leaves.isdisjoint(ends_of([x])):
+        """A tensor that is one for all samples, without its history if only the function knows that."""
+        if not isinstance(x, Tensor) or x._node is None or not self.leaves or not ends_of([x]) <= self.leaves:
             return x
         return x.detach()
 

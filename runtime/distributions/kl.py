@@ -372,9 +372,11 @@ def _(p, q):
 
 @register_kl(Pareto, Normal)
 def _(p, q):
-    away = p.mean - q.loc
-    kl = -p.entropy() + 0.5 * (2 * math.pi * q.scale.pow(2)).log() + (p.variance + away.pow(2)) / (2 * q.scale.pow(2))
-    return _where(p.alpha <= 2, math.inf, kl)
+    is_finite = p.alpha > 2
+    some = Pareto(p.scale, _where(is_finite, p.alpha, 3.0), validate_args=False)      # gradients are finite everywhere
+    away = some.mean - q.loc
+    kl = -some.entropy() + 0.5 * (2 * math.pi * q.scale.pow(2)).log() + (some.variance + away.pow(2)) / (2 * q.scale.pow(2))
+    return _where(is_finite, kl, math.inf)
 
 
 # Where q has no weight on part of what p gives.

@@ -15,6 +15,7 @@ from ..autograd import functional
 from ..autograd.backward import grad as _grad
 from ..autograd.ends import ends_of
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
+from ..autograd.node import Leaf
 from ..batching.level import has_outer_history, is_batched, over_batch
 from ..placement import beside
 from ..pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
@@ -25,11 +26,6 @@ from ..tensor import Tensor, numel_of, shape_of, wrap
 def _map(fn, tree):
     """`fn` over every tensor of a tree."""
     return tree_map(lambda x: fn(x) if isinstance(x, Tensor) else x, tree)
-
-
-def _holder(out):
-    """Stands for the gradient of a result, so that what is computed from it can be differentiated."""
-    return functional.constant_like(out).requires_grad_()
 
 
 def _leaves(tree) -> list:
@@ -82,10 +78,14 @@ class _Primals:
         self.wanted = [t for n in self.numbers for t in _leaves(self.args[n])]
 
     def follow(self, outs):
-        """Notes whether results also depend on tensors outside of the arguments that require grad."""
+        """Notes whether results also depend on tensors outside of the arguments that require grad, other than those of
+        transforms inside of the function, which are done; so is this one, for those around it."""
         mine = {t._node for t in self.wanted}
-        self.nested = self.nested or any(leaf not in mine for leaf in ends_of(outs))
+        self.nested = self.nested or any(leaf not in mine and not leaf.done for leaf in ends_of(outs))
         self.create_graph = self.nested or any(has_outer_history(t) for t in (*outs, *self.wanted))
+        for node in mine:
+            if type(node) is Leaf:
+                node.done = True
 
     def shaped(self, tensors):
         """One tensor for each differentiated leaf, in the structure of the chosen arguments."""
@@ -193,7 +193,7 @@ def linearize(func, *primals):
         inputs = _Primals(primals, tuple(range(len(primals))))
         outs = plain(*inputs.args)
         inputs.follow(outs)
-        holders = [_holder(o) for o in outs]
+        holders = [functional.holder_like(o) for o in outs]
         pulled = functional._grads(outs, inputs.wanted, holders, True)
 
     def push(*tangents):
@@ -280,7 +280,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error
         with enable_grad():
             rows = _Rows(func, args, kwargs, argnums, has_aux)
             wanted, outs, create = rows.inputs.wanted, rows.outs, rows.inputs.create_graph
-            holders = [_holder(o) for o in outs]
+            holders = [functional.holder_like(o) for o in outs]
             pulled = functional._grads(outs, wanted, holders, True)
             table = [[] for _ in outs]
             for i, x in enumerate(wanted):
