@@ -78,6 +78,19 @@ def test_without_momentum_the_running_mean_is_the_mean_over_batches():
         np.testing.assert_allclose(layer.running_mean.numpy(), np.mean([b.mean(0) for b in batches], axis=0), atol=atol)
 
 
+def test_a_state_without_the_count_of_batches_leaves_it_alone():
+    layer = nn.BatchNorm1d(2, momentum=None)
+    layer(ingot.ones(4, 2))
+    layer(ingot.ones(4, 2))
+    state = {k: v.clone() for k, v in layer.state_dict().items() if k != "num_batches_tracked"}
+    assert layer.load_state_dict(dict(state)).missing_keys == [] and layer.num_batches_tracked.item() == 2
+    layer.load_state_dict({"bias": ingot.ones(2)}, strict=False)
+    assert layer.num_batches_tracked.item() == 2
+    hollow = nn.BatchNorm1d(2, device="meta")
+    hollow.load_state_dict(dict(state), assign=True)
+    assert hollow.num_batches_tracked.item() == 0
+
+
 def test_without_tracking_the_batch_is_used_in_eval_too():
     layer = nn.BatchNorm1d(3, track_running_stats=False).eval()
     x = RNG.standard_normal((6, 3)).astype(np.float32)

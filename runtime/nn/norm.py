@@ -62,7 +62,8 @@ class _NormBase(Module):
         version = local_metadata.get("version")
         key = prefix + "num_batches_tracked"
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
-            state_dict[key] = FUNCTIONS["zeros_like"](self.num_batches_tracked)
+            counted = self.num_batches_tracked
+            state_dict[key] = FUNCTIONS["zeros"]((), dtype=counted.dtype) if counted.is_meta else counted
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
 
