@@ -219,3 +219,20 @@ def test_functions_that_go_backward_themselves(f, traced):
     for _ in range(1 + traced):
         for a, b in zip(run(x, True), want, strict=True):
             assert a.tolist() == b.tolist()
+
+
+@pytest.mark.parametrize("function, plain", [
+    (lambda q: q.exp().add_(1), lambda q: q.exp() + 1), (lambda q: (2 * q).sigmoid().mul_(q), lambda q: (2 * q).sigmoid() * q),
+    (lambda q: ingot.ones(3).mul_(q), lambda q: q * 1),
+    (lambda q: q.exp().add_(1).sin() * q, lambda q: (q.exp() + 1).sin() * q),
+    (lambda q: ingot.ones(3).mul_(q).mul_(q), lambda q: q * q)])
+def test_a_function_may_write_over_what_it_saved(function, plain):
+    """The second run keeps what the first one wrote over."""
+    x = ingot.tensor([-1.0, 0.5, 2.0], requires_grad=True)
+    y = x.detach().clone().requires_grad_()
+    plain(x).sum().backward()
+    out = checkpoint(function, y, use_reentrant=False)
+    out.sum().backward(retain_graph=True)
+    assert x.grad.tolist() == y.grad.tolist()
+    out.sum().backward()
+    assert (2 * x.grad).tolist() == y.grad.tolist()

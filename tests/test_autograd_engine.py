@@ -208,6 +208,12 @@ def test_backward_with_a_computed_input_adds_its_gradient_once(retains, create_g
     assert x.grad is None
 
 
+def test_backward_with_an_input_that_is_named_twice_adds_its_gradient_once():
+    x = leaf(2.0)
+    (x * x).sum().backward(inputs=[x, x])
+    assert x.grad.tolist() == [4.0]
+
+
 def test_third_derivative():
     x = leaf(2.0)
     y = (x ** 4).sum()

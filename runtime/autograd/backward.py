@@ -90,7 +90,7 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if inputs is None:
         Backward(retain=retain, create_graph=create_graph).start(_roots(tensors), seeds)
         return
-    inputs = _listed(inputs, "input")
+    inputs = list({id(t): t for t in _listed(inputs, "input")}.values())      # each once
     if not inputs:
         raise AutogradError("inputs must name at least one tensor; leave it out to reach every leaf")
     for t in inputs:

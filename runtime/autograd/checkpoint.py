@@ -74,13 +74,28 @@ class _Frame:
         self.surroundings, self.again, self.compare = surroundings, again, compare
         self.guards = [t._storage.guard() for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
         self.avals = []      # of what the first run saved
+        self.versions = []       # of its memory, while that run goes on
+        self.overwritten = set()
         self.values = {}     # of the second run, until backward has taken them
         self.is_done = False     # the first run
 
     def pack(self, tensor):
         """First run: keeps only the position."""
         self.avals.append(tensor.aval)
+        self.versions.append((tensor._storage, tensor._storage.version))
         return len(self.avals) - 1
+
+    def written(self) -> set:
+        """The positions of what the function itself writes over after it was saved."""
+        if self.versions:
+            self.overwritten = {i for i, (storage, version) in enumerate(self.versions) if storage.version != version}
+        return self.overwritten
+
+    def done(self):
+        """The first run is over: what is written from here on is no work of the function's."""
+        self.written()
+        self.versions.clear()
+        self.is_done = True
 
     def unpack(self, position):
         """Backward: the value, after running the function again if need be."""
@@ -96,8 +111,11 @@ class _Frame:
                                 "checkpoint without context_fn there")
         self.values = {}
         found: list = []
+        written = self.written()
 
         def keep(t):
+            if len(found) in written:
+                t = t.clone()
             found.append((t if self.is_done else t.detach(), t._storage.guard()))     # a backward within this run reads it, too
             if not self.is_done and len(found) == len(self.avals):
                 raise _Enough
@@ -206,7 +224,7 @@ def checkpoint(function=None, *args, use_reentrant=None, context_fn=noop_context
     frame = _Frame(function, args, kwargs, surroundings, again, determinism_check == "default")
     with _Hooks(frame.pack, frame.unpack), first:
         result = function(*args, **kwargs)
-    frame.is_done = True
+    frame.done()
     return result
 
 
