@@ -116,6 +116,8 @@ PUBLIC = {
     "distributions.weibull": "runtime.distributions.transformed",
     "distributions.wishart": "runtime.distributions.matrices",
     "export": "jit.exported.programs",
+    "export.dynamic_shapes": "jit.exported.program_dims",
+    "export.graph_signature": "jit.exported.program_signature",
     "fft": "runtime.fft",
     "func": "runtime.func",
     "functional": "runtime.functional",

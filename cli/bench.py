@@ -78,9 +78,8 @@ def sizes(model, batch, others) -> dict:
 def made(model, named: dict) -> list:
     """Inputs of given sizes."""
     generator, found = np.random.default_rng(0), []
-    for spec in model.inputs:
-        shape = tuple(n if isinstance(n, int) else named[n] for n in spec.shape)
-        random = generator.standard_normal(shape, np.float32) if spec.dtype.is_inexact else np.zeros(shape)
+    for spec in model.signature.at(named).inputs:
+        random = generator.standard_normal(spec.shape, np.float32) if spec.dtype.is_inexact else np.zeros(spec.shape)
         found.append(random.astype(spec.dtype.np))
     return found
 

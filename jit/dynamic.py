@@ -29,16 +29,27 @@ class Symbols:
 
     names     {place: name}; a place is ("size", argument, dim) or ("number", position)
     scope     their values now, and the conditions noted
+    extents   {place: how its size follows from the symbol}, where it is more than the symbol itself
     """
 
     names: dict
     scope: Scope
+    extents: dict = field(default_factory=dict)
 
     @staticmethod
     def of(names: dict, shapes, numbers, least=LEAST) -> "Symbols":
         """Symbols with the values that they have in a call: first all sizes, then the numbers that are floats."""
+        return Symbols._with({place: value_at(place, shapes, numbers) for place in names}, names, {}, least)
+
+    @staticmethod
+    def of_extents(extents: dict, shapes, least=LEAST) -> "Symbols":
+        """Symbols of {place: extent} with the values that follow from a call's sizes."""
+        values = {place: x.named(value_at(place, shapes, ())) for place, x in extents.items()}
+        return Symbols._with(values, {place: x.name for place, x in extents.items()}, extents, least)
+
+    @staticmethod
+    def _with(values: dict, names: dict, extents: dict, least) -> "Symbols":
         scope = Scope(user_line, least)
-        values = {place: value_at(place, shapes, numbers) for place in names}
         made: dict = {}
         for place, name in sorted(names.items(), key=lambda item: type(values[item[0]]) is float):
             if _differs(made.setdefault(name, values[place]), values[place]):
@@ -47,13 +58,16 @@ class Symbols:
             if name not in scope.hints:
                 make = scope.number if type(values[place]) is float else scope.size if place[0] == SIZE else scope.count
                 make(name, values[place])
-        return Symbols(names, scope)
+        return Symbols(names, scope, extents)
 
     def shape(self, i, shape) -> tuple | None:
         """The shape of an argument with its symbolic sizes; None if it has none."""
-        known = self.scope.numbers
-        found = tuple([known[self.names[SIZE, i, d]] if (SIZE, i, d) in self.names else n for d, n in enumerate(shape)])
+        found = tuple([self._size((SIZE, i, d)) if (SIZE, i, d) in self.names else n for d, n in enumerate(shape)])
         return found if any((SIZE, i, d) in self.names for d in range(len(shape))) else None
+
+    def _size(self, place):
+        n = self.scope.numbers[self.names[place]]
+        return self.extents[place].of(n) if place in self.extents else n
 
     def given(self, numbers) -> list:
         """The numbers of the arguments, symbolic where they are."""

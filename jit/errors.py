@@ -43,6 +43,14 @@ class ExportError(IngotError, RuntimeError):
     """A function that cannot be exported, or an export that does not give what eager gives."""
 
 
+class PinnedSize(ExportError):
+    """A size that was to be free has a fixed value in the code."""
+
+    def __init__(self, name: str, said: str):
+        super().__init__(said)
+        self.name = name
+
+
 class NotFiniteError(IngotError, ArithmeticError):
     """An operation made nan or infinity of operands without, while `jit.debug(nan=True)` was on."""
 

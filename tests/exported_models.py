@@ -40,7 +40,7 @@ def language_model():
     model = program("language_model").Model(30, width=16)
     state = (ingot.zeros(2, 4, 16), ingot.zeros(2, 4, 16))
     free = {1: "batch"}
-    return model, (ingot.randint(0, 30, (6, 4)), state), {"words": free, "state.0": free, "state.1": free}
+    return model, (ingot.randint(0, 30, (6, 4)), state), {"words": free, "state_0": free, "state_1": free}
 
 
 def dcgan_generator():

@@ -67,8 +67,8 @@ def test_structures_come_back(tmp_path):
     a, b, c = ingot.randn(3), ingot.randn(3), ingot.randn(2)
     arguments = {"pair": (a, {"b": b}), "scale": 3.0, "more": {"x": c}}
     model = jit.export(fn, arguments, tmp_path / "m.ingot")
-    assert [s.name for s in model.inputs] == ["pair.0", "pair.1.b", "more.x"]
-    assert [s.name for s in model.outputs] == ["sum", "list.0", "more.0"]
+    assert [s.name for s in model.inputs] == ["pair_0", "pair_1_b", "more_x"]
+    assert [s.name for s in model.outputs] == ["sum", "list_0", "more_0"]
     found, want = model(**arguments), fn(**arguments)
     assert found["list"][1:] == [7, None]
     assert (found["list"][0] == want["list"][0]).all() and (found["more"][0] == want["more"][0]).all()

@@ -22,16 +22,23 @@ class Given(NamedTuple):
     parameters: list
 
 
+class Call(NamedTuple):
+    """Arguments by position and by name, as an example."""
+
+    args: tuple
+    kwargs: dict
+
+
 def arguments_of(fn, example_inputs) -> Given:
-    """The arguments from a tensor, a tuple of arguments, or a dict of them by name. Their tensors are copies: those given for
-    several arguments at once, or parts of one memory, stand for tensors that differ."""
+    """The arguments from a tensor, a tuple of arguments, a dict of them by name, or a `Call` of both. Their tensors are copies:
+    those given for several arguments at once, or parts of one memory, stand for tensors that differ."""
     given = example_inputs
     if structure.is_tensor(given):
         given = (given,)
     if not isinstance(given, (tuple, list, dict)):
         raise ArgumentError("example_inputs is a tensor, a tuple of arguments or a dict of them by name, got "
                             f"{type(given).__name__}")
-    args, kwargs = ((), dict(given)) if isinstance(given, dict) else (tuple(given), {})
+    args, kwargs = given if isinstance(given, Call) else ((), dict(given)) if isinstance(given, dict) else (tuple(given), {})
     parameters = _parameters(fn.forward if isinstance(fn, Module) else fn, args, kwargs)
     tensors: list = []
     names: list = []
@@ -56,6 +63,11 @@ def _parameters(fn, args, kwargs) -> list:
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     words = [p.name for p in signature.parameters.values() if p.kind in plain]
     return [words[i] if i < len(words) else f"arg{i}" for i in range(len(args))]
+
+
+def result_names(names) -> list:
+    """Names of results from their ways through containers: a single one is the `output`, and numbers come behind that word."""
+    return ["output"] if len(names) == 1 else unique([f"output_{n}" if n[0].isdigit() else n for n in names])
 
 
 def unique(names) -> list:

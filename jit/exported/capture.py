@@ -11,6 +11,7 @@ from ...ir.graph import Builder, Graph, Value
 from ...ir.substitute import has_symbols
 from ...runtime.autograd.grad_mode import no_grad
 from ...runtime.nn.module import Module
+from ...runtime.nn.parameter import Parameter
 from ...runtime.state import tls
 from ...runtime.storage import user_line
 from ...runtime.tensor import Tensor
@@ -76,6 +77,30 @@ def _plain(fn):
 
 def names_of(fn) -> dict:
     """{id of a tensor: its name} for what a module, a method of one, or a function's closure and globals hold."""
+    found: dict = {}
+    for prefix, holder in _holders(fn):
+        if isinstance(holder, Tensor):
+            found.setdefault(id(holder), prefix)
+        elif isinstance(holder, Module):
+            for name, t in (*holder.named_parameters(), *holder.named_buffers()):
+                found.setdefault(id(t), f"{prefix}.{name}" if prefix else name)
+    return found
+
+
+def kinds_of(fn, weights: dict) -> dict:
+    """{name of a weight: what it is to the modules that hold it}: a parameter, a buffer, or a passing buffer, which is in no
+    state_dict; what is none of these is missing."""
+    kinds: dict = {}
+    for _, holder in _holders(fn):
+        for module in holder.modules() if isinstance(holder, Module) else ():
+            passing = module._non_persistent_buffers_set
+            kinds.update({id(t): "passing buffer" if name in passing else "buffer" for name, t in module._buffers.items()})
+    named = {name: "parameter" if isinstance(t, Parameter) else kinds.get(id(t)) for name, t in weights.items()}
+    return {name: kind for name, kind in named.items() if kind is not None}
+
+
+def _holders(fn) -> list:
+    """(name, object) of what a function may take tensors from."""
     fn = _plain(fn)
     holders = {"": fn, **({"": fn.__self__} if hasattr(fn, "__self__") else {})}
     code = getattr(fn, "__code__", None)
@@ -83,16 +108,7 @@ def names_of(fn) -> dict:
         cells = zip(code.co_freevars, fn.__closure__ or ())
         holders |= {name: cell.cell_contents for name, cell in cells if _filled(cell)}
         holders |= {name: fn.__globals__[name] for name in code.co_names if name in fn.__globals__}
-    found: dict = {}
-    for prefix, holder in holders.items():
-        if isinstance(holder, Traced):
-            holder = holder.fn
-        if isinstance(holder, Tensor):
-            found.setdefault(id(holder), prefix)
-        elif isinstance(holder, Module):
-            for name, t in (*holder.named_parameters(), *holder.named_buffers()):
-                found.setdefault(id(t), f"{prefix}.{name}" if prefix else name)
-    return found
+    return [(prefix, _plain(holder)) for prefix, holder in holders.items()]
 
 
 def _filled(cell):
@@ -175,13 +191,15 @@ def _with_arguments_first(graph, sources, recorder, result, count) -> Captured:
     weights: dict = {}
     first: list = [None] * count
     rest = []
+    unnamed = 0
     for v, source in zip(graph.inputs, sources):
         if source.kind == "argument":
             first[source.what] = (v, v.name)
             continue
         if source.kind != "captured":
             raise ExportError(f"it uses a {source.kind} from outside, which cannot be exported")
-        name = recorder.known.get(id(source.what)) or f"constant_{len(weights)}"
+        name = recorder.known.get(id(source.what)) or f"constant_{unnamed}"
+        unnamed += id(source.what) not in recorder.known
         name = name if name not in weights else f"{name}_{len(weights)}"
         weights[name] = source.what
         rest.append((v, name))

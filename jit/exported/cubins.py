@@ -20,6 +20,7 @@ from ...runtime.cuda.program import Called
 from ...runtime.serialization.save_load import load, save
 from ...runtime.tensor import wrap
 from ..errors import ExportError
+from ..extents import parsed
 from . import archive, loaded
 from .collect import DONE, FURTHER, JOB
 from .on_device import graph_for
@@ -78,11 +79,17 @@ def _compile_further(planner, model, shapes):
     """Compiles what other sizes need; nothing is kept but the machine code."""
     for position, name in enumerate(model.signature.dims):
         for n in FURTHER if position == 0 else ():
-            other = [tuple([n if size == name else given for size, given in zip(spec.shape, row)])
+            other = [tuple([_size(said, name, n, given) for said, given in zip(spec.shape, row)])
                      for spec, row in zip(model.inputs, shapes)]
             with contextlib.suppress(ShapeError, DeviceError):
                 graph, _, avals = _graph(model, other)
                 planner.attempt(graph.run, avals)
+
+
+def _size(said, name, n, given) -> int:
+    """A size of an input as the signature says it, where the size of a name is n; `given` if it has nothing to do with it."""
+    extent = parsed(said) if type(said) is str else None
+    return given if extent is None or extent.name != name else extent.of(n)
 
 
 def _hosts(graph) -> str:

@@ -1,14 +1,14 @@
 """Arguments for other sizes than those of the example: what an export is recorded with and checked at."""
 
-import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...ir.errors import ArgumentError
-from ...ir.scope import LEAST, RESERVED
+from ...ir.errors import ArgumentError, ShapeError
+from ...ir.scope import LEAST
 from ...runtime.tensor import Tensor, wrap
+from ..extents import Extent, extent_of
 
 _FURTHER = (lambda n: n + 1, lambda n: 2 * n + 1, lambda n: n - 1, lambda n: n + 3, lambda n: n // 2, lambda n: n - 2)
 
@@ -25,23 +25,26 @@ class Example:
 
 @dataclass(frozen=True)
 class Dims:
-    """Which sizes may change: {(number of a tensor, dim): name}."""
+    """Which sizes may change: {(number of a tensor, dim): how it follows from a name (an `Extent`)}."""
 
-    names: dict
+    extents: dict
 
     @property
     def order(self) -> tuple:
         """The names, each once."""
-        return tuple(dict.fromkeys(self.names.values()))
+        return tuple(dict.fromkeys([x.name for x in self.extents.values()]))
 
     def sizes(self, tensors) -> dict:
         """The sizes by name that tensors have; raises where one name has two."""
         found: dict = {}
-        for (i, d), name in self.names.items():
-            n = tensors[i]._a.shape[d]
-            if found.setdefault(name, n) != n:
-                raise ArgumentError(f"dynamic= says that sizes named {name} are equal, but example_inputs has {found[name]} "
-                                    f"and {n}")
+        for (i, d), extent in self.extents.items():
+            size = tensors[i]._a.shape[d]
+            n = extent.named(size)
+            if n is None:
+                raise ArgumentError(f"dynamic= says that a size is {extent.text}, but example_inputs has {size}")
+            if found.setdefault(extent.name, n) != n:
+                raise ArgumentError(f"dynamic= says that sizes named {extent.name} are equal, but example_inputs has "
+                                    f"{found[extent.name]} and {n}")
         return found
 
     def resized(self, tensors, sizes: dict) -> list:
@@ -50,27 +53,34 @@ class Dims:
         for i, t in enumerate(tensors):
             a = t._a
             for d, n in enumerate(a.shape):
-                name = self.names.get((i, d))
-                if name is not None and sizes[name] != n:
-                    if not n:
-                        raise ArgumentError(f"example_inputs has a size of 0 for {name}, which may change; give it another one")
-                    a = np.take(a, np.arange(sizes[name]) % n, axis=d)
+                extent = self.extents.get((i, d))
+                if extent is not None:
+                    a = _resized(a, d, n, extent, sizes[extent.name])
             made.append(wrap(np.array(a)) if a is not t._a else t)
         return made
 
 
+def _resized(a, d, size, extent: Extent, n):
+    """An array whose dim d has another size, as an extent says it for the named size n."""
+    wanted = extent.of(n)
+    if wanted < 0:
+        raise ShapeError(f"{extent.text} is {wanted} where {extent.name} is {n}")
+    if wanted == size:
+        return a
+    if not size:
+        raise ArgumentError(f"example_inputs has a size of 0 for {extent.text}, which may change; give it another one")
+    return np.take(a, np.arange(wanted) % size, axis=d)
+
+
 def dims_of(dynamic, tensors, names) -> Dims:
-    """`dynamic=` of the user: {name or number of an input: {dim: name}, or dims, or True}."""
+    """`dynamic=` of the user: {name or number of an input: {dim: name or extent}, or dims, or True}."""
     found: dict = {}
     for key, wish in (dynamic or {}).items():
         if key not in names and not (isinstance(key, int) and 0 <= key < len(names)):
             raise ArgumentError(f"dynamic= names the input {key!r}; there are {', '.join(names)}")
         i = key if isinstance(key, int) else names.index(key)
         for d, said in _wishes(wish, tensors[i], names[i]).items():
-            found[i, d] = said
-    for name in found.values():
-        if not name.isidentifier() or name in RESERVED or unicodedata.normalize("NFKC", name) != name:
-            raise ArgumentError(f"dynamic= calls a size {name!r}; take an identifier such as 'batch'")
+            found[i, d] = extent_of(said)
     return Dims(dict(sorted(found.items())))
 
 
@@ -81,7 +91,7 @@ def _wishes(wish, t: Tensor, name):
     for dim, said in wish.items():
         if not isinstance(dim, int) or not -t.ndim <= dim < t.ndim:
             raise ArgumentError(f"dynamic= names dim {dim!r} of {name}, which has {t.ndim} dims")
-        made[dim % t.ndim] = said if isinstance(said, str) else f"{name.replace('.', '_')}_{dim % t.ndim}"
+        made[dim % t.ndim] = said if isinstance(said, str) else f"{name}_{dim % t.ndim}"
     return made
 
 

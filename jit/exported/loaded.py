@@ -66,6 +66,7 @@ class Model:
     model.signature       names, dtypes and sizes of what goes in and comes out; also model.inputs, model.outputs
     model.graph           the graph, as IR
     model.weights         {name: tensor}, over the mapped file
+    model.kinds           {name of a weight: "parameter", "buffer" or "passing buffer" (in no state_dict)}; others are constants
     model.targets         the kinds of machines that ready kernels are in the file for
     model.quantized       of a model in whole numbers the layers that are, and how far results were from floats; else None
     """
@@ -80,6 +81,7 @@ class Model:
         self.targets = tuple(manifest["targets"])
         self.quantized = manifest.get("quantized")
         self.weights = self._read_weights(manifest["weights"], manifest.get("pairs", []))
+        self.kinds = _kinds(manifest.get("kinds", {}), self.weights)
         self._arrays = [t._a for t in self.weights.values()]
         self.code = self._code(objects)
         self.variants = [Variant.of(row, list(self.weights), set(self.signature.dims)) for row in manifest["graphs"]]
@@ -368,6 +370,13 @@ class Model:
         name = format_line(line, full_paths=True)
         text = self.source.get(name)
         return f"{name}: {text}" if text else name
+
+
+def _kinds(kinds, weights) -> dict:
+    """What the manifest says of weights, checked."""
+    if not set(kinds) <= set(weights) or not set(kinds.values()) <= {"parameter", "buffer", "passing buffer"}:
+        raise FileError("the kinds of weights are damaged")
+    return dict(kinds)
 
 
 @dataclass

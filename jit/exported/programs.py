@@ -4,46 +4,25 @@
     export.save(program, "model.ingot");  y = export.load("model.ingot").module()(x)
 """
 
-import inspect
-import itertools
 import shutil
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
-from ...runtime.nn.module import Module
+from ...passes.decompose import decompose
 from ...runtime.pytree import register_dataclass
 from . import loaded, writer
+from .program_dims import AdditionalInputs, Dim, ShapesCollection, dims, named
+from .program_signature import ExportGraphSignature
 
-__all__ = ["Dim", "ExportedProgram", "dims", "export", "load", "register_dataclass", "save"]
-
-
-class Dim:
-    """A size that may change: the same wherever it has this name. `min` and `max` are what the caller promises; a program takes
-    other sizes, too."""
-
-    AUTO: Any = "AUTO"
-    DYNAMIC: Any = "DYNAMIC"
-    STATIC: Any = "STATIC"
-
-    def __init__(self, name: str, *, min: int | None = None, max: int | None = None):
-        if not (isinstance(name, str) and name.isidentifier()):
-            raise ArgumentError(f"the name of a Dim is an identifier, got {name!r}")
-        self.name, self.min, self.max = name, min, max
-
-    def __repr__(self):
-        return f"Dim({self.name!r})"
-
-
-def dims(*names: str, min: int | None = None, max: int | None = None) -> tuple:
-    """Several sizes that may change."""
-    return tuple([Dim(name, min=min, max=max) for name in names])
+__all__ = ["AdditionalInputs", "Dim", "ExportGraphSignature", "ExportedProgram", "ShapesCollection", "dims", "export", "load",
+           "register_dataclass", "save"]
 
 
 class ExportedProgram:
-    """What `export` has made: `module()` runs it."""
+    """What `export` has made: `module()` runs it. Its weights have the names that the module gave them."""
 
-    def __init__(self, model, example_inputs=None):
-        self._model, self.example_inputs = model, example_inputs
+    def __init__(self, model, example_inputs=None, decomposed: bool = False):
+        self._model, self.example_inputs, self._decomposed = model, example_inputs, decomposed
 
     def module(self):
         """What runs the program: called like the module that was exported, without its code."""
@@ -52,28 +31,66 @@ class ExportedProgram:
     @property
     def graph(self):
         """The graph, as IR."""
-        return self._model.graph
+        return decompose(self._model.graph) if self._decomposed else self._model.graph
 
     @property
-    def graph_signature(self):
-        """Names, dtypes and sizes of what goes in and comes out."""
-        return self._model.signature
+    def graph_signature(self) -> ExportGraphSignature:
+        """What goes into the graph and what comes out: parameters, buffers, arguments, results."""
+        return ExportGraphSignature.of(self._model)
+
+    def run_decompositions(self, decomp_table: Any = None) -> "ExportedProgram":
+        """The same program, whose graph has composite operators that are left (such as batch_norm) as what they are made of.
+        A file of it holds the composites, which compute the same. Tables of the caller's are refused: an operator has one
+        meaning."""
+        if decomp_table:
+            raise ArgumentError("run_decompositions takes no table: an operator is made of what its record says; write another "
+                                "computation as code and export that")
+        return ExportedProgram(self._model, self.example_inputs, True)
+
+    # Weights.
+
+    def _named(self, *kinds) -> dict:
+        return {name: t for name, t in self._model.weights.items() if self._model.kinds.get(name) in kinds}
 
     @property
     def state_dict(self) -> dict:
-        """The weights by name."""
-        return dict(self._model.weights)
+        """The parameters and buffers that the program reads, by name; without buffers that are in no state_dict."""
+        return self._named("parameter", "buffer")
+
+    @property
+    def constants(self) -> dict:
+        """All other tensors that it reads, by name."""
+        return self._named("passing buffer", None)
+
+    def named_parameters(self):
+        """(name, parameter) of each."""
+        yield from self._named("parameter").items()
+
+    def parameters(self):
+        """The parameters."""
+        yield from self._named("parameter").values()
+
+    def named_buffers(self):
+        """(name, buffer) of each."""
+        yield from self._named("buffer", "passing buffer").items()
+
+    def buffers(self):
+        """The buffers."""
+        yield from self._named("buffer", "passing buffer").values()
 
     def __call__(self, *args, **kwargs):
         return self._model(*args, **kwargs)
 
     def __str__(self):
-        return f"ExportedProgram {self._model.signature}\n{self._model.graph}"
+        return f"ExportedProgram {self._model.signature}\n{self.graph}"
 
 
 def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False, **others) -> ExportedProgram:
-    """The program that a module (or function) runs for these arguments; `dynamic_shapes` says which sizes may change, for each
-    argument by its name or place: {dim: Dim(name)}, or a list with an entry (None for a fixed size) for each dim.
+    """The program that a module (or function) runs for these arguments.
+
+    `dynamic_shapes` says which sizes may change, for each argument by its name or place. A tensor has {dim: size}, or a list
+    with an entry for each dim; containers have containers. A size is a `Dim`, what follows from one (2 * dim + 1), `Dim.AUTO`,
+    `Dim.DYNAMIC`, or None, a number or `Dim.STATIC` for a fixed one. `ShapesCollection` and `AdditionalInputs` say the same.
 
     `strict` changes nothing: what cannot be exported is refused either way. See `jit.export` for the rules.
     """
@@ -82,49 +99,17 @@ def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False,
     unknown = set(others) - {"preserve_module_call_signature", "prefer_deferred_runtime_asserts_over_guards"}
     if unknown or any(others.values()):
         raise ArgumentError(f"export does not take {', '.join(sorted(unknown or others))}")
-    bound = inspect.signature(mod.forward if isinstance(mod, Module) else mod).bind(*args, **(kwargs or {})).arguments
-    example = {**bound, **(kwargs or {})} if kwargs else args
-    dynamic = _dynamic(dynamic_shapes, bound)
-    model = writer.in_own_folder(lambda path: writer.export(mod, example, path, dynamic=dynamic))
-    return ExportedProgram(model, (args, dict(kwargs or {})))
-
-
-def _dynamic(shapes, bound) -> dict:
-    """Sizes that may change as `jit.export` takes them."""
-    if shapes is None:
-        return {}
-    if not isinstance(shapes, dict):
-        if len(shapes) != len(bound):
-            raise ArgumentError(f"dynamic_shapes has {len(shapes)} entries for {len(bound)} arguments")
-        shapes = dict(zip(bound, shapes))
-    if set(shapes) - set(bound):
-        raise ArgumentError(f"dynamic_shapes names {', '.join(sorted(set(shapes) - set(bound)))}, the arguments are "
-                            f"{', '.join(bound)}")
-    counter = itertools.count()
-    return {name: found for name, spec in shapes.items() if (found := _sizes(name, spec, counter))}
-
-
-def _sizes(name, spec, counter) -> dict:
-    """{dim: name of its size} of an argument."""
-    entries = spec or {}
-    entries = entries if isinstance(entries, dict) else dict(enumerate(entries))
-    if not all(isinstance(dim, int) for dim in entries):
-        raise ArgumentError(f"dynamic_shapes of {name}: a tensor has {{dim: Dim}}; name tensors in containers by arguments of "
-                            f"their own")
-    return {dim: size.name if isinstance(size, Dim) else f"size{next(counter)}" for dim, size in entries.items()
-            if _is_free(name, size)}
-
-
-def _is_free(name, size) -> bool:
-    if size is None or size is Dim.STATIC or type(size) is int:
-        return False
-    if isinstance(size, Dim) or size is Dim.AUTO or size is Dim.DYNAMIC:
-        return True
-    raise ArgumentError(f"dynamic_shapes of {name}: expected a Dim or None for a fixed size, got {size!r}")
+    if not callable(mod):
+        raise ArgumentError(f"export takes a module or a function, got {type(mod).__name__}")
+    example, sizes = named(dynamic_shapes, mod, args, kwargs or {})
+    write = lambda dynamic: writer.in_own_folder(lambda path: writer.export(mod, example, path, dynamic=dynamic, freeze=False))
+    return ExportedProgram(sizes.tried(write), (args, dict(kwargs or {})))
 
 
 def save(ep: ExportedProgram, f) -> None:
     """Writes a program to a file, by its path or as an open one."""
+    if not isinstance(ep, ExportedProgram):
+        raise DTypeError(f"save takes an ExportedProgram, got {type(ep).__name__}; export the module first")
     if not hasattr(f, "write"):
         shutil.copyfile(ep.module().path, f)
         return

@@ -101,7 +101,7 @@ def _check(made, tensors):
     if len(tensors) != len(specs):
         raise ArgumentError(f"calibration inputs have {len(tensors)} tensors, example_inputs {len(specs)}")
     for i, (t, spec) in enumerate(zip(tensors, specs)):
-        free = {d for n, d in made.dims.names if n == i}
+        free = {d for n, d in made.dims.extents if n == i}
         fits = t.ndim == len(spec.shape) and all(d in free or n == m for d, (n, m) in enumerate(zip(t._a.shape, spec.shape)))
         if t.dtype is not spec.dtype or not fits:
             takes = f"{spec.dtype.short}[{', '.join(map(str, spec.shape))}]"

@@ -18,11 +18,11 @@ from ...passes import pipeline
 from ...runtime.api.register import FUNCTIONS
 from ...runtime.autograd.grad_mode import no_grad
 from ..dynamic import SIZE, Symbols
-from ..errors import ExportError
+from ..errors import ExportError, PinnedSize
 from ..traced import Traced
 from . import structure
-from .arguments import arguments_of, unique
-from .capture import capture
+from .arguments import arguments_of, result_names
+from .capture import capture, kinds_of
 from .conditions import holds
 from .examples import Dims, Example, dims_of, others, recordable
 from .freeze import freeze as frozen
@@ -53,6 +53,7 @@ class Recorded:
     signature: Signature
     dims: Dims
     examples: list
+    kinds: dict              # of weights, by name
 
     @property
     def ready(self) -> list:
@@ -78,7 +79,7 @@ def record(fn, example_inputs, dynamic=None, *, empty: bool = True) -> Recorded:
     first, outputs, results = _variant(fn, example, dims, recordable(sizes), {})
     signature = Signature(_specs(given.names, first.graph.inputs), _specs(outputs, first.graph.outputs), example.structure,
                           results, dims.order, tuple(given.parameters))
-    made = Recorded([first], signature, dims, [])
+    made = Recorded([first], signature, dims, [], kinds_of(fn, first.weights))
     for fixed in _small_sizes(dims.order, empty):
         _add_variant(made, fn, example, recordable(sizes), fixed, results)
     _add_examples(made, fn, example, sizes)
@@ -94,8 +95,8 @@ def _variant(fn, example, dims, sizes, fixed) -> tuple:
     """(a recording with the sizes in `fixed` fixed and the others symbolic, names of the results, their structure)."""
     tensors = dims.resized(example.tensors, sizes)
     shapes = tuple([t._a.shape for t in tensors])
-    places = {(SIZE, i, d): name for (i, d), name in dims.names.items() if name not in fixed}
-    symbols = Symbols.of(places, shapes, (), LEAST) if places else None
+    extents = {(SIZE, i, d): x for (i, d), x in dims.extents.items() if x.name not in fixed}
+    symbols = Symbols.of_extents(extents, shapes, LEAST) if extents else None
     args, kwargs = structure.rebuild(example.structure, tensors)
     made = capture(fn, args, kwargs, tensors, symbols)
     found: list = []
@@ -110,8 +111,7 @@ def _variant(fn, example, dims, sizes, fixed) -> tuple:
     refuse_fixed(symbols)
     ran = Example(example.structure, tensors, sizes, results)
     conditions = {} if symbols is None else dict(symbols.scope.conditions)
-    names = ["output" if len(names) == 1 else f"output_{n}" if n.isdigit() else n for n in names]
-    return Variant(made.graph, made.weights, fixed, conditions, ran), unique(names), described
+    return Variant(made.graph, made.weights, fixed, conditions, ran), result_names(names), described
 
 
 def refuse_fixed(symbols):
@@ -120,8 +120,8 @@ def refuse_fixed(symbols):
         for condition, line in symbols.scope.conditions.items():
             if "==" in condition and name in condition:
                 where = f" at {format_line(line, full_paths=True)}" if line else ""
-                raise ExportError(f"the size {name} cannot change: the code uses its value {symbols.scope.hints[name]}{where} "
-                                  f"({condition}); compute with x.shape and tensors, or leave it out of dynamic=")
+                raise PinnedSize(name, f"the size {name} cannot change: the code uses its value {symbols.scope.hints[name]}"
+                                       f"{where} ({condition}); compute with x.shape and tensors, or leave it out of dynamic=")
 
 
 def _small_sizes(names, empty: bool) -> list:
@@ -153,14 +153,17 @@ def _without_integers(example) -> Example:
 
 def _add_examples(made, fn, example, sizes):
     """Arguments of the sizes that the export is checked at: the example's, and for each named size two others that eager
-    takes."""
+    takes, by itself or together with all others."""
     if made.variant_for(sizes) is None:
         raise ExportError(f"the example's own sizes {sizes} do not meet the conditions of the recording")
     known = {tuple(v.example.sizes.items()): v.example for v in made.variants}
     base = recordable(sizes)
     wanted = [[sizes], *[[{**base, name: n} for n in others(base[name])] for name in made.dims.order],
               *[[{**base, **v.fixed}] for v in made.variants[1:]]]
-    for candidates in wanted:
+    together = [dict(zip(base, row)) for row in zip(*[others(n) for n in base.values()])]
+    for candidates in [*wanted, together]:
+        if candidates is together and not any(_is_alone(made, name) for name in base):
+            break
         enough = min(2, len(candidates))
         for found in candidates:
             before = known.get(tuple(found.items()))
@@ -171,6 +174,11 @@ def _add_examples(made, fn, example, sizes):
                 known[tuple(found.items())] = ran
                 made.examples.append(ran)
                 enough -= 1
+
+
+def _is_alone(made, name) -> bool:
+    """Whether the examples know a size of 2 or more at one value alone: others go only with those of further names."""
+    return len({e.sizes[name] for e in made.examples} - {0, 1}) < 2
 
 
 def _refuse_state(first, second):
@@ -186,10 +194,10 @@ def _run_at(made, fn, example, sizes) -> Example | None:
     """What eager gives for other sizes; None where it, or the recording, does not take them."""
     if made.variant_for(sizes) is None:
         return None
-    tensors = made.dims.resized(example.tensors, sizes)
-    args, kwargs = structure.rebuild(example.structure, tensors)
     results: list = []
     try:
+        tensors = made.dims.resized(example.tensors, sizes)
+        args, kwargs = structure.rebuild(example.structure, tensors)
         structure.describe(run_eagerly(fn, args, kwargs), results, [])
     except _FAILURES:
         return None

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from ...ir.dtype import BY_NAME, DType
 from ...ir.errors import DTypeError, FileError, ShapeError
 from ...ir.symbolic import SymInt
+from ..extents import extent_of
 from . import structure
 from .conditions import value
 
@@ -69,6 +70,8 @@ class Signature:
         args, kwargs = data["arguments"]["tuple"]
         if "tuple" not in args or "dict" not in kwargs or not all(type(d) is str for d in (*data["dims"], *data["parameters"])):
             raise FileError("the signature is damaged")
+        if {extent_of(n).name for spec in inputs for n in spec.shape if type(n) is str} != set(data["dims"]):
+            raise FileError("the signature is damaged: its sizes are not those that it names")
         return cls(inputs, outputs, data["arguments"], data["results"], tuple(data["dims"]), tuple(data["parameters"]))
 
     # Calls.
@@ -109,10 +112,23 @@ class Signature:
             if len(a.shape) != len(spec.shape):
                 raise ShapeError(f"the exported model: input {spec} got {len(a.shape)} dims: {list(a.shape)}")
             for position, (size, n) in enumerate(zip(spec.shape, a.shape)):
-                want = size if type(size) is int else sizes.setdefault(size, n)
+                want = size if type(size) is int else _named(size, n, sizes)
                 if want != n:
                     raise _wrong_size(spec, a, position, size, want)
         return sizes
+
+
+def _named(text, n, sizes) -> int | None:
+    """What a size should be that is n: what follows from the sizes by name, to which it adds its own if that is new; None if
+    none of that name gives n."""
+    extent = extent_of(text)
+    known = sizes.get(extent.name)
+    if known is None:
+        known = extent.named(n)
+        if known is None:
+            return None
+        sizes[extent.name] = known
+    return extent.of(known)
 
 
 def _agree(n, said, dims, fixed) -> bool:
@@ -137,7 +153,8 @@ def _fixed(spec, sizes) -> TensorSpec:
 
 
 def _wrong_size(spec, a, position, size, want) -> ShapeError:
-    why = f"{size} is {want}" if type(size) is str else f"it was exported for {want}; name the dim in dynamic= to change it"
+    said = f"no size gives {size}" if want is None else f"{size} is {want}"
+    why = said if type(size) is str else f"it was exported for {want}; name the dim in dynamic= to change it"
     return ShapeError(f"the exported model: input {spec} got {list(a.shape)}: dim {position} has size {a.shape[position]}, "
                       f"but {why}")
 

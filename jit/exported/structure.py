@@ -2,8 +2,12 @@
 
 A structure is JSON: {"tensor": 0}, {"list": [...]}, {"tuple": [...]}, {"dict": [[key, ...], ...]}, {"record": name, "fields":
 [...], "items": [...]} for named tuples and dataclasses, {"float": "0x1p-1"} and {"value": ...} for what is no tensor.
+
+The name of a tensor is its way through the containers, `cache_0_key` for ``cache[0]["key"]``: an identifier, as C and ONNX ask
+for.
 """
 
+import re
 from collections import namedtuple
 from dataclasses import fields, is_dataclass
 from functools import lru_cache
@@ -53,7 +57,8 @@ def _record(kind, keys, values, tensors, names, name):
 
 
 def _within(name, key):
-    return f"{name}.{key}" if name else str(key)
+    key = re.sub(r"\W", "_", str(key))
+    return f"{name}_{key}" if name else key
 
 
 def rebuild(structure: dict, tensors, depth: int = 0):

@@ -162,7 +162,8 @@ class Content:
         stored = {name: a[..., None].view(np.float64) if name in pairs else a for name, a in self.weights.items()}
         self.weight_bytes = safetensors_bytes({name: wrap(a) for name, a in stored.items()})
         self.manifest = {"ingot": VERSION, "name": graphs[0].name, "signature": made.signature.as_json(),
-                         "weights": list(self.weights), "pairs": pairs, "graphs": rows}
+                         "weights": list(self.weights), "pairs": pairs, "graphs": rows,
+                         "kinds": {name: kind for name, kind in made.kinds.items() if name in self.weights}}
 
     def _put(self, name, a, i):
         """The name of an array among the weights: variants share those that are equal."""

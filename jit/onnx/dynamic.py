@@ -7,14 +7,15 @@ from types import TracebackType
 from ...ir.errors import ArgumentError
 from ...ir.scope import LEAST, RESERVED
 from ..dynamic import SIZE, Symbols
-from ..errors import ExportError
+from ..errors import PinnedSize
+from ..extents import Extent, parsed
 
 _PACKAGE = __name__.split(".")[0]
 
 
 @dataclass
 class Free:
-    """The free dims: for each argument {axis: symbol}, and each symbol's size in the example."""
+    """The free dims: for each argument {axis: how its size follows from a symbol}, and each symbol's size in the example."""
 
     by_input: list
     sizes: dict
@@ -33,8 +34,9 @@ class Free:
     def symbols(self, tensors) -> Symbols | None:
         """The free sizes of tensors as symbols."""
         names = self.names
-        places = {(SIZE, i, axis): names[s] for i, dims in enumerate(self.by_input) for axis, s in dims.items()}
-        return Symbols.of(places, [t.shape for t in tensors], ()) if places else None
+        places = {(SIZE, i, axis): Extent(names[x.name], x.times, x.plus)
+                  for i, dims in enumerate(self.by_input) for axis, x in dims.items()}
+        return Symbols.of_extents(places, [t.shape for t in tensors]) if places else None
 
     def tried(self, runs: Callable) -> list:
         """Sizes for which the function `runs`: the first ones, two more for each symbol, and others for all together."""
@@ -78,7 +80,7 @@ def _two_more(runs, base, s, n) -> list:
         if len(found) == 2:
             return found
     m, error = first if first is not None else (n, None)
-    raise ExportError(f"the dimension {s!r} is fixed by the code{_user_line(error)}: at size {m} it fails with "
+    raise PinnedSize(s, f"the dimension {s!r} is fixed by the code{_user_line(error)}: at size {m} it fails with "
                       f"{type(error).__name__}: {error}") from error
 
 
@@ -121,10 +123,14 @@ def _enter(dims, sizes, axis, symbol, name, shape):
     if not -ndim <= axis < ndim:
         raise ArgumentError(f"dynamic names dim {axis} of input {name!r}, which has the shape {tuple(shape)}")
     axis = axis % ndim
-    if sizes.setdefault(symbol, shape[axis]) != shape[axis]:
-        raise ArgumentError(f"the dims called {symbol!r} have different sizes in the example: {sizes[symbol]} and "
-                            f"{shape[axis]}")
-    dims[axis] = symbol
+    extent = parsed(symbol) or Extent(symbol)
+    n = extent.named(shape[axis])
+    if n is None:
+        raise ArgumentError(f"dynamic says that dim {axis} of input {name!r} is {symbol}, which cannot be {shape[axis]}")
+    if sizes.setdefault(extent.name, n) != n:
+        raise ArgumentError(f"the dims called {extent.name!r} have different sizes in the example: {sizes[extent.name]} and "
+                            f"{n}")
+    dims[axis] = extent
 
 
 def _entries(dynamic):

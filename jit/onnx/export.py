@@ -19,7 +19,7 @@ from ...runtime.nn.module import Module
 from ...runtime.state import tls
 from ..errors import ExportError
 from ..exported import structure
-from ..exported.arguments import arguments_of, unique
+from ..exported.arguments import arguments_of, result_names, unique
 from ..exported.capture import capture
 from ..exported.recorded import refuse_fixed
 from ..traced import Traced
@@ -120,7 +120,8 @@ class Subject:
 
     def at(self, sizes: dict, free: Free) -> list:
         """The example's tensors with their free dims at other sizes."""
-        return [resized(t, {axis: sizes[s] for axis, s in dims.items()}) for t, dims in zip(self.tensors, free.by_input)]
+        return [resized(t, {axis: x.of(sizes[x.name]) for axis, x in dims.items()})
+                for t, dims in zip(self.tensors, free.by_input)]
 
     def record(self, free: Free, claims) -> "Recording":
         """A recording with the free sizes as symbols."""
@@ -137,8 +138,9 @@ class Subject:
     def _tensors_of(self, result) -> list:
         tensors: list = []
         names: list = []
-        structure.describe(result, tensors, names, "output")
-        self.output_names = _renamed(unique(names), self.given_outputs, "output")
+        structure.describe(result, tensors, names)
+        names = unique([*self.input_names, *result_names(names)])[len(self.input_names):]       # one name space
+        self.output_names = _renamed(names, self.given_outputs, "output")
         return [structure.as_tensor(t) for t in tensors]
 
     def results(self, tensors) -> list:
@@ -168,7 +170,6 @@ class Recording:
 
 
 def _renamed(names, given, what) -> list:
-    names = unique([n.replace(".", "_") for n in names])
     if given is None:
         return names
     given = list(given)

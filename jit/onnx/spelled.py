@@ -1,11 +1,10 @@
 """`export` and what belongs to it, as PyTorch's programs spell it."""
 
-import inspect
 from enum import Enum
 from typing import Any
 
 from ...ir.errors import ArgumentError
-from ...runtime.nn.module import Module
+from ..exported.program_dims import named
 from . import proto
 from .export import DEFAULT, to_onnx
 from .model import from_onnx
@@ -62,8 +61,9 @@ def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, expo
            keep_initializers_as_inputs: bool = False, custom_opsets=None, custom_translation_table=None,
            export_modules_as_functions=False, autograd_inlining: bool = True, optimize: bool = True, report: bool = False,
            profile: bool = False, dump_exported_program: bool = False, artifacts_dir=".") -> ONNXProgram | None:
-    """`to_onnx` under PyTorch's names. `dynamic_axes` (or `dynamic_shapes`) say which dims are free; weights are always part of
-    the model, operators are always those of ONNX. Without a path `f` the model is returned.
+    """`to_onnx` under PyTorch's names. `dynamic_axes` (by names of inputs), or `dynamic_shapes` (by arguments, as
+    `ingot.export.export` takes them), say which dims are free; weights are always part of the model, operators are always those
+    of ONNX. Without a path `f` the model is returned.
 
     `verbose`, `do_constant_folding`, `dynamo` and those from `autograd_inlining` on change nothing.
     """
@@ -71,16 +71,20 @@ def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, expo
     given: Any = args if isinstance(args, tuple) else (args,)
     if given and isinstance(given[-1], dict) and kwargs is None:
         given, kwargs = given[:-1], given[-1]
-    if kwargs:
-        fn = model.forward if isinstance(model, Module) else model
-        given = dict(inspect.signature(fn).bind(*given, **kwargs).arguments)
-    free = dynamic_axes if dynamic_axes is not None else dynamic_shapes
+    example, sizes = named(dynamic_shapes if dynamic_axes is None else None, model, given, kwargs or {}, words=True)
+
+    def write(free):
+        made = to_onnx(model, example, f, opset=DEFAULT if opset_version is None else opset_version, dynamic=free,
+                       input_names=input_names, output_names=output_names, external_data=external_data, verify=verify,
+                       training=_TRAINING[TrainingMode(training)], weights_as_inputs=keep_initializers_as_inputs)
+        return None if made is None else ONNXProgram(made)
+
+    if dynamic_axes is None:
+        return sizes.tried(write)
+    free = dynamic_axes
     if isinstance(free, dict) and output_names:         # what is free in results follows from the inputs
         free = {name: axes for name, axes in free.items() if name not in output_names or name in (input_names or ())}
-    made = to_onnx(model, given, f, opset=DEFAULT if opset_version is None else opset_version, dynamic=free,
-                   input_names=input_names, output_names=output_names, external_data=external_data, verify=verify,
-                   training=_TRAINING[TrainingMode(training)], weights_as_inputs=keep_initializers_as_inputs)
-    return None if made is None else ONNXProgram(made)
+    return write(free)
 
 
 def _refuse(export_params, operator_export_type, custom_opsets, custom_translation_table, export_modules_as_functions):

@@ -12,6 +12,7 @@ from ...ir.op import Op
 from ...ir.printer import format_line
 from ...ir.symbolic import SymInt, is_symbol, source_of
 from ..errors import ExportError, at
+from ..extents import extent_of, parsed
 from . import proto
 from .recorded import Item, Ref
 from .sizes import FixedSize, Formulas, is_fixed
@@ -56,6 +57,12 @@ class Claims:
     def __call__(self, node) -> bool:
         emitter = EMITTERS.get(node.op)
         return emitter is not None and (emitter.when is None or bool(emitter.when(node, self.opset)))
+
+
+def _names(text: str, name: str) -> bool:
+    """Whether a size that is said so says how large the one of a name is."""
+    extent = parsed(text)
+    return extent is not None and extent.name == name
 
 
 class Writer:
@@ -216,8 +223,15 @@ class Writer:
     def _size(self, name):
         """A free size."""
         if name not in self._sizes:
-            ref, dim = self.root.places[name]
-            self._sizes[name] = self.node("Shape", self.names[ref], start=dim, end=dim + 1, hint="size")
+            said = next(text for text in (name, *self.root.places) if text in self.root.places and _names(text, name))
+            ref, dim = self.root.places[said]
+            made = self.node("Shape", self.names[ref], start=dim, end=dim + 1, hint="size")
+            extent = extent_of(said)
+            if extent.plus:
+                made = self.node("Sub", made, self.const(np.array([extent.plus], np.int64), "number"))
+            if extent.times > 1:
+                made = self.node("Div", made, self.const(np.array([extent.times], np.int64), "number"))
+            self._sizes[name] = made
         return self._sizes[name]
 
     # Shorthands of several writers.

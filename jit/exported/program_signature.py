@@ -1,0 +1,172 @@
+"""What goes into the graph of an exported program and what comes out, under PyTorch's names (`export.graph_signature`)."""
+
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any
+
+__all__ = ["ConstantArgument", "ExportGraphSignature", "InputKind", "InputSpec", "OutputKind", "OutputSpec", "TensorArgument"]
+
+
+class InputKind(Enum):
+    """What an input of the graph is."""
+
+    USER_INPUT = auto()
+    PARAMETER = auto()
+    BUFFER = auto()
+    CONSTANT_TENSOR = auto()
+
+
+class OutputKind(Enum):
+    """What a result of the graph is: always one that the function returns, since a program writes to nothing."""
+
+    USER_OUTPUT = auto()
+    BUFFER_MUTATION = auto()
+    USER_INPUT_MUTATION = auto()
+
+
+@dataclass(frozen=True)
+class TensorArgument:
+    """A tensor, by its name in the graph."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class ConstantArgument:
+    """What is no tensor: it is what it was at the export."""
+
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class InputSpec:
+    """An input: what it is, its name in the graph, and the name of the parameter or buffer that it stands for."""
+
+    kind: InputKind
+    arg: TensorArgument | ConstantArgument
+    target: str | None = None
+    persistent: bool | None = None
+
+
+@dataclass(frozen=True)
+class OutputSpec:
+    """A result."""
+
+    kind: OutputKind
+    arg: TensorArgument | ConstantArgument
+    target: str | None = None
+
+
+@dataclass(frozen=True)
+class ExportGraphSignature:
+    """Inputs in order (weights, then arguments) and results. Names are those of modules: "layers.0.weight"."""
+
+    input_specs: tuple
+    output_specs: tuple
+    dims: tuple = ()                 # names of sizes that may change
+    signature: Any = field(default=None, repr=False)
+
+    @classmethod
+    def of(cls, model) -> "ExportGraphSignature":
+        """The signature of a loaded model."""
+        weights = [_weight(name, model.kinds.get(name)) for name in _taken(model)]
+        known = model.signature
+        args = [InputSpec(InputKind.USER_INPUT, x) for x in _leaves(known.arguments, known.inputs)]
+        results = [OutputSpec(OutputKind.USER_OUTPUT, x) for x in _leaves(known.results, known.outputs)]
+        return cls((*weights, *args), tuple(results), known.dims, known)
+
+    def _targets(self, *kinds, persistent: tuple = (None, True, False)) -> tuple:
+        return tuple([s.target for s in self.input_specs if s.kind in kinds and s.persistent in persistent])
+
+    def _by_input(self, kind) -> dict:
+        return {s.arg.name: s.target for s in self.input_specs if s.kind is kind}
+
+    @property
+    def parameters(self) -> tuple:
+        """Names of the parameters that the graph reads."""
+        return self._targets(InputKind.PARAMETER)
+
+    @property
+    def buffers(self) -> tuple:
+        """Names of the buffers."""
+        return self._targets(InputKind.BUFFER)
+
+    @property
+    def non_persistent_buffers(self) -> tuple:
+        """Names of those that are in no state_dict."""
+        return self._targets(InputKind.BUFFER, persistent=(False,))
+
+    @property
+    def lifted_tensor_constants(self) -> tuple:
+        """Names of tensors that the function took from elsewhere."""
+        return self._targets(InputKind.CONSTANT_TENSOR)
+
+    @property
+    def user_inputs(self) -> tuple:
+        """Names of tensors in the arguments in order, and the values of what is no tensor."""
+        return tuple([_said(s.arg) for s in self.input_specs if s.kind is InputKind.USER_INPUT])
+
+    @property
+    def user_outputs(self) -> tuple:
+        """The same of results."""
+        return tuple([_said(s.arg) for s in self.output_specs])
+
+    @property
+    def inputs_to_parameters(self) -> dict:
+        """{name of an input of the graph: name of the parameter}"""
+        return self._by_input(InputKind.PARAMETER)
+
+    @property
+    def inputs_to_buffers(self) -> dict:
+        """{name of an input of the graph: name of the buffer}"""
+        return self._by_input(InputKind.BUFFER)
+
+    @property
+    def inputs_to_lifted_tensor_constants(self) -> dict:
+        """{name of an input of the graph: name of the constant}"""
+        return self._by_input(InputKind.CONSTANT_TENSOR)
+
+    @property
+    def buffers_to_mutate(self) -> dict:
+        """Buffers that are written: none, since such functions are refused."""
+        return {}
+
+    @property
+    def user_inputs_to_mutate(self) -> dict:
+        """Arguments that are written: none, since such functions are refused."""
+        return {}
+
+    @property
+    def backward_signature(self) -> None:
+        """Of programs with gradients, which there are none of."""
+        return None
+
+    def __str__(self):
+        return str(self.signature)
+
+
+def _taken(model) -> list:
+    """The names of the weights that the graph for all sizes takes, in order."""
+    names = list(model.weights)
+    return [names[i] for i in model.variants[0].weights]
+
+
+def _weight(name, kind) -> InputSpec:
+    found = {"parameter": InputKind.PARAMETER, None: InputKind.CONSTANT_TENSOR}.get(kind, InputKind.BUFFER)
+    return InputSpec(found, TensorArgument(name), name, kind == "buffer" if found is InputKind.BUFFER else None)
+
+
+def _leaves(structure, specs) -> list:
+    """What a structure holds, in order."""
+    kind = next(iter(structure))
+    if kind == "tensor":
+        return [TensorArgument(specs[structure["tensor"]].name)]
+    if kind in ("value", "float"):
+        return [ConstantArgument("", structure["value"] if kind == "value" else float.fromhex(structure["float"]))]
+    parts = [s for _, s in structure["dict"]] if kind == "dict" else structure.get("items", structure.get(kind))
+    return [x for part in parts for x in _leaves(part, specs)]
+
+
+def _said(arg):
+    return arg.name if isinstance(arg, TensorArgument) else arg.value

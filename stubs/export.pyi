@@ -1,1 +1,0 @@
-from .jit.exported.programs import *
