@@ -1,7 +1,6 @@
 """What commands share: words on standard error, arrays in files, sizes in text."""
 
 import sys
-import zipfile
 
 import numpy as np
 
@@ -21,11 +20,15 @@ def read_arrays(path: str) -> dict:
     """The arrays of an .npz file by name; an .npy file has one, called arr_0."""
     try:
         found = np.load(path, allow_pickle=False)
-        return dict(found) if hasattr(found, "files") else {"arr_0": found}
+        arrays = dict(found) if hasattr(found, "files") else {"arr_0": found}
     except OSError as e:
         raise FileError(f"{path} cannot be read: {e.strerror or e}") from e
-    except (ValueError, KeyError, EOFError, zipfile.BadZipFile) as e:
-        raise FileError(f"{path} is not a file of arrays (.npz or .npy): {e}") from e
+    except Exception as e:          # numpy raises what it meets in a damaged file, of some twenty kinds
+        raise FileError(f"{path} is not a file of arrays (.npz or .npy): {e or type(e).__name__}") from e
+    other = next((name for name, a in arrays.items() if not isinstance(a, np.ndarray)), None)
+    if other is not None:
+        raise FileError(f"{path} is not a file of arrays: {other} is none")
+    return arrays
 
 
 def positional(arrays: dict) -> bool:

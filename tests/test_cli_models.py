@@ -1,15 +1,19 @@
 """`python -m ingot` on model files, as scripts use it: output, exit codes, messages on standard error."""
 
+import io
 import json
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+import zipfile
 
 import numpy as np
 import pytest
 
 import ingot
 from ingot import jit, nn
+from ingot.cli.words import read_arrays
+from ingot.ir.errors import FileError
 from ingot.ir.target import host
 
 SOURCE = '''
@@ -163,6 +167,21 @@ def test_errors_are_one_message_and_code_1(folder, words, message):
     assert done.stderr.startswith("error: ") or "\nerror: " in done.stderr
     assert message in done.stderr and "Traceback" not in done.stderr and done.stdout == ""
     assert not (folder / "o.npz").exists() and not (folder / "o.ingot").exists()
+
+
+@pytest.mark.parametrize("old, new", [
+    (b"(3,)", b"(1e9,)"), (b"(3,)", b"(99999999999999999999,)"), (b"(3,)", b"((((("), (b"(3,)", b"('a',)"), (b"(3,)", b"(-3,)"),
+    (b"(3,)", b"(999999999999,)"), (b"'<f4'", b"'|O'"), (b"'<f4'", b"'<V99999999999999'"), (b"NUMPY", b"PYNUM"),
+    (b"False", b"[]"),
+])
+@pytest.mark.parametrize("name", ["a.npy", "a"])
+def test_damaged_arrays_are_one_kind_of_error(old, new, name, tmp_path):
+    memory = io.BytesIO()
+    np.save(memory, np.ones(3, np.float32))
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        file.writestr(name, memory.getvalue().replace(old, new))
+    with pytest.raises(FileError, match=r"a\.npz is not a file of arrays"):
+        read_arrays(str(tmp_path / "a.npz"))
 
 
 @pytest.mark.parametrize("words", [("run",), ("bench",), ("export", "x"), ("inspect", "a", "b"), ("fly",)])

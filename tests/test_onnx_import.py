@@ -169,7 +169,8 @@ def change(path, **entries):
 
 @pytest.mark.parametrize("entries", [
     {"location": "../secret"}, {"location": "/etc/passwd"}, {"location": "link"}, {"location": ""}, {"location": "missing"},
-    {"location": "."}, {"offset": "-4"}, {"offset": "99999999"}, {"length": "8"}, {"length": "99999999999"}, {"offset": "x"}])
+    {"location": "."}, {"location": "a" * 5000}, {"location": "a\0b"},
+    {"offset": "-4"}, {"offset": "99999999"}, {"length": "8"}, {"length": "99999999999"}, {"offset": "x"}])
 def test_data_outside_of_the_models_folder_or_of_the_file(tmp_path, entries):
     folder = tmp_path / "model"
     folder.mkdir()

@@ -139,10 +139,14 @@ def _external(tensor, name, folder, size):
 
 def _inside(folder, location, name):
     """The path of a file that lies in the folder itself or below it, whatever links lead there."""
-    path = (Path(folder) / location).resolve()
+    try:
+        path = (Path(folder) / location).resolve()
+        is_there = path.is_file()
+    except (OSError, ValueError) as e:
+        raise FileError(f"{name} is said to be in {location[:80]!r}, which is no path: {e}") from None
     if not location or os.path.isabs(location) or not path.is_relative_to(Path(folder).resolve()):
         raise FileError(f"{name} is said to be in {location!r}, which is outside of the model's folder")
-    if not path.is_file():
+    if not is_there:
         raise FileError(f"{name} is said to be in {location!r}, which is not there")
     return path
 
