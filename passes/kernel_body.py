@@ -99,7 +99,17 @@ def can_fuse(node: Node) -> bool:
     if node.op is cast or node.op in _COPIES:
         return not is_of_other_bits(node.inputs[0])
     floats = all(a.dtype.is_floating_point for a in avals[:-1])
-    return scalar_name(node) in scalars.FUNCTIONS and not node.params and (floats or "exact" in node.op.traits)
+    return scalar_name(node) in scalars.FUNCTIONS and not node.params and (floats or "exact" in node.op.traits
+                                                                           or _divides_by_number(node))
+
+
+def _divides_by_number(node) -> bool:
+    """Whether a node is a quotient or a rest of whole numbers by a known one that is not 0, so that it refuses nothing."""
+    kind, by = node.output.dtype, node.inputs[-1]
+    if "refuses_integers" not in node.op.traits or type(by) is not int or not by or not kind.is_integer:
+        return False
+    least, most = dt.int_range(kind)
+    return least <= by <= most
 
 
 def _takes_complex(node):

@@ -95,9 +95,22 @@ class Planes(nn.Module):
         return made, nn.functional.unfold(made, 2, stride=2), made.sort(1).values, nn.functional.adaptive_avg_pool2d(made, 5)
 
 
+class Counts(nn.Module):
+    """Whole numbers: masks from lengths and places, counts, quotients, the last step of each row."""
+
+    def forward(self, x):
+        places = ingot.arange(x.shape[1])
+        lengths = (x > 3).sum(1) + 1
+        mask = places < lengths[:, None]
+        causal = places[:, None] >= places
+        return (mask.sum(1), x.masked_fill(~mask, -1), (x[:, :, None] * causal).sum(1), x // 3, -x % 4, (x + 9) // (x + 1),
+                x.float().masked_fill(~mask, 0).sum(1) / mask.sum(1), x[ingot.arange(x.shape[0]), lengths - 1],
+                x[:, places // 2])
+
+
 CASES = {"mlp": (mlp, lambda: ingot.randn(3, 12)), "cnn": (cnn, lambda: ingot.randn(2, 3, 11, 11)),
          "words": (words, lambda: ingot.randint(0, 11, (2, 7))), "boxes": (Boxes, lambda: ingot.randn(2, 3, 9, 12)),
-         "planes": (Planes, lambda: ingot.randn(2, 3, 12, 14))}
+         "counts": (Counts, lambda: ingot.randint(0, 9, (3, 6))), "planes": (Planes, lambda: ingot.randn(2, 3, 12, 14))}
 
 
 def results_of(fn, x):

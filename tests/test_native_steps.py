@@ -49,6 +49,17 @@ def resampled(args, **sizes):
             of_each(*FLOATS, args=args, mode=mode, align_corners=False, scales=(None, None), **sizes)]
 
 
+def divided():
+    """Whole numbers of all dtypes, with the ends of their ranges, by arrays, by a number, and a number by arrays."""
+    found = []
+    for kind in (np.int8, np.int16, np.int32, np.int64, np.uint8):
+        least, most = np.iinfo(kind).min, np.iinfo(kind).max
+        x = np.array([[0, 1, 7, -7, least, most, least, 100]] * 5, np.int64).astype(kind)
+        y = np.array([[3], [-3], [-1], [most], [1]], np.int64).astype(kind) * np.ones_like(x)
+        found += [((x, y), {}), ((x, 3), {}), ((x, most), {}), ((100, y), {})] + [((x, -3), {})] * (least < 0)
+    return found
+
+
 KEY = np.array([5, 7], np.uint64)
 CASES = {
     "matmul": [((normal(5, 7), normal(7, 33)), {}), ((normal(2, 3, 40, 9), normal(2, 3, 9, 20)), {}),
@@ -68,7 +79,12 @@ CASES = {
              ((normal(6, kind=np.float16),), {"shifts": (4,), "dims": (0,)})],
     "embedding": [((normal(20, 33), numbers(20, 4, 7)), {"padding_idx": None, "by_frequency": False}),
                   ((normal(20, 300), numbers(20, 300).astype(np.int32)), {"padding_idx": None, "by_frequency": False})],
-    "index": [((normal(20, 3, 5), numbers(20, 9, low=-20)), {}), ((normal(50), numbers(50, 3, 2)), {})],
+    "index": [((normal(20, 3, 5), numbers(20, 9, low=-20)), {}), ((normal(50), numbers(50, 3, 2)), {}),
+              ((normal(6, 5, 4), numbers(6, 7, 1), numbers(5, 3, low=-5)), {}), ((normal(6, 5, 4), None, numbers(5, 9)), {}),
+              ((normal(6, 5, 4), None, numbers(5, 2, 3, low=-5).astype(np.int8), numbers(4, 3)), {}),
+              ((numbers(9, 3, 4, 5), *[numbers(n, 8, low=-n) for n in (3, 4, 5)]), {}),
+              ((normal(3, 2, 4, 5) + 1j * normal(3, 2, 4, 5), None, None, numbers(4, 1), None), {})],
+    **{name: divided() for name in ("floor_divide", "trunc_divide", "remainder", "fmod")},
     "row_sums": [((normal(30, 17), numbers(6, 30)), {"rows": 6})],
     "bag_sums": [((normal(30, 17), numbers(30, 9), np.array([0, 2, 2, 7])), {}),
                  ((normal(30, 3), numbers(30, 5).astype(np.int32), np.array([0])), {})],
@@ -138,8 +154,8 @@ def graph_and_arrays(name, number, turned=False):
     args, params = CASES[name][number]
     b, arrays, given = Builder("g"), [], []
     for n, a in enumerate(args):
-        if a is None:
-            given.append(None)
+        if not isinstance(a, np.ndarray):
+            given.append(a)
             continue
         turn = turned and a.ndim > 1
         arrays.append(np.ascontiguousarray(a.swapaxes(0, 1)) if turn else a)
@@ -156,7 +172,8 @@ def test_a_step_gives_what_eager_mode_gives(name, number, turned):
     g, arrays, args, params = graph_and_arrays(name, number, turned)
     made = CompiledGraph(g, kernel_of, frozenset(range(len(g.outputs))))
     assert [type(s) for s in made.plan.steps] == [Run], f"{name} is called by Python"
-    want = kernel_of(OPS[name])(*args, **params)
+    with np.errstate(over="ignore"):        # (of the lowest number by -1)
+        want = kernel_of(OPS[name])(*args, **params)
     for _ in range(2):
         for a, b in zip(want if type(want) is tuple else (want,), made.run(arrays), strict=True):
             near = 1e-1 if b.dtype == dt.bfloat16.np else 1e-4
@@ -168,6 +185,8 @@ def test_a_step_gives_what_eager_mode_gives(name, number, turned):
 WRONG = {
     "embedding": ("index 20 is out of range", (normal(20, 3), np.array([0, 20])), {"padding_idx": None, "by_frequency": False}),
     "index": ("index -21 is out of range", (normal(20, 3), np.array([0, -21])), {}),
+    "index of two": ("index 5 is out of range for dim 1", (normal(6, 5), np.array([0, 2]), np.array([0, 5])), {}),
+    "floor_divide": ("floor_divide: integer division by zero", (numbers(9, 4), np.array([1, 2, 0, 4])), {}),
     "row_sums": ("row_sums", (normal(2, 3), np.array([0, 5])), {"rows": 5}),
     "bag_sums": ("never go down", (normal(9, 3), np.array([0, 5, 1]), np.array([0, 2, 1])), {}),
     "bag_sums of rows": ("index 9 is out of range", (normal(9, 3), np.array([0, 9]), np.array([0, 1])), {}),
@@ -212,6 +231,23 @@ def chain():
     made = CompiledGraph(graph_of(CHAIN), kernel_of)
     assert len(made.steps) == 1
     return made, [normal(64, 64) / 8, numbers(64, 64)]
+
+
+@pytest.mark.parametrize("kind, values", [
+    ("i64", "(5, -7, 9)"), ("f32", "(1.5, -0.0, nan)"), ("bool", "(True, False, True)"), ("bf16", "(1.5, 2.0, inf)"),
+    ("c64", "(complex(0.0, 1.0), complex(2.0, 1.0), complex(0.0, 0.0))")])
+def test_literals_are_part_of_the_list(kind, values):
+    name = {"i64": "int64", "f32": "float32", "bool": "bool", "bf16": "bfloat16", "c64": "complex64"}[kind]
+    g = graph_of(f"""
+        graph g(%x: {kind}[3]) {{
+          %0: {kind}[3] = constant(None, dtype={name}, shape=(3,), values={values})
+          %1: {kind}[6] = cat(%x, %0, dim=0)
+          return %1
+        }}""")
+    made, x = CompiledGraph(g, kernel_of), np.zeros(3, dt.BY_NAME[name].np)
+    assert [type(s) for s in made.plan.steps] == [Run]
+    want = g.nodes[0].op.ref(None, **g.nodes[0].params)
+    assert same_bits(made.run([x])[0], np.concatenate([x, want]))
 
 
 def test_another_number_of_threads_makes_the_steps_again():

@@ -84,7 +84,7 @@ def _infer_int_sum(x, *, dim, keepdim):
 
 int_sum = op("int_sum", infer=_infer_int_sum,
              ref=lambda x, *, dim, keepdim: np.asarray(np.sum(x, axis=dim, keepdims=keepdim, dtype=np.int64)),
-             vjp=NO_GRAD, traits=("exact", "ref_first"), doc="Sum of integers or bools in int64.",
+             vjp=NO_GRAD, traits=("exact", "ref_first", "renamed"), doc="Sum of integers or bools in int64.",
              lower=Composite(lambda x, *, dim, keepdim: sum_(ew.cast(x, dtype=dt.int64), dim=dim, keepdim=keepdim)),
              batch=ALONG)
 

@@ -28,6 +28,13 @@ def step(kernel: Kernel, buffers, how=None, **symbols) -> NativeStep:
     return NativeStep(address_of(kernel, how), (*buffers, *[symbols[s] for s in kernel.symbols], 0, 0))
 
 
+def words_of(numbers) -> np.ndarray:
+    """The bytes of an array as 64-bit integers, with zeros behind."""
+    whole = np.zeros(-(-numbers.nbytes // 8) * 8, np.uint8)
+    whole[:numbers.nbytes] = np.frombuffer(numbers.tobytes(), np.uint8)
+    return whole.view(np.int64)
+
+
 # Moving and filling.
 
 
@@ -159,6 +166,24 @@ def check_range(numbers, count: int, kind, low: int, high: int, ignored: int | N
     """Stops the run unless `count` integers lie in low .. high - 1 or are `ignored`."""
     bounds = [Table([n]) for n in (low, ignored or 0, high)]
     return step(_outside(kind, ignored is not None), (numbers, *bounds, Status()), n=count)
+
+
+@functools.lru_cache(16)
+def _zero(kind) -> Kernel:
+    k = KernelBuilder(f"zero_{kind.name}")
+    k.reduce("r", "n")
+    k.input("x", kind, (1,))
+    k.output("wrong", dt.int64, (0,))
+    with k.sweep():
+        found = k.fold("any", k.fn.eq(k.load("x"), k.const(kind, 0)))
+    with k.point():
+        k.store(found.to(dt.int64), "wrong")
+    return k.build()
+
+
+def check_no_zero(numbers, count: int, kind) -> NativeStep:
+    """Stops the run if one of `count` whole numbers is 0."""
+    return step(_zero(kind), (numbers, Status()), n=count)
 
 
 @functools.lru_cache(16)

@@ -2,13 +2,11 @@
 
 from math import prod
 
-import numpy as np
-
 from ...ir.ops import resample as ops
 from ...ir.ops import taps
 from . import maps, pool
 from .native import native
-from .native_kernels import move
+from .native_kernels import move, words_of
 from .native_scratch import Steps, wide
 from .step_list import At, NativeCall, Table
 
@@ -52,13 +50,6 @@ def _mapped(tables, operands, results):
         made.steps += plan.native([at, Table(places), Table(together), factors, to]).steps
         at = to
     return made.call()
-
-
-def words_of(numbers) -> np.ndarray:
-    """The bytes of an array as 64-bit integers, with zeros behind."""
-    whole = np.zeros(-(-numbers.nbytes // 8) * 8, np.uint8)
-    whole[:numbers.nbytes] = np.frombuffer(numbers.tobytes(), np.uint8)
-    return whole.view(np.int64)
 
 
 @native(ops.border_pad)

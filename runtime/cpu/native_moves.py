@@ -6,12 +6,13 @@ import math
 from ...ir import dtype as dt
 from ...ir.op import OPS
 from ...ir.ops import assign, complexes, shape
+from ...ir.ops import constant as literals
 from ...passes.plain_operands import STRIDED
 from ...passes.strided import row_major, through
 from . import copies, pool
 from .native import native
-from .native_kernels import copy_of, fill, move, over_first
-from .step_list import At, NativeCall
+from .native_kernels import copy_of, fill, move, over_first, words_of
+from .step_list import At, NativeCall, Table
 
 
 def turned(shape, item: int, source, source_strides, target, target_strides) -> tuple:
@@ -30,6 +31,15 @@ def cat(node, operands, results):
         steps += turned(x.shape, out.dtype.itemsize, At(number), x.strides, goal, out.strides)
         at += x.shape[dim]
     return NativeCall(tuple(steps))
+
+
+@native(literals.constant)
+def constant(node, operands, results):
+    """A copy of numbers that lie beside the steps."""
+    (out,) = results
+    numbers = literals.constant.ref(None, **node.params)
+    return NativeCall((move(out.shape, out.dtype.itemsize, Table(words_of(numbers)), out.strides, At(len(operands)),
+                            out.strides),))
 
 
 @native(shape.pad, reads=STRIDED)

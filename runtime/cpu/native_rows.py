@@ -4,12 +4,14 @@ import functools
 from dataclasses import replace
 from math import prod
 
+import numpy as np
+
 from ...ir import dtype as dt
 from ...ir.kernel_builder import KernelBuilder
 from ...ir.ops import embedding, indexing
 from ...ir.ops import pool as pooling
 from . import gathers, lookup, pool
-from .native import native
+from .native import Operand, native
 from .native_kernels import check_range, check_rising, copy_of, over_first, step
 from .step_list import At, NativeCall, Scratch, Status, Table
 
@@ -71,10 +73,53 @@ def embed(node, operands, results):
 
 @native(indexing.index)
 def index_rows(node, operands, results):
-    """Rows by one index of the first dim; negative ones count from the end."""
-    if len(operands) != 2 or operands[1] is None:
+    """Rows by indices of dims that follow each other; negative ones count from the end. Those of the first dim alone are rows
+    of a table; others are first made places among all rows."""
+    x, *indices = operands
+    if len(indices) == 1 and indices[0] is not None:
+        return _taken(operands, results, -x.shape[0])
+    given = [d for d, i in enumerate(indices) if i is not None]
+    if given[-1] - given[0] + 1 != len(given) or results[0].dtype.itemsize not in lookup.BY_SIZE:
         return None
-    return _taken(operands, results, -operands[0].shape[0])
+    if not all(indices[d].dtype in _INDICES for d in given):
+        return None
+    first, last = given[0], given[-1] + 1
+    common = np.broadcast_shapes(*[indices[d].shape for d in given])
+    shape, rows = (prod(x.shape[:first]), *common), prod(x.shape[:last])
+    steps = [check_range(At(1 + d), indices[d].size, dt.BY_NP[indices[d].dtype], -x.shape[d], x.shape[d]) for d in given]
+    steps += [_place_step(shape, 1 + d, indices[d], x.shape[d], d == first) for d in given]
+    places = Operand((prod(shape),), (8,), dt.int64.np)
+    made = _plan("take", results[0].dtype, places, prod(x.shape[last:]), rows, False).native([0, 1, len(operands)])
+    return NativeCall((*steps, *[_with_index(s, Scratch()) for s in made.steps]), 8 * places.size)
+
+
+@functools.lru_cache(64)
+def _place(kind, rank: int, is_first: bool):
+    """Places along a dim more: those so far times its size, and the index."""
+    k = KernelBuilder(f"place_{kind.name}_{rank}_{int(is_first)}")
+    for d in range(rank):
+        k.parallel(f"d{d}", f"n{d}")
+    k.input("x", kind, [f"x{d}" for d in range(rank)])
+    k.input("rows", dt.int64, [0] * rank)
+    if not is_first:
+        k.input("y", dt.int64, [f"y{d}" for d in range(rank)])
+    k.output("z", dt.int64, [f"y{d}" for d in range(rank)])
+    with k.point():
+        x, rows = k.load("x").to(dt.int64), k.load("rows")
+        x = k.fn.where(k.fn.lt(x, 0), x + rows, x)
+        k.store(k.fn.add(k.fn.mul(k.index("d0") if is_first else k.load("y"), rows), x), "z")
+    return k.build()
+
+
+def _place_step(shape, number: int, index, rows: int, is_first: bool):
+    """The step that takes in the indices of a dim; the first dim of `shape` counts what stands before all indices."""
+    item, lead = index.dtype.itemsize, len(shape) - len(index.shape)
+    strides = [0] * lead + [0 if n == 1 else s // item for n, s in zip(index.shape, index.strides)]
+    named = {f"n{d}": n for d, n in enumerate(shape)} | {f"x{d}": s for d, s in enumerate(strides)}
+    named |= {f"y{d}": prod(shape[d + 1:]) for d in range(len(shape))}
+    read = () if is_first else (Scratch(),)
+    kernel = _place(dt.BY_NP[index.dtype], len(shape), is_first)
+    return step(kernel, (At(number), Table([rows]), *read, Scratch()), **named)
 
 
 @native(indexing.gather)

@@ -25,6 +25,7 @@ from . import (  # noqa: F401 (the families register their makers)
     native,
     native_blocked,
     native_conv,
+    native_division,
     native_fourier,
     native_int8,
     native_losses,
