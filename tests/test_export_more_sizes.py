@@ -10,6 +10,7 @@ from ingot import jit
 from ingot.ir.errors import DeviceError
 from ingot.jit.exported import loaded as loading
 from ingot.jit.exported import of_sizes, prepare
+from ingot.jit.exported.collect import FURTHER, further_sizes
 
 F, nn = ingot.nn.functional, ingot.nn
 SIZES = (7, 9, 30, 5, 200, 9, 33, 2, 12)
@@ -173,6 +174,15 @@ def test_an_empty_cache_and_caches_that_were_one_tensor_in_the_example(tmp_path)
             same(got.detach().numpy(), want.detach().numpy(), err_msg=f"{b}, {t}, {p}")
     with pytest.raises(ingot.IngotError, match="b = 1 and t = 1 and p = 0"):
         made(ingot.randn(1, 1, 8), ingot.randn(1, 0, 8), ingot.randn(1, 0, 8))
+
+
+def test_further_sizes_are_few_whatever_the_number_of_names():
+    base = dict.fromkeys("abcdef", 5)
+    alone = further_sizes(base)
+    assert len(alone) == len(base) * len(FURTHER) and all(sum(s[name] != 5 for name in s) == 1 for s in alone)
+    together = further_sizes({**base, "c": 1})
+    assert together == [{**dict.fromkeys("abcdef", n), "c": 1} for n in FURTHER]
+    assert further_sizes({"a": 1}) == [] == further_sizes({})
 
 
 class Five(nn.Module):

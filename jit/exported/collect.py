@@ -68,12 +68,18 @@ def _go_abroad(level: str):
 
 def warm(model, sizes: dict):
     """Plans further sizes, so that the kernels that they need are compiled too."""
-    for name in sizes:
-        for n in FURTHER:
-            with contextlib.suppress(ShapeError):
-                if sizes[name] != 1:
-                    model.planned({**sizes, name: n})
-                    model.planned_for_more({**sizes, name: n})
+    for further in further_sizes(sizes):
+        with contextlib.suppress(ShapeError):
+            model.planned(further)
+            model.planned_for_more(further)
+
+
+def further_sizes(sizes: dict) -> list:
+    """Sizes beside those of an example: for each name others by itself, or, where some are 1, for all other names together
+    (of many names there are many such examples)."""
+    free = [name for name, n in sizes.items() if n != 1]
+    groups = [(name,) for name in free] if len(free) == len(sizes) else [tuple(free)] * bool(free)
+    return [{**sizes, **dict.fromkeys(group, n)} for group in groups for n in FURTHER]
 
 
 if __name__ == "__main__":
