@@ -133,6 +133,14 @@ def test_graphs_that_somebody_changed(exported, first, tmp_path):
     assert refused
 
 
+def test_parameters_that_no_recording_writes(tmp_path):
+    x, i = ingot.randn(3, 4), ingot.zeros(3, 2, dtype=ingot.int64)
+    jit.export(lambda x, i: x.gather(1, i), (x, i), tmp_path / "m.ingot", targets=())
+    path = with_graph(tmp_path / "m.ingot", tmp_path / "n.ingot", lambda text: text.replace("dim=1", "dim=1.5"))
+    with pytest.raises(FileError, match=r"n\.ingot"):
+        jit.load(path, objects=False)(x, i)
+
+
 @pytest.mark.parametrize("line", [
     "%x: f32[batch,6] = place(%arg0, device='cpu', source='cpu', wait=True)",
     "%x: f32[96] = pack_filters(%0.weight, kernel=('direct', 1, False), size=96)",

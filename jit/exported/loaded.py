@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import target as targets
-from ...ir.errors import DeviceError, FileError, ShapeError
+from ...ir.errors import DeviceError, FileError, IngotError, ShapeError
 from ...ir.graph import Graph
 from ...ir.lazy import lazy
 from ...ir.ops import load_all
@@ -299,6 +299,10 @@ class Model:
             rest = self.weights_of(parts)
         except DeviceError as e:
             raise DeviceError(f"{self._reader.name}: {e}{self._hint()}") from e
+        except (IngotError, OSError, MemoryError):
+            raise
+        except Exception as e:          # parameters that no recording writes
+            raise FileError(f"{self._reader.name}: its graph cannot be planned; it is damaged ({type(e).__name__}: {e})") from e
         return Bound(compiled, rest)
 
     def _planned_again(self, sizes):
