@@ -12,6 +12,7 @@ from ingot import distributed as dist
 from ingot import nn
 
 SIZE = 2
+OPS = dist.ReduceOp
 F = nn.functional
 
 
@@ -260,6 +261,80 @@ def _differentiable(rank):
 
 def test_collectives_with_gradients():
     ranks.run(SIZE, _differentiable)
+
+
+def _gradients(rank):
+    """Every collective with gradients, against the derivative of the sum of all ranks' losses by differences."""
+    fn = dist.nn.functional
+    cases = {
+        "all_reduce": lambda x: fn.all_reduce(x), "average": lambda x: fn.all_reduce(x, OPS.AVG),
+        "broadcast": lambda x: fn.broadcast(x, 1), "reduce": lambda x: fn.reduce(x, 1), "mean": lambda x: fn.reduce(x, 0, OPS.AVG),
+        "gather": lambda x: ingot.stack(fn.gather(x, 1)), "scatter": lambda x: fn.scatter([x, x * 3], 1),
+        "all_gather": lambda x: ingot.stack(fn.all_gather(x)),
+        "base": lambda x: fn._all_gather_base(ingot.zeros(4, 2).double(), x),
+        "reduce_scatter": lambda x: fn.reduce_scatter(ingot.zeros_like(x), [x, x * 3]),
+        "mean_scatter": lambda x: fn.reduce_scatter(ingot.zeros_like(x), [x, x * 3], OPS.AVG),
+        "all_to_all": lambda x: ingot.cat(fn.all_to_all([ingot.zeros(rank + 1).double() for _ in range(SIZE)],
+                                                        [x[0, :1], x.reshape(-1)[:2] * 3])),
+        "single": lambda x: fn.all_to_all_single(ingot.zeros_like(x), x * 2),
+    }
+    start = ingot.arange(4.0, dtype=ingot.float64).reshape(2, 2) / 3 + rank
+    for name, collective in cases.items():
+        def loss(x, collective=collective):
+            y = collective(x * x)
+            return (y.pow(3) * (ingot.arange(y.numel()).reshape(y.shape) + rank + 1)).sum()
+
+        def total(x, loss=loss):
+            value = loss(x).detach()
+            dist.all_reduce(value)
+            return value.item()
+
+        x = start.clone().requires_grad_()
+        g, = ingot.autograd.grad(loss(x), x, create_graph=True)
+        slope, second = [ingot.zeros(2, 2).double() for _ in range(2)]
+        for owner in range(SIZE):
+            for i in range(4):
+                step = ingot.zeros(4).double()
+                step[i] = 1e-6 if rank == owner else 0.0
+                step = step.reshape(2, 2)
+                difference = (total(start + step) - total(start - step)) / 2e-6
+                if rank == owner:
+                    slope.view(-1)[i] = difference
+        assert ingot.allclose(g, slope, rtol=1e-6, atol=1e-6), name
+        second, = ingot.autograd.grad(g.square().sum(), x)
+        assert second.isfinite().all() and (rank != 1 or second.abs().sum() > 0), name
+
+
+def test_collectives_have_gradients_of_the_sum_of_all_losses():
+    ranks.run(SIZE, _gradients)
+
+
+def _sends_from_gpus(rank):
+    with mock_cuda.installed():
+        x = ingot.full((3,), rank + 1.0, device="cuda")
+        assert dist.all_reduce(x, async_op=True).wait() and x.is_cuda and x.tolist() == [3.0] * 3
+        got = [ingot.zeros(3, device="cuda") for _ in range(SIZE)]
+        dist.all_gather(got, x + rank)
+        assert [g.tolist() for g in got] == [[3.0] * 3, [4.0] * 3] and got[1].is_cuda
+        dist.broadcast(x.add_(rank), 1)
+        assert x.tolist() == [4.0] * 3
+        if rank:
+            dist.send(x * 2, 0)
+        else:
+            dist.recv(x, 1)
+            assert x.tolist() == [8.0] * 3 and x.is_cuda
+        leaf = ingot.full((2,), rank + 1.0, device="cuda", requires_grad=True)
+        dist.nn.functional.all_reduce(leaf * leaf).sum().backward()
+        assert leaf.grad.is_cuda and leaf.grad.tolist() == [4.0 * (rank + 1)] * 2
+        for without in (ingot.ones(2, device="meta"),):
+            with pytest.raises(TypeError, match="meta device has none"):
+                dist.all_reduce(without)
+        with pytest.raises(TypeError, match="inside of vmap has none"):
+            ingot.func.vmap(dist.all_reduce)(ingot.ones(2, 2))
+
+
+def test_tensors_on_a_gpu_travel_by_way_of_the_host():
+    ranks.run(SIZE, _sends_from_gpus)
 
 
 def test_sync_batch_norm_alone_is_batch_norm():

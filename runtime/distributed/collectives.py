@@ -1,10 +1,14 @@
 """Collectives: what all ranks of a group do together. Every rank gets the same bits, since values are combined in the order of
 ranks."""
 
+from typing import Any
+
 import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ..autograd.grad_mode import no_grad
+from ..device_array import DeviceArray
+from ..placement import beside
 from ..tensor import Tensor, wrap
 from ..writes import write
 from .errors import DistTimeoutError
@@ -19,19 +23,25 @@ __all__ = ["all_gather", "all_gather_into_tensor", "all_reduce", "all_reduce_coa
 _WHOLE_BYTES = 1 << 15      # up to here every rank sends its whole value to all others
 
 
-def check_tensor(t, what: str) -> np.ndarray:
-    """A tensor's array."""
+def check_tensor(t, what: str) -> Any:
+    """A tensor's array, on whichever device it is; refuses tensors without values."""
     if not isinstance(t, Tensor):
         raise DTypeError(f"{what} takes tensors, got {type(t).__name__}")
-    if t.device.type != "cpu":
-        raise DTypeError(f"{what} sends tensors in CPU memory, this one is on {t.device}; call .cpu() first")
+    if t._a.__class__ is DeviceArray and t._a.kind in ("meta", "batch"):
+        inside = "of the meta device" if t._a.kind == "meta" else "inside of vmap"
+        raise DTypeError(f"{what} sends values, and a tensor {inside} has none of its own")
     return t._a
 
 
+def host(t) -> np.ndarray:
+    """A tensor's values in this process's memory, from which they are sent."""
+    return t._a.numpy() if t._a.__class__ is DeviceArray else t._a
+
+
 def deliver(t, a, what: str):
-    """Writes what arrived into a tensor."""
+    """Writes what arrived into a tensor, on its device."""
     with no_grad():
-        write(t, wrap(np.asarray(a).reshape(t._a.shape)), what)
+        write(t, beside(wrap(np.asarray(a).reshape(t._a.shape)), t), what)
 
 
 def _described(what, a, *more) -> str:
@@ -102,7 +112,7 @@ def all_reduce(tensor, op=ReduceOp.SUM, group=None, async_op=False):
     note = _described("all_reduce", a, op.value)
 
     def work():
-        deliver(tensor, reduce_arrays(group, tensor._a, op, note), "all_reduce")
+        deliver(tensor, reduce_arrays(group, host(tensor), op, note), "all_reduce")
         return [tensor]
 
     return group.run(work, async_op)
@@ -125,7 +135,7 @@ def reduce(tensor, dst=None, op=ReduceOp.SUM, group=None, async_op=False, group_
     note = _described("reduce", a, op.value, f"to {group.ranks[to]}")
 
     def work():
-        a = tensor._a
+        a = host(tensor)
         if group.rank() != to:
             group.swap(note, {to: a}, ())
         else:
@@ -162,7 +172,7 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
     note = _described("broadcast", a, f"from {group.ranks[source]}")
 
     def work():
-        found = broadcast_array(group, tensor._a, source, note)
+        found = broadcast_array(group, host(tensor), source, note)
         if group.rank() != source:
             deliver(tensor, found, "broadcast")
         return [tensor]
@@ -213,7 +223,7 @@ def all_gather(tensor_list, tensor, group=None, async_op=False):
     note = _described("all_gather", a)
 
     def work():
-        for t, found in zip(tensor_list, gather_arrays(group, tensor._a, note)):
+        for t, found in zip(tensor_list, gather_arrays(group, host(tensor), note)):
             deliver(t, found, "all_gather")
         return list(tensor_list)
 
@@ -232,7 +242,7 @@ def all_gather_into_tensor(output_tensor, input_tensor, group=None, async_op=Fal
     note = _described("all_gather_into_tensor", a)
 
     def work():
-        found = gather_arrays(group, input_tensor._a, note)
+        found = gather_arrays(group, host(input_tensor), note)
         deliver(output_tensor, np.concatenate([f.reshape(-1) for f in found]), "all_gather_into_tensor")
         return [output_tensor]
 
@@ -254,11 +264,11 @@ def gather(tensor, gather_list=None, dst=None, group=None, async_op=False, group
 
     def work():
         if group.rank() != to:
-            group.swap(note, {to: tensor._a}, ())
+            group.swap(note, {to: host(tensor)}, ())
             return []
         found = group.swap(note, {}, others(group))
         for r, t in enumerate(gather_list):
-            deliver(t, tensor._a if r == to else as_array(found[r], tensor._a), "gather")
+            deliver(t, host(tensor) if r == to else as_array(found[r], tensor._a), "gather")
         return list(gather_list)
 
     return group.run(work, async_op)
@@ -283,8 +293,8 @@ def scatter(tensor, scatter_list=None, src=None, group=None, async_op=False, gro
 
     def work():
         if mine:
-            group.swap(note, {r: scatter_list[r]._a for r in others(group)}, ())
-            deliver(tensor, scatter_list[source]._a, "scatter")
+            group.swap(note, {r: host(scatter_list[r]) for r in others(group)}, ())
+            deliver(tensor, host(scatter_list[source]), "scatter")
         else:
             deliver(tensor, as_array(group.swap(note, {}, (source,))[source], tensor._a), "scatter")
         return [tensor]
@@ -303,7 +313,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     note = _described("reduce_scatter", a, op.value)
 
     def work():
-        deliver(output, _reduced_piece(group, [t._a for t in input_list], op, note), "reduce_scatter")
+        deliver(output, _reduced_piece(group, [host(t) for t in input_list], op, note), "reduce_scatter")
         return [output]
 
     return group.run(work, async_op)
@@ -322,7 +332,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
     note = _described("reduce_scatter_tensor", out, op.value)
 
     def work():
-        pieces = np.split(np.ascontiguousarray(input._a).reshape(-1), group.size())
+        pieces = np.split(np.ascontiguousarray(host(input)).reshape(-1), group.size())
         deliver(output, _reduced_piece(group, pieces, op, note), "reduce_scatter_tensor")
         return [output]
 
@@ -341,9 +351,9 @@ def all_to_all(output_tensor_list, input_tensor_list, group=None, async_op=False
             check_tensor(t, "all_to_all")
 
     def work():
-        found = group.swap("all_to_all", {r: input_tensor_list[r]._a for r in others(group)}, others(group))
+        found = group.swap("all_to_all", {r: host(input_tensor_list[r]) for r in others(group)}, others(group))
         for r, t in enumerate(output_tensor_list):
-            deliver(t, input_tensor_list[r]._a if r == group.rank() else as_array(found[r], t._a), "all_to_all")
+            deliver(t, host(input_tensor_list[r]) if r == group.rank() else as_array(found[r], t._a), "all_to_all")
         return list(output_tensor_list)
 
     return group.run(work, async_op)
@@ -358,11 +368,17 @@ def all_to_all_single(output, input, output_split_sizes=None, input_split_sizes=
                       _cut(input, input_split_sizes, member.size(), "input"), group, async_op)
 
 
-def _cut(t, sizes, count, which) -> list:
+def row_counts(t, sizes, count, which) -> list:
+    """How many rows of a tensor go to each rank, or come from it."""
     check_tensor(t, "all_to_all_single")
     rows = t._a.shape[0] if t._a.ndim else 1
     sizes = sizes or ([rows // count] * count if rows % count == 0 else [])
     if sum(sizes) != rows or len(sizes) != count:
         raise ShapeError(f"all_to_all_single: the {rows} rows of the {which} do not divide among {count} ranks by {sizes}")
+    return list(sizes)
+
+
+def _cut(t, sizes, count, which) -> list:
+    sizes = row_counts(t, sizes, count, which)
     with no_grad():
-        return list(t.split(list(sizes), 0))
+        return list(t.split(sizes, 0))

@@ -3,7 +3,7 @@
 from concurrent.futures import Future
 
 from ...ir.errors import ArgumentError
-from .collectives import check_tensor, deliver, place_of
+from .collectives import check_tensor, deliver, host, place_of
 from .errors import DistBackendError, DistTimeoutError
 from .group import Work, as_array, flat_bytes
 from .store import seconds
@@ -32,7 +32,7 @@ def isend(tensor, dst=None, group=None, tag=0, group_dst=None):
     _check_tag(tag)
     if to == group.rank():
         raise ArgumentError("send: a rank cannot send to itself")
-    group.mesh.send(group.ranks[to], (group.number, tag), _note(a), flat_bytes(a))
+    group.mesh.send(group.ranks[to], (group.number, tag), _note(a), flat_bytes(host(tensor)))
     return _done([tensor])
 
 

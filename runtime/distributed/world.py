@@ -89,7 +89,7 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """False: tensors on GPUs are not sent."""
+    """False: tensors on GPUs are sent by way of CPU memory, by 'gloo'."""
     return False
 
 
