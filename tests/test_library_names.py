@@ -77,7 +77,7 @@ def test_tensors_that_are_shared_out_are_refused():
     assert one == shared.Shard(1) != shared.Shard(0) and one.is_shard(1) and not one.is_shard(0)
     assert shared.Replicate().is_replicate() and shared.Partial().is_partial() and shared.Partial().reduce_op == "sum"
     for refused in (shared.DTensor, shared.DTensor.from_local, shared.distribute_tensor, shared.distribute_module,
-                    ingot.distributed.DeviceMesh, ingot.distributed.init_device_mesh):
+                    shared.implicit_replication):
         with pytest.raises(RuntimeError, match="whole in its process"):
             refused(ingot.ones(2), None)
 

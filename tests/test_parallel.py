@@ -268,7 +268,8 @@ def _gradients(rank):
     fn = dist.nn.functional
     cases = {
         "all_reduce": lambda x: fn.all_reduce(x), "average": lambda x: fn.all_reduce(x, OPS.AVG),
-        "broadcast": lambda x: fn.broadcast(x, 1), "reduce": lambda x: fn.reduce(x, 1), "mean": lambda x: fn.reduce(x, 0, OPS.AVG),
+        "broadcast": lambda x: fn.broadcast(x, 1), "reduce": lambda x: fn.reduce(x, 1),
+        "mean": lambda x: fn.reduce(x, 0, OPS.AVG),
         "gather": lambda x: ingot.stack(fn.gather(x, 1)), "scatter": lambda x: fn.scatter([x, x * 3], 1),
         "all_gather": lambda x: ingot.stack(fn.all_gather(x)),
         "base": lambda x: fn._all_gather_base(ingot.zeros(4, 2).double(), x),

@@ -5,6 +5,7 @@ DistributedDataParallel builds on it.
 """
 
 from . import fsdp, rpc, tensor
+from . import group_methods as group_methods
 from .collectives import (
     all_gather,
     all_gather_into_tensor,
@@ -21,7 +22,9 @@ from .collectives import (
     reduce_scatter_tensor,
     scatter,
 )
+from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import DistBackendError, DistError, DistNetworkError, DistStoreError, DistTimeoutError
+from .grad_bucket import GradBucket
 from .group import ProcessGroup, Work
 from .objects import (
     all_gather_object,
@@ -35,7 +38,6 @@ from .point_to_point import P2POp, batch_isend_irecv, irecv, isend, recv, send
 from .reduce_op import ReduceOp
 from .store import FileStore, HashStore, PrefixStore, Store
 from .tcp_store import TCPStore
-from .tensor import DeviceMesh, init_device_mesh
 from .world import (
     Backend,
     GroupMember,
@@ -66,14 +68,14 @@ from .world import (
 
 __all__ = [
     "Backend", "DeviceMesh", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "DistTimeoutError",
-    "FileStore", "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup", "ReduceOp", "Store", "TCPStore",
-    "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",
-    "all_reduce_coalesced", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast",
-    "broadcast_object_list", "default_pg_timeout", "destroy_process_group", "fsdp", "gather", "gather_object",
-    "get_backend", "get_global_rank", "get_group_rank", "get_node_local_rank", "get_process_group_ranks", "get_rank",
-    "get_world_size", "group", "init_device_mesh", "init_process_group", "irecv", "is_available", "is_backend_available",
-    "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched",
-    "is_ucc_available", "is_xccl_available", "isend", "monitored_barrier", "new_group", "new_subgroups", "recv",
-    "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "rendezvous", "rpc", "scatter",
-    "scatter_object_list", "send", "send_object_list", "tensor",
+    "FileStore", "GradBucket", "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup", "ReduceOp", "Store",
+    "TCPStore", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_reduce_coalesced",
+    "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list",
+    "default_pg_timeout", "destroy_process_group", "fsdp", "gather", "gather_object", "get_backend", "get_global_rank",
+    "get_group_rank", "get_node_local_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
+    "init_device_mesh", "init_process_group", "irecv", "is_available", "is_backend_available", "is_gloo_available",
+    "is_initialized", "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "is_ucc_available",
+    "is_xccl_available", "isend", "monitored_barrier", "new_group", "new_subgroups", "recv", "recv_object_list", "reduce",
+    "reduce_scatter", "reduce_scatter_tensor", "rendezvous", "rpc", "scatter", "scatter_object_list", "send",
+    "send_object_list", "tensor",
 ]

@@ -1,12 +1,14 @@
 """Process groups: which ranks talk to each other, in which order their collectives run, and what a pending one looks like."""
 
 import threading
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 
 from ...ir.errors import ArgumentError
+from .. import futures
 from .errors import DistBackendError, DistError, DistTimeoutError
 from .store import seconds
 
@@ -45,13 +47,38 @@ class Work:
         """What it gave: a list of the tensors that were written."""
         return self._future.result()
 
-    def get_future(self) -> Future:
-        """The operation as a concurrent.futures.Future."""
-        return self._future
+    def get_future(self) -> futures.Future:
+        """The operation as a future, whose `then` says what is to be done with the list of tensors that were written."""
+        found: futures.Future = futures.Future()
+
+        def settle(done):
+            error = done.exception()
+            if error is None:
+                found.set_result(done.result())
+            else:
+                found.set_exception(error)
+
+        self._future.add_done_callback(settle)
+        return found
 
 
 class ProcessGroup:
     """Some ranks of a run (in the group's own numbering 0, 1, …) and this process's place among them."""
+
+    # Collectives as methods, which stand in group_methods.py, as they are built on groups.
+    allreduce: Callable[..., Work]
+    reduce: Callable[..., Work]
+    broadcast: Callable[..., Work]
+    allgather: Callable[..., Work]
+    gather: Callable[..., Work]
+    scatter: Callable[..., Work]
+    reduce_scatter: Callable[..., Work]
+    alltoall: Callable[..., Work]
+    alltoall_base: Callable[..., Work]
+    send: Callable[..., Work]
+    recv: Callable[..., Work]
+    recv_anysource: Callable[..., Work]
+    barrier: Callable[..., Work]
 
     def __init__(self, mesh, number: int, ranks, timeout, backend: str, name: str, store):
         self.mesh, self.number, self.ranks = mesh, number, tuple(ranks)

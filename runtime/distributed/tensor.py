@@ -3,6 +3,7 @@ one."""
 
 from dataclasses import dataclass
 
+from .device_mesh import DeviceMesh, init_device_mesh
 from .errors import refused
 
 __all__ = ["DTensor", "DeviceMesh", "Partial", "Placement", "Replicate", "Shard", "distribute_module", "distribute_tensor",
@@ -15,12 +16,6 @@ _INSTEAD = ("ingot keeps each tensor whole in its process; share out data with n
 
 def _refused(name):
     return refused(f"tensor.{name}", _INSTEAD)
-
-
-class DeviceMesh:
-    """Processes in rows and columns. Refused, with what to use instead."""
-
-    __init__ = _refused("DeviceMesh")
 
 
 class DTensor:
@@ -65,4 +60,5 @@ class Partial(Placement):
     reduce_op: str = "sum"
 
 
-distribute_module, distribute_tensor, implicit_replication, init_device_mesh = map(_refused, __all__[-4:])
+distribute_module, distribute_tensor = _refused("distribute_module"), _refused("distribute_tensor")
+implicit_replication = _refused("implicit_replication")

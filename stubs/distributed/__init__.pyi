@@ -1,9 +1,14 @@
 from ..runtime.distributed import *
 from . import _composable as _composable
+from . import _functional_collectives as _functional_collectives
 from . import _tensor as _tensor
+from . import algorithms as algorithms
+from . import checkpoint as checkpoint
 from . import constants as constants
 from . import device_mesh as device_mesh
 from . import distributed_c10d as distributed_c10d
+from . import elastic as elastic
 from . import launch as launch
+from . import nn as nn
 from . import optim as optim
 from . import run as run

@@ -1,1 +1,1 @@
-from ..runtime.distributed.tensor import *
+from ..runtime.distributed.device_mesh import *

@@ -9,12 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from ....ir.errors import AutogradError
+from ....ir.errors import ArgumentError, AutogradError
+from ...api.register import FUNCTIONS
+from ...autograd.grad_mode import no_grad
 from ...autograd.node import Leaf, Output
-from ...distributed.collectives import deliver, reduce_arrays
+from ...device_array import DeviceArray, zeros_beside
+from ...distributed.collectives import host, reduce_arrays
+from ...distributed.grad_bucket import GradBucket
 from ...distributed.reduce_op import ReduceOp
 from ...distributed.world import member_of
+from ...futures import Future
+from ...placement import beside
 from ...tensor import Tensor, wrap
+from ...writes import write
 
 FIRST_BUCKET_BYTES = 1 << 20
 
@@ -26,32 +33,49 @@ class Bucket:
         self.numbers, self.params = numbers, params
         self.sizes = [p._a.size for p in params]
 
-    def flat(self) -> np.ndarray:
+    def flat(self) -> Tensor:
         """All gradients one after the other; zeros for those that are not there."""
         for p in self.params:
             if p.grad is not None and p.grad.is_sparse:
                 p.grad = p.grad.to_dense()
-        return np.concatenate([np.zeros(n, p._a.dtype) if p.grad is None else p.grad._a.reshape(-1)
-                               for n, p in zip(self.sizes, self.params)])
+        grads = [zeros_like(p) if p.grad is None else p.grad for p in self.params]
+        if grads[0]._a.__class__ is DeviceArray:
+            return FUNCTIONS["cat"]([g.detach().reshape(-1) for g in grads])
+        return wrap(np.concatenate([g._a.reshape(-1) for g in grads]))
+
+    def zeros(self) -> Tensor:
+        """What a process hands in that has no gradients."""
+        return zeros_like(self.params[0], (sum(self.sizes),))
 
     def put(self, flat, used):
         """Writes averages into the gradients of the parameters that some process has used."""
-        for p, piece, wanted in zip(self.params, np.split(flat, np.cumsum(self.sizes)[:-1]), used):
-            if not wanted:
-                continue
-            if p.grad is None:
-                p.grad = wrap(piece.reshape(p._a.shape).copy())
-            else:
-                deliver(p.grad, piece, "DistributedDataParallel")
+        with no_grad():
+            for p, piece, wanted in zip(self.params, flat.detach().split(self.sizes), used):
+                if not wanted:
+                    continue
+                piece = piece.reshape(p.shape)
+                if p.grad is None:
+                    p.grad = piece.to(p.dtype, copy=True)
+                else:
+                    write(p.grad, piece.to(p.dtype), "DistributedDataParallel")
+
+
+def zeros_like(p, shape=None) -> Tensor:
+    """Zeros of a parameter's dtype on its device."""
+    return wrap(zeros_beside(p._a, shape))
+
+
+def _kind(p):
+    return p.dtype, p.device
 
 
 def make_buckets(params, cap: int) -> list:
-    """Buckets of about `cap` bytes and of one dtype each, from the last parameter to the first; the first one is small."""
+    """Buckets of about `cap` bytes, of one dtype and device each, from the last parameter to the first; the first is small."""
     found, limit = [], min(cap, FIRST_BUCKET_BYTES)
     numbers: list = []
     size = 0
     for i in reversed(range(len(params))):
-        if numbers and (size >= limit or params[i]._a.dtype != params[numbers[-1]]._a.dtype):
+        if numbers and (size >= limit or _kind(params[i]) != _kind(params[numbers[-1]])):
             found.append(Bucket(numbers, [params[k] for k in numbers]))
             numbers, size, limit = [], 0, cap
         numbers.append(i)
@@ -95,6 +119,8 @@ class Reducer:
         self.buckets = make_buckets(self.params, cap)
         self.active = False             # between a forward that wants averages and the end of its backward
         self.detects_unused = False
+        self.hook: Any = None           # (state, function) of the user's, in the place of the average
+        self.divisor = group.size()     # by what sums over processes are divided
         self.handles = [p.register_post_accumulate_grad_hook(self._hook(i)) for i, p in enumerate(self.params)]
 
     def _hook(self, i):
@@ -134,20 +160,59 @@ class Reducer:
         if len(self.works) == len(self.buckets):
             self._finish()
 
-    def _launch(self, bucket):
-        flat, group, found = bucket.flat(), self.group, []
-        note = f"gradients of {flat.size} {flat.dtype.name}"
-        work = group.run(lambda: found.append(reduce_arrays(group, flat, ReduceOp.AVG, note)), True)
-        self.works.append((work, found))
+    def _launch(self, bucket, flat=None):
+        flat = bucket.flat() if flat is None else flat
+        if self.hook is not None:
+            self._hand_over(bucket, flat)
+            return
+        group, divisor, mine, found = self.group, self.divisor, host(flat), []
+        note = f"gradients of {mine.size} {mine.dtype.name}"
+        op = ReduceOp.AVG if divisor == group.size() else ReduceOp.SUM
+
+        def work():
+            total = reduce_arrays(group, mine, op, note)
+            found.append(total if op is ReduceOp.AVG else total / total.dtype.type(divisor))
+
+        under_way = group.run(work, True)
+
+        def result():
+            under_way.wait()
+            return beside(wrap(found[0]), flat)
+
+        self.works.append(result)
+
+    def _hand_over(self, bucket, flat):
+        """Has the user's hook combine gradients. The one before is done by then, so whatever hooks send goes in one order."""
+        if self.works:
+            self.works[-1]()
+        state, function = self.hook
+        with no_grad():
+            future = function(state, GradBucket(len(self.works), len(self.buckets), bucket.params, flat))
+        if not isinstance(future, Future):
+            raise ArgumentError(f"a hook for gradients returns a futures.Future of a tensor, got {type(future).__name__}")
+
+        def result():
+            value = future.wait()
+            return value[0] if isinstance(value, (list, tuple)) else value
+
+        self.works.append(result)
 
     def _finish(self):
         used = self.used
         if self.detects_unused:
             used = self._used_anywhere()
-        for bucket, (work, found) in zip(self.buckets, self.works):
-            work.wait()
-            bucket.put(found[0], [used[k] for k in bucket.numbers])
+        for bucket, result in zip(self.buckets, self.works):
+            bucket.put(result(), [used[k] for k in bucket.numbers])
         self.active = False
+
+    def follow(self, detects_unused: bool):
+        """Takes part in the averaging of others, without gradients of its own."""
+        self.works, self.detects_unused, self.used = [], detects_unused, np.zeros(len(self.params), np.int32)
+        for bucket in self.buckets:
+            self._launch(bucket, bucket.zeros())
+        if not detects_unused:
+            self.used[:] = 1
+        self._finish()
 
     def _used_anywhere(self):
         found = []

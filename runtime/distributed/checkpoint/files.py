@@ -1,0 +1,104 @@
+"""Where checkpoints are and what is in them: a folder with a file for each rank that wrote, and one that says where each value
+is."""
+
+import os
+from typing import Any, Protocol, runtime_checkable
+
+from ....ir.errors import ArgumentError
+from ...serialization.save_load import load as load_file
+from .errors import CheckpointException
+
+__all__ = ["DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter", "Stateful"]
+
+INDEX = ".metadata"
+
+
+@runtime_checkable
+class Stateful(Protocol):
+    """What has a state of its own: it is asked for when it is saved, and given back when it is loaded."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state."""
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Takes a state."""
+
+
+class FileSystemWriter:
+    """Writes a checkpoint into a folder."""
+
+    def __init__(self, path, single_file_per_rank=True, sync_files=True, thread_count=1, overwrite=True, **options):
+        self.path, self.overwrite = os.fspath(path), overwrite
+
+
+class FileSystemReader:
+    """Reads a checkpoint in a folder."""
+
+    def __init__(self, path, **options):
+        self.path = os.fspath(path)
+
+
+class DefaultSavePlanner:
+    """Every rank writes what no rank before it has."""
+
+    def __init__(self, **options):
+        pass
+
+
+class DefaultLoadPlanner:
+    """Every value is read that is asked for; with `allow_partial_load` those that are there."""
+
+    def __init__(self, flatten_state_dict=True, flatten_sharded_tensors=True, allow_partial_load=False):
+        self.allow_partial_load = allow_partial_load
+
+
+def folder_of(checkpoint_id, storage) -> str:
+    """The folder that the arguments name."""
+    if checkpoint_id is None and storage is None:
+        raise ArgumentError("a checkpoint needs checkpoint_id=, the path of a folder")
+    if storage is not None and not hasattr(storage, "path"):
+        raise ArgumentError("checkpoints lie in folders: pass FileSystemWriter(path) or FileSystemReader(path), got "
+                            f"{storage!r}")
+    return os.fspath(storage.path if checkpoint_id is None else checkpoint_id)
+
+
+def state_of(value):
+    """A value, or the state of one that has its own."""
+    return value.state_dict() if isinstance(value, Stateful) and not isinstance(value, dict) else value
+
+
+def flattened(state: dict) -> dict:
+    """{path: value} of nested dicts and lists, where a path is a tuple of keys and places. Empty ones are values."""
+    found: dict = {}
+
+    def walk(value, path):
+        value = state_of(value)
+        if isinstance(value, dict) and value:
+            for key, inner in value.items():
+                walk(inner, (*path, key))
+        elif isinstance(value, list) and value:
+            for i, inner in enumerate(value):
+                walk(inner, (*path, i))
+        else:
+            found[path] = value
+
+    walk(state, ())
+    return found
+
+
+def index_of(folder: str) -> dict:
+    """What a checkpoint holds: {path: name of the file}."""
+    path = os.path.join(folder, INDEX)
+    if not os.path.exists(path):
+        raise CheckpointException(f"there is no whole checkpoint in {folder!r}: it has no file {INDEX}, which is written last")
+    index = load_file(path)
+    if not isinstance(index, dict) or index.get("format") != "ingot checkpoint":
+        raise CheckpointException(f"{path!r} is no index of a checkpoint that ingot has written")
+    return {tuple(p): name for p, name in index["values"]}
+
+
+def read_file(folder: str, name: str) -> dict:
+    """The values of one file: {path: value}."""
+    if os.path.basename(name) != name:
+        raise CheckpointException(f"the index of {folder!r} names {name!r}, which is not a file in it")
+    return {tuple(path): value for path, value in load_file(os.path.join(folder, name), map_location="cpu")}

@@ -1,0 +1,74 @@
+"""Reading checkpoints into state dicts, in place."""
+
+from typing import Any
+
+from ....ir.errors import ArgumentError
+from ...autograd.grad_mode import no_grad
+from ...tensor import Tensor
+from .errors import CheckpointException
+from .files import Stateful, flattened, folder_of, index_of, read_file, state_of
+
+__all__ = ["load", "load_state_dict"]
+
+
+def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, process_group=None, no_dist=False):
+    """Fills a state dict from a checkpoint: its tensors in place, other values by others, and what has a state of its own is
+    given that. What is asked for must be there, unless the planner allows a partial load."""
+    folder = folder_of(checkpoint_id, storage_reader)
+    templates = {key: state_of(value) for key, value in state_dict.items()}
+    wanted = flattened(templates)
+    found = _read(folder, wanted, getattr(planner, "allow_partial_load", False))
+    for path, value in found.items():
+        _check(path, wanted[path], value)
+    with no_grad():
+        for path, value in found.items():
+            target = wanted[path]
+            if isinstance(target, Tensor):
+                target.copy_(value)
+            else:
+                _replace(templates, path, value)
+    for key, value in state_dict.items():
+        if isinstance(value, Stateful) and not isinstance(value, dict):
+            value.load_state_dict(templates[key])
+        else:
+            state_dict[key] = templates[key]
+
+
+def _read(folder, wanted, allow_partial) -> dict:
+    """The values of the paths that are wanted, each file read once."""
+    index = index_of(folder)
+    missing = [path for path in wanted if path not in index]
+    if missing and not allow_partial:
+        some = ", ".join(".".join(map(str, path)) for path in missing[:5])
+        raise CheckpointException(f"the checkpoint in {folder!r} does not hold {some}{' and more' * (len(missing) > 5)}; "
+                                  "planner=DefaultLoadPlanner(allow_partial_load=True) leaves such values as they are")
+    found: dict[tuple, Any] = {}
+    for name in sorted({index[path] for path in wanted if path in index}):
+        values = read_file(folder, name)
+        for path in (path for path in wanted if index.get(path) == name):
+            if path not in values:
+                raise CheckpointException(f"the file {name} of {folder!r} does not hold what the index says")
+            found[path] = values[path]
+    return found
+
+
+def _check(path, target, value):
+    """Raises unless a value can take the place of what is there."""
+    name = ".".join(map(str, path))
+    if isinstance(target, Tensor) != isinstance(value, Tensor):
+        raise CheckpointException(f"{name} is a {type(value).__name__} in the checkpoint, a {type(target).__name__} here")
+    if isinstance(target, Tensor) and target.shape != value.shape:
+        raise CheckpointException(f"{name} has shape {tuple(value.shape)} in the checkpoint, {tuple(target.shape)} here")
+
+
+def _replace(state, path, value):
+    for key in path[:-1]:
+        state = state[key]
+    state[path[-1]] = value
+
+
+def load_state_dict(state_dict, storage_reader, process_group=None, coordinator_rank=0, no_dist=False, planner=None):
+    """load() by its older name."""
+    if not isinstance(state_dict, dict):
+        raise ArgumentError(f"load_state_dict fills a dict, got {type(state_dict).__name__}")
+    load(state_dict, storage_reader=storage_reader, process_group=process_group, no_dist=no_dist, planner=planner)

@@ -1,0 +1,196 @@
+"""States of models and optimizers by the names of parameters, which are the same whatever wraps the model."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ....ir.errors import ArgumentError
+from ...autograd.grad_mode import no_grad
+from ...nn.parallel import DataParallel, DistributedDataParallel
+from ...tensor import Tensor, wrap
+from ..objects import broadcast_object_list
+from ..world import get_rank, is_initialized
+
+__all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
+           "set_optimizer_state_dict", "set_state_dict"]
+
+
+@dataclass
+class StateDictOptions:
+    """How states are taken and given. Models are whole on every rank, so `full_state_dict` changes nothing."""
+
+    full_state_dict: bool = False
+    cpu_offload: bool = False
+    ignore_frozen_params: bool = False
+    keep_submodule_prefixes: bool = True
+    strict: bool = True
+    broadcast_from_rank0: bool = False
+    flatten_optimizer_state_dict: bool = False
+    dsd_fqn_modifiers: str = field(default="_fqn_modifiers")
+
+
+def _plain_names(model) -> dict:
+    """{name in the model: name without what wraps it}."""
+    wrappers = {f"{path}.module." if path else "module." for path, m in model.named_modules()
+                if isinstance(m, (DataParallel, DistributedDataParallel))}
+
+    def plain(name):
+        for prefix in sorted(wrappers, key=len, reverse=True):      # inner ones first
+            if name.startswith(prefix):
+                name = prefix[: -len("module.")] + name[len(prefix):]
+        return name.replace("_orig_mod.", "")
+
+    return {name: plain(name) for name in model.state_dict(keep_vars=True)}
+
+
+def _placed(value, options):
+    """A value where the options want it, without a history."""
+    if isinstance(value, dict):
+        return {k: _placed(v, options) for k, v in value.items()}
+    if isinstance(value, Tensor):
+        return value.detach().cpu() if options.cpu_offload else value.detach()
+    return value
+
+
+def get_model_state_dict(model, *, submodules=None, options=None) -> dict:
+    """The model's state, under names without what wraps it."""
+    options = options or StateDictOptions()
+    names, found = _plain_names(model), {}
+    frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
+    prefixes = [path for path, m in model.named_modules() if submodules is not None and m in submodules]
+    for name, value in model.state_dict(keep_vars=True).items():
+        if options.ignore_frozen_params and name in frozen:
+            continue
+        prefix = next((p for p in prefixes if name.startswith(f"{p}.")), None)
+        if submodules is None:
+            found[names[name]] = _placed(value, options)
+        elif prefix is not None:
+            found[names[name] if options.keep_submodule_prefixes else name[len(prefix) + 1:]] = _placed(value, options)
+    return found
+
+
+def _listed(optimizers) -> list:
+    return list(optimizers) if isinstance(optimizers, (list, tuple)) else [optimizers]
+
+
+def _parameter_names(model) -> dict:
+    names = _plain_names(model)
+    return {id(p): names.get(name, name) for name, p in model.named_parameters()}
+
+
+def _name(names, p) -> str:
+    if id(p) not in names:
+        raise ArgumentError("the optimizer has a parameter that is not the model's")
+    return names[id(p)]
+
+
+def _make_state(optimizer):
+    """Has an optimizer make its state, by a step with gradients and learning rates of zero."""
+    params = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
+    if optimizer.state or any(p.grad is not None for p in params):
+        return
+    rates = [group.get("lr") for group in optimizer.param_groups]
+    before = [p.detach().clone() for p in params]
+    for p in params:
+        p.grad = p.detach() * 0
+    for group in optimizer.param_groups:
+        if "lr" in group:
+            group["lr"] = wrap(group["lr"]._a * 0) if isinstance(group["lr"], Tensor) else 0.0
+    optimizer.step()
+    for group, rate in zip(optimizer.param_groups, rates):
+        if "lr" in group:
+            group["lr"] = rate
+    with no_grad():
+        for p, value in zip(params, before):
+            p.copy_(value)
+    optimizer.zero_grad(set_to_none=True)
+
+
+def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None) -> dict:
+    """The states of optimizers by the names of the model's parameters; one that has made no step yet makes its state."""
+    options = options or StateDictOptions()
+    names = _parameter_names(model)
+    found: dict[str, Any] = {"state": {}, "param_groups": []}
+    for optimizer in _listed(optimizers):
+        _make_state(optimizer)
+        params = [_name(names, p) for group in optimizer.param_groups for p in group["params"]]
+        own = optimizer.state_dict()
+        found["state"].update((params[k], _placed(state, options)) for k, state in own["state"].items())
+        found["param_groups"] += [{**group, "params": [params[k] for k in group["params"]]} for group in own["param_groups"]]
+    return _flat(found) if options.flatten_optimizer_state_dict else found
+
+
+def _flat(state) -> dict:
+    """States under "state.parameter.name", options under "param_groups.parameter.name"."""
+    found = {f"state.{p}.{name}": value for p, entry in state["state"].items() for name, value in entry.items()}
+    for group in state["param_groups"]:
+        for p in group["params"]:
+            found.update((f"param_groups.{p}.{name}", value) for name, value in group.items()
+                         if name not in ("params", "param_names"))
+    return found
+
+
+def _nested(flat, names) -> dict:
+    """The other way round: a group for each parameter."""
+    found: dict[str, Any] = {"state": {}, "param_groups": []}
+    for p in names:
+        state = {k[len(f"state.{p}."):]: v for k, v in flat.items() if k.startswith(f"state.{p}.")}
+        state = {k: v for k, v in state.items() if "." not in k}
+        options = {k[len(f"param_groups.{p}."):]: v for k, v in flat.items() if k.startswith(f"param_groups.{p}.")}
+        options = {k: v for k, v in options.items() if "." not in k}
+        if state:
+            found["state"][p] = state
+        if options:
+            found["param_groups"].append({**options, "params": [p]})
+    return found
+
+
+def get_state_dict(model, optimizers, *, submodules=None, options=None) -> tuple:
+    """(the model's state, the optimizers' state)"""
+    return (get_model_state_dict(model, submodules=submodules, options=options),
+            get_optimizer_state_dict(model, optimizers, submodules=submodules, options=options))
+
+
+def _from_first(state, options):
+    """The state of rank 0, where the options say that only it has one."""
+    if not options.broadcast_from_rank0 or not is_initialized():
+        return state
+    box = [state if get_rank() == 0 else None]
+    broadcast_object_list(box, 0)
+    return box[0]
+
+
+def set_model_state_dict(model, model_state_dict, *, options=None):
+    """Gives a model a state under names without what wraps it; returns what load_state_dict does."""
+    options = options or StateDictOptions()
+    wrapped = {plain: name for name, plain in _plain_names(model).items()}
+    state = _from_first(model_state_dict, options)
+    return model.load_state_dict({wrapped.get(k, k): v for k, v in state.items()}, strict=options.strict)
+
+
+def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=None):
+    """Gives optimizers their states, by the names of the model's parameters."""
+    options = options or StateDictOptions()
+    names = _parameter_names(model)
+    whole = _from_first(optim_state_dict, options)
+    if options.flatten_optimizer_state_dict:
+        whole = _nested(whole, list(dict.fromkeys(names.values())))
+    of_parameter = {p: group for group in whole["param_groups"] for p in group["params"]}
+    for optimizer in _listed(optimizers):
+        groups, state, number = [], {}, 0
+        for group in optimizer.param_groups:
+            params = [_name(names, p) for p in group["params"]]
+            if missing := [p for p in params if p not in of_parameter]:
+                raise ArgumentError(f"the state of the optimizer does not name the parameters {missing[:5]}")
+            options_of = of_parameter[params[0]] if params else group
+            groups.append({**{k: v for k, v in options_of.items() if k != "params"},
+                           "params": list(range(number, number + len(params)))})
+            state.update((number + i, whole["state"][p]) for i, p in enumerate(params) if p in whole["state"])
+            number += len(params)
+        optimizer.load_state_dict({"state": state, "param_groups": groups})
+
+
+def set_state_dict(model, optimizers, *, model_state_dict, optim_state_dict, options=None):
+    """Gives a model and its optimizers their states."""
+    if optim_state_dict:
+        set_optimizer_state_dict(model, optimizers, optim_state_dict, options=options)
+    return set_model_state_dict(model, model_state_dict, options=options)

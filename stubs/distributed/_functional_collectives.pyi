@@ -1,0 +1,1 @@
+from ..runtime.distributed.functional_collectives import *

@@ -1,0 +1,1 @@
+from ....runtime.distributed.comm_hooks import *

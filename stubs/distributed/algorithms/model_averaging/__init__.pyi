@@ -1,0 +1,2 @@
+from ....runtime.distributed.local_sgd import *
+from . import averagers as averagers

@@ -1,0 +1,2 @@
+from ...runtime.distributed.elastic import *
+from . import multiprocessing as multiprocessing

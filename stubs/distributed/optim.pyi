@@ -1,1 +1,0 @@
-from ..runtime.distributed.sharded_optimizers import *

@@ -1,0 +1,1 @@
+from ...runtime.distributed.local_sgd import *

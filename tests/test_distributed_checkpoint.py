@@ -1,0 +1,192 @@
+"""Checkpoints of several ranks in one folder, and states by the names of parameters."""
+
+import copy
+import importlib
+import os
+import pickle
+
+import pytest
+
+import ingot
+import ranks
+from ingot import distributed as dist
+from ingot import nn
+
+SIZE = 2
+dcp = importlib.import_module("ingot.distributed.checkpoint")
+named = importlib.import_module("ingot.distributed.checkpoint.state_dict")
+
+
+def make_net(seed=0):
+    ingot.manual_seed(seed)
+    return nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+
+
+def trained(net, optimizer, steps=3):
+    for _ in range(steps):
+        optimizer.zero_grad()
+        net(ingot.randn(5, 3, generator=ingot.Generator().manual_seed(1))).square().sum().backward()
+        optimizer.step()
+    return net, optimizer
+
+
+def same(a, b):
+    """Whether two nested states are the same, bit by bit."""
+    if isinstance(a, dict):
+        return list(a) == list(b) and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return ingot.equal(a, b) if isinstance(a, ingot.Tensor) else a == b
+
+
+def _from_several(rank, folder):
+    net = make_net(seed=0)
+    ddp, optimizer = trained(nn.parallel.DistributedDataParallel(net), ingot.optim.Adam(net.parameters(), lr=0.01))
+    model, optim = named.get_state_dict(ddp, optimizer)
+    assert "0.weight" in model and "0.weight" in optim["state"]
+    state = {"model": model, "optim": optim, "step": 7, f"own{rank}": {"rng": [rank, "text"]}, "empty": {}}
+    for late in (False, True):
+        where = os.path.join(folder, str(late))
+        if late:
+            future = dcp.async_save(state, checkpoint_id=where)
+            with ingot.no_grad():
+                for p in ddp.parameters():
+                    p.zero_()                           # what is written is what was there
+            dist.all_reduce(ingot.ones(1))              # training goes on talking
+            assert future.wait() is None
+        else:
+            dcp.save(state, checkpoint_id=where)
+            assert sorted(os.listdir(where)) == [".metadata", "__0_0.distcp", "__1_0.distcp"]
+            assert os.path.getsize(os.path.join(where, "__1_0.distcp")) < 3000      # what all have is written once
+    with pytest.raises(dcp.CheckpointException, match="rank 1 could not write"):
+        dcp.save({"x": 1, f"y{rank}": (lambda: 1) if rank else 2}, checkpoint_id=os.path.join(folder, "bad"))
+    assert not os.path.exists(os.path.join(folder, "bad", ".metadata"))
+
+
+def test_ranks_write_one_checkpoint_and_any_number_of_ranks_reads_it(tmp_path):
+    ranks.run(SIZE, _from_several, str(tmp_path))
+    want = make_net()
+    whole = ingot.optim.Adam(want.parameters(), lr=0.01)
+    trained(want, whole)
+    for late in ("False", "True"):
+        net = make_net(seed=5)
+        optimizer = ingot.optim.Adam(net.parameters(), lr=1.0)
+        model, optim = named.get_state_dict(net, optimizer)
+        assert all(int(s["step"]) == 1 for s in optim["state"].values()) and all(p.grad is None for p in net.parameters())
+        assert same(dict(net.state_dict()), dict(make_net(seed=5).state_dict()))        # making a state moves nothing
+        state = {"model": model, "optim": optim, "step": 0, "own1": {"rng": [0, ""]}, "empty": {}}
+        dcp.load(state, storage_reader=dcp.FileSystemReader(tmp_path / late))
+        named.set_state_dict(net, optimizer, model_state_dict=state["model"], optim_state_dict=state["optim"])
+        assert state["step"] == 7 and state["own1"] == {"rng": [1, "text"]}
+        assert optimizer.param_groups[0]["lr"] == 0.01
+        assert all(ingot.allclose(a, b, atol=1e-6) for a, b in zip(net.state_dict().values(), want.state_dict().values()))
+        assert all(ingot.allclose(a["exp_avg"], b["exp_avg"], atol=1e-6)
+                   for a, b in zip(optimizer.state_dict()["state"].values(), whole.state_dict()["state"].values()))
+
+
+class Counter:
+    """Something with a state of its own."""
+
+    def __init__(self, count=0):
+        self.count, self.values = count, ingot.zeros(2)
+
+    def state_dict(self):
+        return {"count": self.count, "values": self.values, "list": [1, {"a": self.count}]}
+
+    def load_state_dict(self, state):
+        self.count, self.values, self.list = state["count"], state["values"], state["list"]
+
+
+def test_states_of_objects_are_asked_for_and_given_back(tmp_path):
+    counter = Counter(3)
+    counter.values += 5
+    view = ingot.arange(1000.0)[10:12]
+    net = make_net()
+    dcp.save({"counter": counter, "view": view, "net": net, ("odd", 1): ingot.ones(1).bfloat16()},
+             storage_writer=dcp.FileSystemWriter(tmp_path))
+    assert os.path.getsize(tmp_path / "__0_0.distcp") < 6000           # not what the view is a part of
+    again, empty, other = Counter(), ingot.zeros(2), make_net(3)
+    state = {"counter": again, "view": empty, "net": other, ("odd", 1): ingot.zeros(1)}
+    dcp.load(state, checkpoint_id=str(tmp_path))
+    assert isinstance(again, Counter) and again.count == 3 and again.values.tolist() == [5, 5] and again.list == [1, {"a": 3}]
+    assert state["view"] is empty and empty.tolist() == [10, 11] and state[("odd", 1)].tolist() == [1]
+    assert state["counter"] is again and same(dict(net.state_dict()), dict(other.state_dict()))
+    formats = importlib.import_module("ingot.distributed.checkpoint.format_utils")
+    formats.dcp_to_torch_save(tmp_path, tmp_path / "one.pt")
+    assert ingot.load(tmp_path / "one.pt")["counter"]["list"] == {0: 1, 1: {"a": 3}}
+    formats.torch_save_to_dcp(tmp_path / "one.pt", tmp_path / "back")
+    target = {"view": ingot.zeros(2)}
+    dcp.load(target, checkpoint_id=tmp_path / "back")
+    assert target["view"].tolist() == [10, 11]
+
+
+def test_what_does_not_fit_is_said(tmp_path):
+    dcp.save({"a": ingot.ones(2), "b": {"c": 1}}, checkpoint_id=tmp_path / "c")
+    target = {"a": ingot.zeros(2), "d": ingot.zeros(1)}
+    with pytest.raises(dcp.CheckpointException, match=r"does not hold d.*allow_partial_load"):
+        dcp.load(target, checkpoint_id=tmp_path / "c")
+    assert target["a"].tolist() == [0, 0]
+    dcp.load(target, checkpoint_id=tmp_path / "c", planner=dcp.DefaultLoadPlanner(allow_partial_load=True))
+    assert target["a"].tolist() == [1, 1]
+    for wrong, match in (({"a": ingot.zeros(3)}, r"shape \(2,\) in the checkpoint, \(3,\) here"), ({"a": 2}, "is a Tensor in"),
+                         ({"b": {"c": ingot.zeros(1)}}, "b.c is a int in")):
+        with pytest.raises(dcp.CheckpointException, match=match):
+            dcp.load(wrong, checkpoint_id=tmp_path / "c")
+    with pytest.raises(dcp.CheckpointException, match="no whole checkpoint"):
+        dcp.load(target, checkpoint_id=tmp_path / "nowhere")
+    with pytest.raises(dcp.CheckpointException, match="overwrite=False"):
+        dcp.save(target, storage_writer=dcp.FileSystemWriter(tmp_path / "c", overwrite=False))
+    with pytest.raises(ValueError, match="checkpoint_id="):
+        dcp.save(target)
+
+
+class Harm:
+    """What a pickle would run."""
+
+    def __reduce__(self):
+        return os.mkdir, ("harm",)
+
+
+def test_loading_executes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    dcp.save({"a": 1}, checkpoint_id=tmp_path / "c")
+    for name in ("__0_0.distcp", ".metadata"):
+        (tmp_path / "c" / name).write_bytes(pickle.dumps(Harm()))
+        with pytest.raises(RuntimeError, match=name):
+            dcp.load({"a": 0}, checkpoint_id=tmp_path / "c")
+        assert not os.path.exists("harm")
+    ingot.save({"format": "ingot checkpoint", "values": [(["a"], "../elsewhere")]}, tmp_path / "c" / ".metadata")
+    with pytest.raises(dcp.CheckpointException, match="not a file in it"):
+        dcp.load({"a": 0}, checkpoint_id=tmp_path / "c")
+
+
+def test_states_by_names():
+    net = make_net()
+    net[2].bias.requires_grad_(False)
+    optimizers = [ingot.optim.SGD(net[0].parameters(), lr=0.1, momentum=0.9), ingot.optim.Adam(net[2].parameters(), lr=0.2)]
+    wrapped = nn.DataParallel(net)
+    assert list(named.get_model_state_dict(wrapped)) == list(net.state_dict())
+    options = named.StateDictOptions
+    assert "2.bias" not in named.get_model_state_dict(net, options=options(ignore_frozen_params=True))
+    parts = named.get_model_state_dict(net, submodules={net[2]}, options=options(keep_submodule_prefixes=False))
+    assert list(parts) == ["weight", "bias"] and not parts["weight"].requires_grad
+    for flat in (False, True):
+        kind = options(flatten_optimizer_state_dict=flat)
+        saved = copy.deepcopy(named.get_optimizer_state_dict(net, optimizers, options=kind))
+        names = ["0.weight", "0.bias", "2.weight"]
+        assert "state.0.weight.momentum_buffer" in saved if flat else list(saved["state"]) == names
+        trained(net, optimizers[0], 1)
+        optimizers[0].param_groups[0]["lr"] = 5.0
+        named.set_optimizer_state_dict(net, optimizers, saved, options=kind)
+        assert optimizers[0].param_groups[0]["lr"] == 0.1 and optimizers[1].param_groups[0]["lr"] == 0.2
+        assert not optimizers[0].state[net[0].weight]["momentum_buffer"].any()
+        optimizers[0].state.clear()
+        net.zero_grad()
+    state = {k: v + 1 for k, v in named.get_model_state_dict(net).items()}
+    named.set_model_state_dict(wrapped, state)
+    assert same(state, dict(net.state_dict()))
+    with pytest.raises(RuntimeError, match="extra"):
+        named.set_model_state_dict(net, {**state, "extra": ingot.ones(1)})
+    named.set_model_state_dict(net, {"0.weight": state["0.weight"]}, options=options(strict=False))
+    with pytest.raises(ValueError, match="not the model's"):
+        named.get_optimizer_state_dict(net[0], optimizers)
