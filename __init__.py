@@ -20,6 +20,7 @@ _SUBMODULES = frozenset({"jit", *(p for p in _paths.PUBLIC if "." not in p)})
 _LATE = {"DeviceObjType": "types", "Event": "cuda", "Future": "futures", "GradScaler": "amp",
          "PyTorchFileReader": "serialization", "ScriptModule": "jit", "Stream": "cuda", "TensorType": "types",
          "compile": "jit.compiler"}
+_BUILT_WITH = frozenset({"has_lapack", "has_mkl", "has_mkldnn", "has_openmp"})
 
 _paths.install()
 globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)
@@ -31,6 +32,8 @@ def __getattr__(name):
         return _importlib.import_module(f"{__name__}.{name}")
     if name in _LATE:
         return getattr(_importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+    if name in _BUILT_WITH:
+        return getattr(_importlib.import_module(f"{__name__}.backends"), name)
     if name == "torch":                     # as programs say that have imported ingot under that name, and its names from it
         return _sys.modules[__name__]
     if name == "__all__":

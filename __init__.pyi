@@ -1782,10 +1782,16 @@ def selu_(input) -> Tensor:
     """selu() in place."""
 def set_autocast_cache_enabled(enabled: builtins.bool) -> Tensor:
     """Sets whether autocast keeps casts of parameters."""
+def set_autocast_cpu_dtype(dtype) -> Tensor:
+    """Sets the low dtype that autocast uses on the CPU."""
+def set_autocast_cpu_enabled(enabled: builtins.bool) -> Tensor:
+    """Switches autocast for the CPU on or off."""
 def set_autocast_dtype(device_type: builtins.str, dtype) -> Tensor:
     """Sets the low dtype that autocast uses on a kind of device."""
 def set_autocast_enabled(device_type, enabled=None) -> Tensor:
     """Switches autocast on or off for a kind of device, until it is switched again."""
+def set_autocast_gpu_dtype(dtype) -> Tensor:
+    """Sets the low dtype that autocast uses on CUDA devices."""
 def set_default_device(device) -> None:
     """Sets where new tensors are made when nothing is said; None is the CPU."""
 def set_default_dtype(d) -> None:

@@ -168,6 +168,7 @@ PUBLIC = {
     "onnx": "jit.onnx",
     "ops": "jit.operators.ops",
     "optim": "runtime.optim",
+    "optim._functional": "runtime.optim.functional_forms",
     "optim.adadelta": "runtime.optim.adaptive",
     "optim.adagrad": "runtime.optim.adaptive",
     "optim.adamax": "runtime.optim.adam",

@@ -103,6 +103,30 @@ class Generator:
         self.put((int(seed), int(call)))
         return self
 
+    def graphsafe_get_state(self):
+        """A generator at the same place, for `graphsafe_set_state`."""
+        return self.clone_state()
+
+    def graphsafe_set_state(self, state):
+        """Goes to where another generator is."""
+        if not isinstance(state, Generator):
+            raise DTypeError(f"graphsafe_set_state takes a generator, got {type(state).__name__}; set_state takes tensors")
+        return self.set_state(state.get_state())
+
+    def get_offset(self) -> int:
+        """How many keys were drawn since the seed was set. Each operator that draws takes one, however many numbers it makes of
+        it, so these counts are not PyTorch's."""
+        _refuse("it asks how far a random generator is")
+        return self.place[1]
+
+    def set_offset(self, offset: int):
+        """Goes to where get_offset() was called, under the same seed."""
+        if not 0 <= int(offset) < _WORD:
+            raise ArgumentError(f"set_offset takes what get_offset() gave, from 0 to 2**64 - 1, got {offset}")
+        state = wrap(np.array((self._seed, int(offset)), "<u8").view(np.uint8))
+        _refuse("it puts a random generator elsewhere")
+        self.set_state(state)
+
     def clone_state(self):
         """A new generator at the same place."""
         return Generator(self.device).set_state(self.get_state())

@@ -1,6 +1,7 @@
 """Optimizers and schedules: trajectories against plain numpy and against PyTorch, state, groups, hooks."""
 
 import copy
+import importlib
 import math
 import warnings
 
@@ -459,3 +460,67 @@ def test_steps_under_a_recorder_read_no_numbers_and_agree(key, monkeypatch):
 
     np.testing.assert_allclose(run(watcher), run(None), rtol=1e-12)
     assert not reads, f"{name} read {reads} from tensors; each read is a guard that a trace must check"
+
+
+FORMS = {       # lists of the function form by the names of state, and its options by those of the class
+    "adam": (("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), {"amsgrad": True}),
+    "adamw": (("exp_avg", "exp_avg_sq", None), {"weight_decay": 0.1}),
+    "adamax": (("exp_avg", "exp_inf"), {}), "nadam": (("exp_avg", "exp_avg_sq", "mu_product"), {}),
+    "radam": (("exp_avg", "exp_avg_sq"), {"weight_decay": 0.1}), "adadelta": (("square_avg", "acc_delta"), {}),
+    "adagrad": (("sum",), {"lr_decay": 0.1}),
+    "rmsprop": (("square_avg", "grad_avg", "momentum_buffer"), {"centered": True, "momentum": 0.5}),
+    "rprop": (("prev", "step_size"), {}), "asgd": (("ax", "mu", "eta"), {}),
+    "sgd": (("momentum_buffer",), {"momentum": 0.9, "nesterov": True}),
+}
+_SPLIT = {"betas": ("beta1", "beta2"), "etas": ("etaminus", "etaplus"), "step_sizes": ("step_size_min", "step_size_max")}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_optimizers_as_functions_of_lists(name):
+    """The function form does what a step of the class does, to lists that the program keeps."""
+    states, options = FORMS[name]
+    cls = next(c for n, c in vars(ingot.optim).items() if n.lower() == name and isinstance(c, type))
+    function = getattr(importlib.import_module("ingot.optim._functional"), name)
+    assert getattr(importlib.import_module(f"ingot.optim.{name}"), name) is function
+    params = [ingot.randn(3, 2).requires_grad_(), ingot.randn(4).requires_grad_()]
+    own = [p.detach().clone().requires_grad_() for p in params]
+    optimizer = cls(params, maximize=True, **options)
+    counted = name != "sgd"
+    lists = None
+    for _ in range(3):
+        for p, q in zip(params, own):
+            p.grad = ingot.randn_like(p)
+            q.grad = p.grad.clone()
+        optimizer.step()
+        if lists is None:                                   # the first step makes the state
+            kept = [optimizer.state[p] for p in params]
+            lists = [[s[n].clone() for s in kept] if n else [] for n in states]
+            lists += [[s["step"].clone() for s in kept]] if counted else []
+            for p, q in zip(params, own):
+                q.detach().copy_(p.detach())
+            continue
+        group = {k: v for k, v in optimizer.param_groups[0].items() if k != "params"}
+        for packed, parts in _SPLIT.items():
+            if packed in group:
+                group.update(zip(parts, group.pop(packed)))
+        unknown = {"initial_accumulator_value"} | ({"decoupled_weight_decay"} if name == "adamw" else set()) | (
+            {"lr"} if name == "rprop" else set())
+        function(own, [q.grad for q in own], *lists, **{k: v for k, v in group.items() if k not in unknown})
+    assert all(ingot.equal(p, q) for p, q in zip(params, own))
+    for n, held in zip((*states, *(["step"] if counted else [])), lists):
+        assert n is None or all(ingot.equal(optimizer.state[p][n], t) for p, t in zip(params, held))
+
+
+def test_function_forms_make_what_is_missing_and_refuse_what_they_do_not_know():
+    sgd = importlib.import_module("ingot.optim.sgd").sgd
+    p, buffers = ingot.ones(2, requires_grad=True), [None]
+    sgd([p], [ingot.ones(2)], buffers, lr=0.5, momentum=0.9, dampening=0, weight_decay=0, nesterov=False, maximize=False)
+    assert buffers[0].tolist() == [1, 1] and p.tolist() == [0.5, 0.5]
+    sgd([p], [None], buffers, lr=0.5)
+    assert p.tolist() == [0.5, 0.5]
+    with pytest.raises(TypeError, match="speed"):
+        sgd([p], [None], buffers, lr=0.5, speed=3)
+    with pytest.raises(ValueError, match="1 lists"):
+        sgd([p], [None], lr=0.5)
+    with pytest.raises(ValueError, match="unscaled"):
+        sgd([p], [None], buffers, lr=0.5, found_inf=ingot.ones(1))

@@ -36,6 +36,23 @@ def test_a_tree_comes_back_from_its_parts(tree):
     assert ours == [torch_tree.keystr(p) for p, _ in torch_tree.tree_flatten_with_path(tree)[0]]
 
 
+@pytest.mark.parametrize("tree", TREES, ids=repr)
+def test_structures_as_text(tree):
+    spec = pytree.tree_structure(tree)
+    assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+
+
+def test_structures_that_have_no_text():
+    for tree, match in ((Box(1, "x"), "class Box"), ({(1, 2): 3}, "keys that are text"),
+                        (defaultdict(lambda: 1, a=2), "builtin type")):
+        with pytest.raises(ValueError, match=match):
+            pytree.treespec_dumps(pytree.tree_structure(tree))
+    for text, match in (('[2, null]', "protocol 2"), ('[1, ["namedtuple", "os:system", []]]', "named tuple 'os:system'"),
+                        ('[1, ["namedtuple", "nowhere:Pair", []]]', "no module that is imported")):
+        with pytest.raises(ValueError, match=match):
+            pytree.treespec_loads(text)
+
+
 def test_maps():
     assert pytree.tree_map(lambda a, b: a + b, {"x": 1, "y": [2]}, {"y": [3], "x": 4}) == {"x": 5, "y": [5]}
     assert pytree.tree_map_only(int, lambda x: x + 1, [1, "a", (2,)]) == [2, "a", (3,)]

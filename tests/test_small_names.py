@@ -335,3 +335,45 @@ def test_libraries_that_gpus_might_use_are_named():
     backend.cufft_plan_cache.clear()
     backend.allow_fp16_bf16_reduction_math_sdp(True)
     assert backend.is_flash_attention_available() and not backend.fp16_bf16_reduction_math_sdp_allowed()
+
+
+def test_storages_are_cast():
+    storage = ingot.tensor([1.5, 2.0]).storage()
+    assert storage.type() == "ingot.FloatStorage" and storage.float() is storage is storage.type(ingot.float32)
+    kinds = "torch.DoubleStorage", ingot.DoubleStorage, ingot.float64
+    for cast in (storage.double(), *[storage.type(kind) for kind in kinds]):
+        assert cast.dtype is ingot.float64 and cast.tolist() == [1.5, 2.0] and isinstance(cast, ingot.DoubleStorage)
+    assert storage.long().tolist() == [1, 2] and storage.bool().tolist() == [True, True]
+    assert storage.half()[0] == 1.5 and storage.complex_float().dtype is ingot.complex64
+
+
+def test_generators_tell_and_take_their_place():
+    generator = ingot.Generator().manual_seed(3)
+    ingot.rand(2, generator=generator)
+    place, state = generator.get_offset(), generator.graphsafe_get_state()
+    first = ingot.rand(5, generator=generator)
+    generator.set_offset(place)
+    assert ingot.equal(first, ingot.rand(5, generator=generator)) and generator.get_offset() == place + 1
+    generator.manual_seed(4)
+    generator.graphsafe_set_state(state)
+    assert generator.initial_seed() == 3 and ingot.equal(first, ingot.rand(5, generator=generator))
+    with pytest.raises(ValueError, match="get_offset"):
+        generator.set_offset(-1)
+    with pytest.raises(TypeError, match="takes a generator"):
+        generator.graphsafe_set_state(generator.get_state())
+    with pytest.raises(ingot.jit.TraceError, match="how far"):
+        ingot.jit.trace(lambda x: x * generator.get_offset())(ingot.ones(1))
+
+
+def test_switches_of_autocast_by_older_names():
+    try:
+        ingot.set_autocast_cpu_dtype(ingot.float16)
+        ingot.set_autocast_cpu_enabled(True)
+        assert ingot.is_autocast_cpu_enabled() and (ingot.ones(2, 2) @ ingot.ones(2, 2)).dtype is ingot.float16
+    finally:
+        ingot.set_autocast_cpu_enabled(False)
+        ingot.set_autocast_cpu_dtype(ingot.bfloat16)
+    ingot.set_autocast_gpu_dtype(ingot.bfloat16)
+    assert ingot.get_autocast_gpu_dtype() is ingot.bfloat16
+    ingot.set_autocast_gpu_dtype(ingot.float16)
+    assert ingot.has_lapack and not ingot.has_mkl and not nn.functional.has_torch_function((ingot.ones(1), 2))

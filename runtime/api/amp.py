@@ -24,5 +24,21 @@ def get_autocast_gpu_dtype():
     return modes.get_autocast_dtype("cuda")
 
 
-for _f in (is_autocast_cpu_enabled, get_autocast_cpu_dtype, get_autocast_gpu_dtype):
+def set_autocast_cpu_enabled(enabled: bool):
+    """Switches autocast for the CPU on or off."""
+    modes.set_autocast_enabled("cpu", enabled)
+
+
+def set_autocast_cpu_dtype(dtype):
+    """Sets the low dtype that autocast uses on the CPU."""
+    modes.set_autocast_dtype("cpu", dtype)
+
+
+def set_autocast_gpu_dtype(dtype):
+    """Sets the low dtype that autocast uses on CUDA devices."""
+    modes.set_autocast_dtype("cuda", dtype)
+
+
+for _f in (is_autocast_cpu_enabled, get_autocast_cpu_dtype, get_autocast_gpu_dtype, set_autocast_cpu_enabled,
+           set_autocast_cpu_dtype, set_autocast_gpu_dtype):
     FUNCTIONS[_f.__name__] = _f

@@ -203,6 +203,19 @@ class TypedStorage(UntypedStorage):
         """The same memory as bytes."""
         return UntypedStorage(self._tensor)
 
+    def _cast(self, dtype):
+        """The elements in another dtype, in other memory; this one, if they are of it."""
+        return self if self.dtype is dtype else TypedStorage(self._elements().to(dtype))
+
+    def type(self, dtype=None, non_blocking=False):
+        """The name of the old type, or the elements in another one: a dtype, an old type, or its name."""
+        names = {d: f"ingot.{name}" for name, d in STORAGE_DTYPES.items()}
+        if dtype is None:
+            return names.get(self.dtype, "ingot.TypedStorage")
+        if isinstance(dtype, str):
+            dtype = STORAGE_DTYPES.get(dtype.rpartition(".")[2], dtype)
+        return self._cast(dtype.dtype if isinstance(dtype, StorageType) else dt.as_dtype(dtype))
+
     _untyped_storage = property(untyped)
 
 
@@ -231,6 +244,21 @@ STORAGE_DTYPES = {"FloatStorage": dt.float32, "DoubleStorage": dt.float64, "Half
                   "BFloat16Storage": dt.bfloat16, "LongStorage": dt.int64, "IntStorage": dt.int32, "ShortStorage": dt.int16,
                   "CharStorage": dt.int8, "ByteStorage": dt.uint8, "BoolStorage": dt.bool_, "ComplexFloatStorage": dt.complex64,
                   "ComplexDoubleStorage": dt.complex128}
+_CASTS = {"float": dt.float32, "double": dt.float64, "half": dt.float16, "bfloat16": dt.bfloat16, "long": dt.int64,
+          "int": dt.int32, "short": dt.int16, "char": dt.int8, "byte": dt.uint8, "bool": dt.bool_,
+          "complex_float": dt.complex64, "complex_double": dt.complex128}
+
+
+def _cast_to(name, dtype):
+    def cast(self) -> TypedStorage:
+        return self._cast(dtype)
+
+    cast.__name__, cast.__doc__ = name, f"The elements as {dtype.name}."
+    return cast
+
+
+for _name, _dtype in _CASTS.items():
+    setattr(TypedStorage, _name, _cast_to(_name, _dtype))
 for _name, _dtype in STORAGE_DTYPES.items():
     FUNCTIONS[_name] = StorageType(_name, (), {"dtype": _dtype, "__module__": "ingot",
                                                "__doc__": f"Memory of {_dtype.name}, by its old name."})

@@ -2,6 +2,7 @@
 
 from ..api.register import FUNCTIONS
 from .elementwise import Elementwise, decay_of, decayed
+from .functional_form import form
 from .optimizer import check, count, counts_there, place_of_numbers, set_number
 from .powers import number_in, power, root
 
@@ -173,3 +174,23 @@ class Adamax(Elementwise):
         s.exp_avg = s.exp_avg + (g - s.exp_avg) * n.grow
         s.exp_inf = fn.maximum(s.exp_inf * n.keep, fn.abs(g) + n.eps)
         s.p = s.p - s.exp_avg / s.exp_inf * n.rate
+
+
+def _adam_group(*, beta1, beta2, lr, weight_decay, eps, amsgrad=False, decoupled_weight_decay=False):
+    return {"betas": (beta1, beta2), "lr": lr, "weight_decay": weight_decay, "eps": eps, "amsgrad": amsgrad,
+            "decoupled_weight_decay": decoupled_weight_decay}
+
+
+def _adamw_group(**options):
+    return _adam_group(**options, decoupled_weight_decay=True)
+
+
+def _nadam_group(*, momentum_decay, **options):
+    return _adam_group(**options) | {"momentum_decay": momentum_decay}
+
+
+adam = form(Adam, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), _adam_group)
+adamw = form(AdamW, ("exp_avg", "exp_avg_sq", "max_exp_avg_sq"), _adamw_group)
+adamax = form(Adamax, ("exp_avg", "exp_inf"), _adam_group)
+nadam = form(NAdam, ("exp_avg", "exp_avg_sq", "mu_product"), _nadam_group)
+radam = form(RAdam, ("exp_avg", "exp_avg_sq"), _adam_group)

@@ -4,6 +4,7 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, AutogradError
 from ..api.register import FUNCTIONS
 from .elementwise import Elementwise, decay_of, decayed
+from .functional_form import form
 from .optimizer import check, count, place_of_numbers, set_number, zeros_like
 from .powers import fitted, number_in, power
 from .sparse_rows import group_number, rows_of
@@ -194,3 +195,30 @@ class ASGD(Elementwise):
         g = decayed(s, g, n)
         s.p = s.p * n.shrunk - g * n.eta
         s.ax = s.ax + (s.p - s.ax) * n.mu
+
+
+def _adadelta_group(*, lr, rho, eps, weight_decay):
+    return {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay}
+
+
+def _adagrad_group(*, lr, weight_decay, lr_decay, eps):
+    return {"lr": lr, "weight_decay": weight_decay, "lr_decay": lr_decay, "eps": eps}
+
+
+def _rmsprop_group(*, lr, alpha, eps, weight_decay, momentum=0, centered=False):
+    return {"lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum, "centered": centered}
+
+
+def _rprop_group(*, step_size_min, step_size_max, etaminus, etaplus, lr=1e-2):
+    return {"lr": lr, "etas": (etaminus, etaplus), "step_sizes": (step_size_min, step_size_max)}
+
+
+def _asgd_group(*, lambd, lr, t0, alpha, weight_decay):
+    return {"lambd": lambd, "lr": lr, "t0": t0, "alpha": alpha, "weight_decay": weight_decay}
+
+
+adadelta = form(Adadelta, ("square_avg", "acc_delta"), _adadelta_group)
+adagrad = form(Adagrad, ("sum",), _adagrad_group)
+rmsprop = form(RMSprop, ("square_avg", "grad_avg", "momentum_buffer"), _rmsprop_group)
+rprop = form(Rprop, ("prev", "step_size"), _rprop_group)
+asgd = form(ASGD, ("ax", "mu", "eta"), _asgd_group)

@@ -2,6 +2,7 @@
 
 from ...ir.errors import ArgumentError
 from .elementwise import Elementwise, decay_of, decayed
+from .functional_form import form
 from .optimizer import check
 from .sparse_rows import group_number, rows_of
 
@@ -58,3 +59,10 @@ class SGD(Elementwise):
         else:
             rows = rows_of(g)
             rows.put(p, rows.of(p) - rows.values * group_number(group["lr"], rows.values))
+
+
+def _group(*, lr, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):
+    return {"lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov}
+
+
+sgd = form(SGD, ("momentum_buffer",), _group, counts=False)

@@ -8,6 +8,10 @@ from ...api.image import channel_shuffle, native_channel_shuffle, pixel_shuffle,
 from ...api.norm import layer_norm, rms_norm
 from ...api.pool import avg_pool1d
 from ...api.register import FUNCTIONS
+from ...overrides import handle_torch_function as handle_torch_function
+from ...overrides import has_torch_function as has_torch_function
+from ...overrides import has_torch_function_unary as has_torch_function_unary
+from ...overrides import has_torch_function_variadic as has_torch_function_variadic
 from .activation import (
     celu,
     celu_,

@@ -1,0 +1,1 @@
+from ..runtime.optim.functional_forms import *
