@@ -46,10 +46,10 @@ def _as_json(spec):
         raise ArgumentError(f"treespec_dumps does not write nodes of the class {kind.__name__}")
     if kind is defaultdict:
         factory, keys = context
-        name = None if factory is None else factory.__name__
+        name = getattr(factory, "__name__", "")
         if factory is not None and _FACTORIES.get(name) is not factory:
             raise ArgumentError(f"treespec_dumps writes a defaultdict of a builtin type, not of {factory!r}")
-        context = [name, [_key_to_json(k) for k in keys]]
+        context = [name or None, [_key_to_json(k) for k in keys]]
     elif issubclass(kind, dict):
         context = [_key_to_json(k) for k in context]
     return [kind.__name__, context, children]

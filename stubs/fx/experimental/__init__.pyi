@@ -1,0 +1,2 @@
+from ...jit.fx.recorded_run import *
+from . import proxy_tensor as proxy_tensor

@@ -1,0 +1,1 @@
+from ..runtime.dispatch_mode import *
