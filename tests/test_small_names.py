@@ -377,3 +377,16 @@ def test_switches_of_autocast_by_older_names():
     assert ingot.get_autocast_gpu_dtype() is ingot.bfloat16
     ingot.set_autocast_gpu_dtype(ingot.float16)
     assert ingot.has_lapack and not ingot.has_mkl and not nn.functional.has_torch_function((ingot.ones(1), 2))
+
+
+def test_models_are_put_into_the_mode_of_an_export():
+    onnx = importlib.import_module("ingot.onnx")
+    net = nn.Sequential(nn.Dropout(), nn.Linear(2, 2).eval())
+    for mode, inside in ((onnx.TrainingMode.EVAL, [False] * 3), (onnx.TrainingMode.TRAINING, [True] * 3),
+                         (onnx.TrainingMode.PRESERVE, [True, True, False])):
+        with pytest.raises(KeyError), onnx.select_model_mode_for_export(net, mode):
+            assert [m.training for m in net.modules()] == inside
+            raise KeyError
+        assert [m.training for m in net.modules()] == [True, True, False]
+    with pytest.raises(ValueError, match="TrainingMode"), onnx.select_model_mode_for_export(net, False):
+        pass

@@ -1,5 +1,6 @@
 """`export` and what belongs to it, as PyTorch's programs spell it."""
 
+from contextlib import contextmanager
 from enum import Enum
 from typing import Any
 
@@ -9,7 +10,7 @@ from . import proto
 from .export import DEFAULT, to_onnx
 from .model import from_onnx
 
-__all__ = ["ONNXProgram", "OperatorExportTypes", "TrainingMode", "export"]
+__all__ = ["ONNXProgram", "OperatorExportTypes", "TrainingMode", "export", "select_model_mode_for_export"]
 
 
 class TrainingMode(Enum):
@@ -30,6 +31,22 @@ class OperatorExportTypes(Enum):
 
 
 _TRAINING = {TrainingMode.EVAL: False, TrainingMode.PRESERVE: None, TrainingMode.TRAINING: True}
+
+
+@contextmanager
+def select_model_mode_for_export(model, mode):
+    """Inside, a model is in the mode of an export; afterwards each of its modules is as it was."""
+    if not isinstance(mode, TrainingMode):
+        raise ArgumentError(f"select_model_mode_for_export takes a TrainingMode, got {mode!r}")
+    before = {m: m.training for m in model.modules()} if isinstance(model, Module) else {}
+    wanted = _TRAINING[mode]
+    try:
+        for m in before if wanted is not None else ():
+            m.training = wanted
+        yield
+    finally:
+        for m, was in before.items():
+            m.training = was
 
 
 class ONNXProgram(bytes):

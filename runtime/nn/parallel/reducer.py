@@ -49,15 +49,22 @@ class Bucket:
 
     def put(self, flat, used):
         """Writes averages into the gradients of the parameters that some process has used."""
+        flat = flat.detach().to(self.params[0].dtype)
         with no_grad():
-            for p, piece, wanted in zip(self.params, flat.detach().split(self.sizes), used):
+            for p, piece, wanted in zip(self.params, self._pieces(flat), used):
                 if not wanted:
                     continue
-                piece = piece.reshape(p.shape)
                 if p.grad is None:
-                    p.grad = piece.to(p.dtype, copy=True)
+                    p.grad = FUNCTIONS["clone"](piece)
                 else:
-                    write(p.grad, piece.to(p.dtype), "DistributedDataParallel")
+                    write(p.grad, piece, "DistributedDataParallel")
+
+    def _pieces(self, flat) -> list:
+        """Each parameter's part of all values, in its shape."""
+        if flat._a.__class__ is DeviceArray:
+            return [piece.reshape(p.shape) for piece, p in zip(flat.split(self.sizes), self.params)]
+        parts = np.split(flat._a.reshape(-1), np.cumsum(self.sizes)[:-1])
+        return [wrap(part.reshape(p._a.shape)) for part, p in zip(parts, self.params)]
 
 
 def zeros_like(p, shape=None) -> Tensor:
