@@ -322,11 +322,13 @@ def looks(op, x, several) -> list:
 
 def untaped(fn, *args):
     """fn(*args), made by operators, where there are no gradients: on the arrays behind tensors unless somebody listens, which
-    takes half the time."""
+    takes half the time. Of several results, what is an array becomes a tensor."""
     m = tls.m
     if m.special:
         return fn(*args)
     result = m.run(fn, *[a._a if isinstance(a, Tensor) else a for a in args])
+    if result.__class__ is tuple:
+        return tuple([wrap(r) if hasattr(r, "strides") else r for r in result])
     return wrap(result) if hasattr(result, "strides") else result
 
 

@@ -16,7 +16,7 @@ from ..ir.errors import ArgumentError, DTypeError
 from .device import as_device
 from .device_array import DeviceArray
 from .placement import beside, key_on, put
-from .state import tls
+from .state import Defaults, tls
 from .tensor import Tensor, wrap
 
 _WORD = 1 << 64
@@ -159,6 +159,8 @@ default_generator = Generator()
 def draw_key(generator: Generator | None = None, device=None) -> Tensor:
     """The next key of a generator (of the default one unless said), on the device where it will be used."""
     generator = generator or default_generator
+    if device is None and Defaults.device == "cpu":
+        return generator.key()
     drawn = None if tls.m.recorder is not None or tls.m.batched is not None else key_on(generator, device)
     return put(generator.key(), device, wait=False) if drawn is None else drawn
 

@@ -78,6 +78,10 @@ def write_by(dst: Tensor, fill, name: str):
     """Lets `fill(array)` write all elements of `dst`, with values that have no history; for a tensor on the host, outside of
     recordings."""
     m = tls.m
+    if is_plain(dst, m):
+        m.run(fill, dst._a)
+        wrote_plainly(dst, name)
+        return dst
     check_writable(dst, m, name)
     _rescue(dst)
     m.run(fill, dst._a)

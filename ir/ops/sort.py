@@ -8,10 +8,12 @@ import numpy as np
 
 from .. import dtype as dt
 from ..batch import ALONG
-from ..errors import DTypeError, ShapeError
-from ..op import NO_GRAD, Template, op
+from ..errors import ArgumentError, DTypeError, ShapeError
+from ..op import NO_GRAD, Composite, Template, op
+from . import elementwise as ew
 from .batched import all_repeated
-from .shape import reshape
+from .indexing import scatter
+from .shape import full, reshape
 
 _SIGNED: dict[int, Any] = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 _LOWEST: dict[Any, Any] = {t: t(np.iinfo(t).min) for t in _SIGNED.values()}
@@ -112,3 +114,33 @@ def _batch_searchsorted(size, op, args, held, params):
 searchsorted = op("searchsorted", infer=_infer_searchsorted, ref=_searchsorted, vjp=NO_GRAD, lower=Template("search"),
                   traits=("exact",), batch=_batch_searchsorted,
                   doc="Where each value would be put in a sorted row: before (or after) its equals.")
+
+
+# Equal bins.
+
+
+def _infer_bins(x, *, bins, low, high):
+    if x.ndim != 1 or x.dtype not in (dt.float32, dt.float64):
+        raise DTypeError(f"bin_counts takes one row of float32 or float64, got {x}")
+    if bins < 1:
+        raise ArgumentError(f"bin_counts takes at least one bin, got {bins}")
+    return x.with_shape((bins,)).with_dtype(dt.int64)
+
+
+def _bins_body(x, *, bins, low, high):
+    inside = ew.logical_and(ew.ge(x, low), ew.le(x, high))
+    place = ew.mul(ew.div(ew.sub(x, low), high - low), float(bins))
+    place = ew.cast(ew.where(inside, place, 0.0), dtype=dt.int64)
+    none = full(x, shape=(bins,), value=0, dtype=dt.int64)
+    return scatter(none, ew.where(ew.ge(place, bins), bins - 1, place), ew.cast(inside, dtype=dt.int64), dim=0, mode="add")
+
+
+def _bins(x, *, bins, low, high):
+    kept, kind = x[(x >= low) & (x <= high)], x.dtype.type
+    place = ((kept - kind(low)) / kind(high - low) * kind(bins)).astype(np.int64)
+    return np.bincount(np.minimum(place, bins - 1), minlength=bins)
+
+
+bin_counts = op("bin_counts", infer=_infer_bins, ref=_bins, vjp=NO_GRAD, lower=Composite(_bins_body), numbers=("low", "high"),
+                traits=("exact", "ref_first"),
+                doc="How many elements of a row fall into each of equal bins from low to high, which belongs to the last one.")

@@ -15,7 +15,7 @@ from ...ir.ops.assign import assign_view
 from ...ir.substitute import slice_bounds
 from ...ir.symbolic import hint
 from ..device_array import DeviceArray
-from ..dispatch import kernel_of, untaped
+from ..dispatch import kernel_of, reshaped, untaped
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .creation import filled
@@ -287,6 +287,8 @@ def nonzero(input, *, out=None, as_tuple=False) -> Any:
     if as_tuple:
         return positions_of(_vector(input))
     found = positions_of(input) if input.ndim else positions_of(_vector(input))
+    if len(found) == input.ndim == 1:
+        return deliver(reshaped(found[0], (*shape_of(found[0]), 1)), out, "nonzero")
     rows = stack(found, 1) if input.ndim else filled(input, (numel_of(found[0]), 0), 0, dt.int64)
     return deliver(rows, out, "nonzero")
 

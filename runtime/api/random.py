@@ -31,8 +31,6 @@ from .promote import as_operand, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 from .shape import sizes_of
 
-_PIECE = 1 << 14                    # elements that are scaled at a time, in a cache
-
 for _f in (streams.Generator, streams.manual_seed, streams.seed, streams.initial_seed, streams.get_rng_state,
            streams.set_rng_state):
     FUNCTIONS[_f.__name__] = _f
@@ -187,30 +185,30 @@ def bernoulli(input, p=None, *, generator=None, out=None):
     p = p if p is None else as_operand(p, "bernoulli")
     if isinstance(p, (int, float)):
         hit = rn.bernoulli_mask.call(draw_key_beside(input, generator), shape=tuple(input.shape), p=as_float(p))
+        result = ew.cast.call(hit, dtype=input.dtype)
     else:
         chance = input if p is None else expand(p, shape=tuple(input.shape))
         _check_probabilities(chance, "bernoulli")
-        wide = dt.accumulator(chance.dtype)
-        key = draw_key(generator, input.device)
-        hit = untaped(_below, key, to_dtype(chance.detach(), wide), tuple(input.shape), wide)
-    result = ew.cast.call(hit, dtype=input.dtype)
+        result = untaped(_ones_below, draw_key_beside(input, generator), chance.detach() if chance.requires_grad else chance,
+                         dt.accumulator(chance.dtype), input.dtype)
     if input.requires_grad:
         result = ew.add(result, ew.mul(input, 0.0))
     return deliver(result, out, "bernoulli")
 
 
-def _below(key, chance, shape, dtype):
-    return ew.lt.call(rn.uniform.call(key, shape=shape, dtype=dtype), chance)
+def _ones_below(key, chance, wide, dtype):
+    chance = chance if dt.of(chance) is wide else ew.cast.call(chance, dtype=wide)
+    return ew.cast.call(ew.lt.call(rn.uniform.call(key, shape=tuple(chance.shape), dtype=wide), chance), dtype=dtype)
 
 
-def _extreme(op, p, dims):
-    return op.call(p, dim=dims, keepdim=False).item()
+def _extremes(p):
+    every = tuple(range(p.ndim))
+    return [op.call(p, dim=every, keepdim=False).item() for op in (rd.amin, rd.amax)]
 
 
 def _check_probabilities(p, name):
     if p.numel() and not tls.m.special:
-        every = tuple(range(p.ndim))
-        low, high = (untaped(_extreme, op, p, every) for op in (rd.amin, rd.amax))
+        low, high = untaped(_extremes, p)
         if low >= 0 and high <= 1:
             return
     inside = ew.logical_and(ew.ge(p, 0), ew.le(p, 1))
@@ -325,12 +323,7 @@ def _lies_open(x) -> bool:
 
 
 def _fill(draw, key, factor, summand, a):
-    kernel_of(draw)(key, shape=a.shape, dtype=dt.BY_NP[a.dtype], out=a)
-    flat = a.reshape(-1)
-    for start in range(0, flat.size, _PIECE):
-        piece = flat[start:start + _PIECE]
-        piece *= factor
-        piece += summand
+    kernel_of(draw)(key, shape=a.shape, dtype=dt.BY_NP[a.dtype], out=a, scaled=(factor, summand))
 
 
 @filling

@@ -9,15 +9,16 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import reduce as rd
 from ...ir.ops import sort as so
 from ...ir.ops.indexing import index as take_index
-from ...ir.ops.indexing import scatter
+from ...ir.ops.indexing import nonzero, scatter
 from ...ir.ops.ranks import run_starts
 from ...ir.ops.scan import cumsum
 from ...ir.ops.shape import cat, full, iota, permute, reshape
 from ...ir.substitute import as_int
+from ..dispatch import untaped
 from ..tensor import Tensor
 from . import returns
 from .creation import filled
-from .indexing import positions_of
+from .indexing import count_of
 from .promote import result_type, to_dtype
 from .reduce import as_column, gather_along
 from .register import api, deliver
@@ -138,28 +139,42 @@ def _flat(x):
     return reshape(x, shape=(rd.count_of(x.shape, range(x.ndim)),))
 
 
+def _order_of_elements(row):
+    return so.argsort(row, dim=0, descending=False)
+
+
 def _row_order(rows):
     """The order that sorts rows lexicographically: stable sorts from the last column to the first."""
     order = iota(rows, shape=(rows.shape[0],), dim=0, dtype=dt.int64)
     for c in range(rows.shape[1] - 1, -1, -1):
         column = take_index(reshape(cut(rows, 1, c, c + 1), shape=(rows.shape[0],)), order)
-        order = take_index(order, order_of(column, 0))
+        order = take_index(order, _order_of_elements(column))
     return order
 
 
-def _distinct(rows, order, inverse, counts):
-    """The first of every run of equal rows (taken in `order` if given), and if asked which run each row is in, and lengths."""
+def _distinct(rows, order_by, inverse, counts):
+    """The first of every run of equal rows (in the order that `order_by` finds, if given), and if asked which run each row is
+    in, and lengths."""
+    arranged, starts, order = untaped(_arranged, rows, order_by)
+    return untaped(_runs, arranged, starts, order, count_of(starts), inverse, counts)
+
+
+def _arranged(rows, order_by):
+    order = None if order_by is None else order_by(rows)
     arranged = rows if order is None else take_index(rows, order)
-    starts = run_starts(arranged)
-    at = positions_of(starts)[0]
-    n, run, lengths = rows.shape[0], None, None
+    return arranged, run_starts(arranged), order
+
+
+def _runs(arranged, starts, order, count, inverse, counts):
+    at, = nonzero(starts, count=count)
+    n, run, lengths = arranged.shape[0], None, None
     if inverse:
         run = ew.sub(cumsum(ew.cast(starts, dtype=dt.int64), dim=0), 1)
         if order is not None:
             run = scatter(full(run, shape=(n,), value=0, dtype=dt.int64), order, run, dim=0, mode="set")
     if counts:
         last = full(at, shape=(min(1, n),), value=n, dtype=dt.int64)
-        lengths = ew.sub(cat(cut(at, 0, min(1, at.shape[0]), at.shape[0]), last, dim=0), at)
+        lengths = ew.sub(cat(cut(at, 0, min(1, count), count), last, dim=0), at)
     return take_index(arranged, at), run, lengths
 
 
@@ -168,7 +183,7 @@ def _unique(input, dim, in_order, name, inverse, counts):
     input = input.detach()
     if dim is None:
         rows = _flat(input)
-        found, run, lengths = _distinct(rows, order_of(rows, 0) if in_order else None, inverse, counts)
+        found, run, lengths = _distinct(rows, _order_of_elements if in_order else None, inverse, counts)
         return _asked(found, None if run is None else reshape(run, shape=tuple(input.shape)), lengths)
     d = canonical_dim(dim, input.ndim)
     order = (d, *(i for i in range(input.ndim) if i != d))
@@ -177,7 +192,7 @@ def _unique(input, dim, in_order, name, inverse, counts):
     if width == 0 and front.shape[0]:
         raise ShapeError(f"{name} along dim {dim} of {input.aval}: the slices are empty")
     rows = reshape(front, shape=(front.shape[0], width))
-    found, run, lengths = _distinct(rows, _row_order(rows) if in_order else None, inverse, counts)
+    found, run, lengths = _distinct(rows, _row_order if in_order else None, inverse, counts)
     values = reshape(found, shape=(found.shape[0], *front.shape[1:]))
     return _asked(permute(values, dims=tuple(order.index(i) for i in range(input.ndim))), run, lengths)
 

@@ -17,7 +17,8 @@ from ...ir.ops.indexing import scatter
 from ...ir.ops.matrices import adjoint
 from ...ir.ops.moments import mean
 from ...ir.ops.shape import diagonal, expand, full, reshape
-from ...ir.substitute import as_float
+from ...ir.ops.sort import bin_counts
+from ...ir.substitute import as_float, as_int
 from ..state import computes_with_numbers, tls
 from ..tensor import Tensor, wrap
 from . import returns
@@ -170,10 +171,8 @@ def histc(input, bins=100, min=0, max=0, *, out=None):
         low, high = low - 1, high + 1
     if not -math.inf < low < high < math.inf:
         raise ArgumentError(f"histc needs finite min <= max, got {low} and {high}")
-    inside = ew.logical_and(ew.ge(x, low), ew.le(x, high))
-    place = ew.cast(ew.where(inside, ew.mul(ew.div(ew.sub(x, low), high - low), float(bins)), 0.0), dtype=dt.int64)
-    counts = full(x, shape=(bins,), value=0, dtype=dt.int64)
-    counts = scatter(counts, ew.where(ew.ge(place, bins), bins - 1, place), ew.cast(inside, dtype=dt.int64), dim=0, mode="add")
+    # To a recorder each limit is an operand, since it may have been read out of data.
+    counts = (bin_counts if tls.m.recorder is None else bin_counts.lower.body)(x, bins=as_int(bins), low=low, high=high)
     return deliver(ew.cast(counts, dtype=input.dtype), out, "histc")
 
 

@@ -16,17 +16,27 @@ from . import kernels, row_calls
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
+_PIECE = 1 << 14                    # elements that are scaled at a time
 
 
 def drawn(name):
     """What gives the first elements of a key's stream, made in `out` if it is given: a contiguous array of the shape and
-    dtype."""
+    dtype. `scaled`, a factor and a summand, is for `out` alone."""
     draw: Any = None
+    fill: Any = None
 
-    def run(key, shape, out=None, span=0):
-        nonlocal draw
-        draw = draw or kernels.draw(name).__call__      # a method: quicker to call than an object
+    def run(key, shape, out=None, span=0, scaled=None):
+        nonlocal draw, fill
+        if draw is None:
+            made = kernels.draw(name)
+            draw, fill = made.__call__, made.scaled     # methods: quicker to call than an object
         (seed, call), count = key.tolist(), 1
+        if scaled is not None:
+            flat = out.reshape(-1)
+            if not fill(seed, call, *scaled, flat):
+                draw(seed, call, flat.size, 0, span, flat)
+                _scale(flat, *scaled)
+            return out
         for n in shape:
             count *= n
         made = draw(seed, call, count, 0, span, None if out is None else out.reshape(-1))
@@ -35,13 +45,21 @@ def drawn(name):
     return run
 
 
+def _scale(flat, factor, summand):
+    """Each number times a factor, plus a summand, so many at a time that they stay in a cache."""
+    for start in range(0, flat.size, _PIECE):
+        piece = flat[start:start + _PIECE]
+        piece *= factor
+        piece += summand
+
+
 @TABLE.makes(random.uniform)
 def uniform(op: Op):
     """Uniform floats."""
     made = {dt.float32: drawn("random_uniform"), dt.float64: drawn("random_uniform_double")}
 
-    def run(key, *, shape, dtype, out=None):
-        return made[dtype](key, shape, out) if dtype in made else op.ref(key, shape=shape, dtype=dtype)
+    def run(key, *, shape, dtype, out=None, scaled=None):
+        return made[dtype](key, shape, out, scaled=scaled) if dtype in made else op.ref(key, shape=shape, dtype=dtype)
 
     return run
 
@@ -52,8 +70,8 @@ def normal(op: Op):
 
     single, double = drawn("random_normal"), drawn("random_normal_double")
 
-    def run(key, *, shape, dtype, out=None):
-        made = (double if dtype is dt.float64 else single)(key, shape, out)
+    def run(key, *, shape, dtype, out=None, scaled=None):
+        made = (double if dtype is dt.float64 else single)(key, shape, out, scaled=scaled)
         return made if made.dtype is dtype.np else made.astype(dtype.np)
 
     return run

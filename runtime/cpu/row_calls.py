@@ -260,18 +260,21 @@ class Draw:
         self.name, self.dtype = name, DRAW_DTYPES[name]
         self._kind = self.dtype.np
         self._entry = None
+        self._scaled: Any = None
 
-    def _make(self):
-        k = KernelBuilder(self.name)
+    def _make(self, scaled=False):
+        k = KernelBuilder(f"{self.name}_scaled" if scaled else self.name)
         k.parallel("i", "n")
         buffers = [k.input(b, dt.int64, (0,)) for b in ("start", "seed", "call", "span")]
+        numbers = [k.input(b, self.dtype, (0,)) for b in ("factor", "summand") if scaled]
         k.output("y", self.dtype, (1,))
         with k.point():
             start, *rest = (k.load(b) for b in buffers)
             rest = rest if self.name == "random_below" else rest[:2]
-            k.store(k.append(self.name, self.dtype, (k.index("i") + start, *rest)), "y")
-        self._entry = entries(k.build(), {"door": (0, 0, 0, 0, 1)}, {"door": {"n": ("size", 4, 0)}})["door"]
-        return self._entry
+            made = k.append(self.name, self.dtype, (k.index("i") + start, *rest))
+            k.store(made * k.load(numbers[0]) + k.load(numbers[1]) if scaled else made, "y")
+        ranks = (*[0] * (len(buffers) + len(numbers)), 1)
+        return entries(k.build(), {"door": ranks}, {"door": {"n": ("size", len(ranks) - 1, 0)}})["door"]
 
     def __call__(self, seed: int, call: int, n: int, start: int = 0, span: int = 0, out=None):
         """Elements start .. start + n - 1 of a call, as a 1-D array."""
@@ -283,8 +286,24 @@ class Draw:
             draws.plan(self.name, n, pool.get_num_threads())(words, out)
             return out
         _pack_words(words, 0, start, seed, call, span & (2**64 - 1))
-        (self._entry or self._make())(*parts, out)
+        if self._entry is None:
+            self._entry = self._make()
+        self._entry(*parts, out)
         return out
+
+    def scaled(self, seed: int, call: int, factor: float, summand: float, out) -> bool:
+        """Fills a contiguous vector with the first elements of a call, times a factor, plus a summand, in one sweep; not one
+        that is long, as others draw those quicker."""
+        if out.size >= _LONG_DRAW:
+            return False
+        words, parts = _local.__dict__.get("words") or _make_words()
+        _pack_words(words, 0, 0, seed, call, 0)
+        numbers, pair = _local.numbers[self._kind]
+        numbers[0], numbers[1] = factor, summand
+        if self._scaled is None:
+            self._scaled = self._make(scaled=True)
+        self._scaled(*parts, *pair, out)
+        return True
 
 
 def draw_mask(seed: int, call: int, n: int, bound: int) -> np.ndarray:
@@ -302,7 +321,9 @@ _pack_words = struct.Struct("=4Q").pack_into
 
 
 def _make_words():
-    """This thread's words, and each as an array of its own."""
+    """This thread's words, and each as an array of its own; beside them, for each kind, a factor and a summand likewise."""
     words = np.zeros(4, np.int64)
     _local.words = words, tuple([words[i, ...] for i in range(4)])
+    pairs = [np.zeros(2, d.np) for d in (dt.float32, dt.float64)]
+    _local.numbers = {pair.dtype: (pair, (pair[0, ...], pair[1, ...])) for pair in pairs}
     return _local.words

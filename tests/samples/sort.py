@@ -80,3 +80,10 @@ def _(rng):
             yield Sample((x, levels), params, dtypes=("float32", "float64"))
         yield Sample((spread(rng, 5), np.array([0.0, 1.0])), {"dim": 0, "interpolation": interpolation, "skip_nan": False},
                      grad=False, dtypes=("float32", "float64"))
+
+
+@samples("bin_counts")
+def _(rng):
+    edges = np.array([-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, np.nan, np.inf])
+    for x, bins in ((spread(rng, 40), 5), (edges, 4), (edges, 1), (np.zeros(0), 3)):
+        yield Sample((x,), {"bins": bins, "low": -1.0, "high": 1.0}, dtypes=("float32", "float64"))
