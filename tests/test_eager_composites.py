@@ -6,8 +6,14 @@ import pytest
 import ingot
 import ingot.nn.functional as F
 from ingot import jit
+from ingot.ir.aval import Aval
+from ingot.ir.graph import Builder
+from ingot.ir.ops import elementwise as ew
 from ingot.ir.ops import moments, norm, resample
+from ingot.ir.ops.constant import constant
+from ingot.ir.ops.shape import expand
 from ingot.runtime.cpu import eager, eager_composites, eager_nn
+from ingot.runtime.cpu.often import often
 
 
 def gradients_of_group_norm(x):
@@ -150,6 +156,7 @@ def test_maps_on_few_elements_become_one_call_with_the_same_bits(op, dtype, monk
 @pytest.mark.parametrize("name", CASES)
 def test_few_elements_that_lie_otherwise_are_compiled_as_well(name, monkeypatch):
     monkeypatch.setattr(eager, "_OFTEN", 2)
+    monkeypatch.setattr(eager, "LEAST", 2)
     x, f = ingot.tensor(X[:, :300 if "group" in name else 20]), CASES[name]
     turned = x.t().contiguous().t()
     seen = {(r.stride(), r.numpy().tobytes()) for r in (f(turned) for _ in range(8))}
@@ -158,8 +165,36 @@ def test_few_elements_that_lie_otherwise_are_compiled_as_well(name, monkeypatch)
 
 def test_a_call_on_few_elements_that_lie_otherwise_is_one_graph(monkeypatch):
     monkeypatch.setattr(eager, "_OFTEN", 2)
+    monkeypatch.setattr(eager, "LEAST", 2)
     run, made = eager.kernel_for(moments.logsumexp), eager_composites.composites_of(moments.logsumexp)
     x, params = np.ascontiguousarray(X[:7, :5].T).T, {"dim": (1,), "keepdim": False}
     for _ in range(6):
         run(x, **params)
     assert made.known((x.copy(order="C"),), params) is not None
+
+
+@pytest.mark.parametrize(("operators", "calls"), [(1, 800), (8, 128), (24, 64), (128, 38)])
+def test_calls_of_many_operators_are_compiled_sooner(operators, calls):
+    assert often(operators) == calls
+
+
+def test_a_composite_of_many_operators_is_compiled_before_one_of_few():
+    x, grid = np.ones((1, 2, 5, 5), np.float32), np.zeros((1, 5, 5, 2), np.float32)
+    few, many = eager_composites.composites_of(moments.mean), eager_composites.composites_of(resample.grid_sample)
+    params = {"mode": "bilinear", "padding_mode": "zeros", "align_corners": False}
+    calls = {few: ((np.ones((3, 4), np.float32),), {"dim": (1,), "keepdim": False}), many: ((x, grid), params)}
+    came = {made: next(i for i in range(1000) if made.find(*call, 128)) for made, call in calls.items()}
+    assert came[many] < came[few] == 128
+
+
+def test_literal_arrays_are_given_to_a_graph_which_stays_one_native_call():
+    b = Builder("with_literals")
+    x = b.input("x", Aval((2, 3), ingot.float32))
+    row = b.call(constant, None, values=(1.0, 2.0, 4.0), shape=(3,), dtype=ingot.float32)
+    outs = b.append(ew.mul, (x, b.call(expand, row, shape=(2, 3))), {}), row
+    made = eager_composites.Whole(b.finish(outs))
+    assert made.is_native
+    for _ in range(2):
+        product, again = made.run([np.ones((2, 3), np.float32)])
+        assert product.tolist() == [[1, 2, 4]] * 2 and again.tolist() == [1, 2, 4]
+        again[:] = 0        # a result of a call is no part of the next one

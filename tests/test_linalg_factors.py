@@ -6,6 +6,7 @@ import pytest
 import ingot
 from ingot import linalg
 from ingot.ir.errors import ArgumentError, LinAlgError, ShapeError
+from ingot.ir.op import OPS
 from ingot.ir.ops import determinant, triangular
 
 KINDS = ("float32", "float64", "complex64", "complex128")
@@ -272,3 +273,20 @@ def test_gradients_of_determinants_are_cofactors_also_of_singular_matrices(kind,
     monkeypatch.setattr(np.linalg, "svd", None)         # those of sound matrices need no singular values
     found, = ingot.autograd.grad(linalg.det(leaf[0]), leaf)
     assert found[0].isfinite().all() and (found[1:] == 0).all()
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_cofactors_of_matrices_whose_determinants_pass_the_range_need_no_singular_values(kind, monkeypatch):
+    """Those that fit themselves are right, the others infinite, or 0."""
+    monkeypatch.setattr(np.linalg, "svd", None)
+    n = 40
+    edge = 2.0 ** ((130 if kind == "float32" else 1026) / n)        # of which the power n is too large, n - 1 is not
+    x = (np.eye(n) + 1e-2 * matrices("float64", n, n).numpy()).astype(kind) * np.array([edge, 4 * edge, 1e-9], kind)[:, None, None]
+    found = OPS["cofactor"](x)
+    (sign, size), inverse = np.linalg.slogdet(x.astype(np.float64)), np.linalg.inv(x.astype(np.float64)).swapaxes(-1, -2)
+    with np.errstate(over="ignore", under="ignore"):
+        want = (sign[:, None, None] * np.sign(inverse) * np.exp(size[:, None, None] + np.log(np.abs(inverse)))).astype(kind)
+    assert np.isinf(OPS["det"](x)[0]) and np.isfinite(found[0]).all() and np.isinf(found[1].diagonal()).all()
+    for got, expected in zip(found, want):
+        largest = np.abs(expected[np.isfinite(expected)]).max(initial=np.finfo(kind).tiny)
+        np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-4 * float(largest))

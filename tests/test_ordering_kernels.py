@@ -216,6 +216,6 @@ def test_searches_in_graphs_are_native():
     b = Builder("search")
     operands = [b.input(name, Aval(a.shape, dt.float32)) for name, a in (("table", table), ("x", x))]
     found = b.append(OPS["searchsorted"], operands, {"right": True})
-    compiled = eager_composites.whole(b.finish((found,)))
+    compiled = eager_composites.Whole(b.finish((found,)))
     assert compiled.is_native
     assert (compiled.run([table, x])[0] == OPS["searchsorted"].ref(table, x, right=True)).all()

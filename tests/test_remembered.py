@@ -134,7 +134,7 @@ KEPT = [fn for fn, _ in remembered.tables]
 @pytest.fixture(autouse=True)
 def known_at_once(monkeypatch):
     """Calls are compiled soon, and nothing is known before a test."""
-    monkeypatch.setattr(watched_calls, "_OFTEN", 1)
+    monkeypatch.setattr(watched_calls, "often", lambda operators: operators)
     monkeypatch.setattr(watched_calls, "_LONG", float("inf"))
     remembered.forget()
     yield
@@ -404,7 +404,7 @@ def test_calls_that_take_long_are_not_watched(monkeypatch):
 
 
 def test_what_is_known_of_a_call_holds_none_of_its_memory(monkeypatch):
-    monkeypatch.setattr(watched_calls, "_OFTEN", 1000)
+    monkeypatch.setattr(watched_calls, "often", lambda operators: 1000)
     x = ingot.ones(50)
     seen = [weakref.ref(repeat(F.cosine_similarity, x, x, 0, times=3)), weakref.ref(x._a)]
     del x

@@ -17,13 +17,13 @@ from ...ir.graph import Builder
 from ...ir.lazy import lazy
 from .. import doors
 from ..at_door import AtDoor
+from ..cpu.often import often
 from ..dispatch import call, call_view
 from ..tensor import Tensor, wrap
 from .remembered import TAPED, TENSORS
 
 eager_composites = lazy(__package__, "..cpu.eager_composites")
 
-_OFTEN = 128            # calls, for each operator, that take about as long as compiling them
 _MANY = 64              # operators of which more are not written out
 _LONG = 1e-3            # seconds of a call of which understanding the arguments is no part worth mentioning
 _TRIES = 3
@@ -105,7 +105,7 @@ def _stand_in(a):
 
 def _counted(table: dict, kind: tuple, watched: "Watched", by_operators: Callable) -> Callable:
     """What runs the operators until there were enough calls."""
-    left = _OFTEN * len(watched.steps)
+    left = often(len(watched.steps))
 
     def counted(m, args, kwargs):
         nonlocal left
@@ -317,7 +317,7 @@ def compiled_run(watched: Watched, outs: list) -> Callable | None:
             made = b.append(step.op, tuple([_in_graph(v, values) for v in step.operands]),
                             {name: _in_graph(v, values) for name, v in step.params.items()})
             values.update(zip(step.out, made) if type(step.out) is tuple else [(step.out, made)])
-        compiled = eager_composites.whole(b.finish([values[v] for v in outs]))
+        compiled = eager_composites.Whole(b.finish([values[v] for v in outs]))
     except IngotError:
         return None
     return compiled.run if compiled.is_native else None

@@ -59,6 +59,7 @@ from ...ir.ops import (
 from ...ir.ops import elementwise as ew
 from . import eager_reductions, eager_scalars
 from .kernel_table import KernelTable
+from .often import LEAST
 
 alloc = lazy(__package__, ".alloc")
 complex_products = lazy(__package__, ".complex_products")
@@ -128,7 +129,7 @@ def composite(op: Op):
                 lies = lies and a.flags.c_contiguous
                 if a.size > size:
                     size = a.size
-        if size >= LARGE or small >= _OFTEN:
+        if size >= LARGE or small >= LEAST:
             made = made or eager_composites.composites_of(op)
             graph = None
             if not lies:

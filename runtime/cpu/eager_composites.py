@@ -19,14 +19,17 @@ from ...ir.aval import Aval
 from ...ir.errors import GraphError, IngotError
 from ...ir.graph import Builder, Value
 from ...ir.op import Op
+from ...ir.ops.constant import constant
 from ...ir.ops.shape import expand, permute
 from ...passes import pipeline
 from ...passes.class_losses import class_losses
 from ...passes.decompose import decompose
 from ...passes.plan_steps import Fused
+from ...passes.rewrite import rebuild
 from ...passes.row_bodies import row_bodies
 from ..gradient_rules import write_joint_rule, write_rules
 from . import copies, eager, program
+from .often import LEAST, often
 
 _KINDS = {d.np for d in dt.ALL if d not in dt.FLOAT8}
 _MOST = 512             # kinds of calls that are remembered for each operator
@@ -42,9 +45,25 @@ def decompose_bodies(graph):
 PASSES = (*pipeline.SIMPLER, row_bodies, class_losses, decompose_bodies, *pipeline.SIMPLER)
 
 
-def whole(graph) -> program.CompiledGraph:
-    """A graph of an operator, compiled; its results are arrays of their own."""
-    return program.CompiledGraph(pipeline.run(graph, PASSES), eager.kernel_for, frozenset(range(len(graph.outputs))))
+class Whole:
+    """A graph of an operator, compiled; its results are arrays of their own. Literal arrays in it are made once, and given to
+    it with those of each call."""
+
+    def __init__(self, graph):
+        self._literals: list = []
+        made = self._made = program.CompiledGraph(rebuild(pipeline.run(graph, PASSES), self._taken_out), eager.kernel_for,
+                                                  frozenset(range(len(graph.outputs))))
+        self.steps, self.is_native = made.steps, made.is_native
+        self.run = self._run if self._literals else made.run
+
+    def _taken_out(self, b, node, operands):
+        if node.op is not constant:
+            return None
+        self._literals.append(constant.ref(None, **node.params))
+        return b.input(f"literal{len(self._literals)}", node.output.aval)
+
+    def _run(self, arrays):
+        return self._made.run([*arrays, *self._literals])
 
 
 class Composites:
@@ -57,10 +76,11 @@ class Composites:
         self._made: dict = {}
         self._lying: dict = {}      # by the orders of dims of arguments: those of arrays read as they lie
         self.refused = 0            # kinds of calls that did not become one kernel
+        self._often: int | None = None      # calls that take as long as compiling them, once somebody had to know
 
     def find(self, args, params, calls=1):
-        """What runs such a call on its arguments: None unless as many of the same kind were made before, and it is one
-        kernel."""
+        """What runs such a call on its arguments: None unless as many of the same kind were made before (fewer, if they are of
+        many operators), and it is one kernel."""
         key, found = self._look(args, params)
         if key is None:
             return None
@@ -110,7 +130,7 @@ class Composites:
         """Counts a call, and compiles it if there were enough."""
         if any([a.__class__ is np.ndarray and a.dtype not in _KINDS for a in args]):  # noqa: C419  (quicker)
             return None
-        if seen < calls:
+        if seen < calls and (seen < LEAST or seen < self._often_of(args, params)):
             if len(self._made) >= _MOST:
                 self._made.clear()
             self._made[key] = seen + 1
@@ -126,18 +146,32 @@ class Composites:
         """A function of the arguments, or _NONE."""
         if "random" in self.op.traits or any(a.__class__ is np.ndarray and not a.size for a in args):
             return _NONE
-        b = Builder(f"eager_{self.op.name}")
-        operands = [b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype])) if a.__class__ is np.ndarray else a
-                    for i, a in enumerate(args)]
         try:
-            out = self._written(b, operands, params)
-            results = out if type(out) is tuple else (out,)
-            compiled = whole(b.finish(results))
+            graph, many = self._graph(args, params)
+            compiled = Whole(graph)
         except IngotError:      # the operators of the body say what is wrong
             return _NONE
         if not compiled.is_native:
             return _NONE
-        return _caller(compiled, type(out) is tuple, all(a.__class__ is np.ndarray for a in args))
+        return _caller(compiled, many, all(a.__class__ is np.ndarray for a in args))
+
+    def _graph(self, args, params) -> tuple:
+        """(the graph of such a call, whether it has several results)"""
+        b = Builder(f"eager_{self.op.name}")
+        operands = [b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype])) if a.__class__ is np.ndarray else a
+                    for i, a in enumerate(args)]
+        out = self._written(b, operands, params)
+        many = type(out) is tuple
+        return b.finish(out if many else (out,)), many
+
+    def _often_of(self, args, params) -> int:
+        """How many calls take as long as compiling them, found by the first kind that came often enough to ask."""
+        if self._often is None:
+            try:
+                self._often = often(len(decompose_bodies(self._graph(args, params)[0]).nodes))
+            except IngotError:      # there is no such graph, as compiling it will find
+                self._often = LEAST
+        return self._often
 
     def _written(self, b, operands, params) -> Any:
         """The results, as values of a graph."""

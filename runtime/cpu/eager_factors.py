@@ -146,12 +146,27 @@ def det(op: Op):
 
 
 def _inverse_and_determinant(x):
+    """(inverses, determinants as fractions, and the powers of 2 by which to multiply them)"""
     if small_matrices.takes(x):
-        return [small_matrices.run(routine, [x], given)[0] for routine, given in (
+        inverse, whole = [small_matrices.run(routine, [x], given)[0] for routine, given in (
             ("inv", [(x.shape[-2:], x.dtype), ((), _INFO)]), ("det", [((), x.dtype)]))]
+        return inverse, *np.frexp(whole)
     factors, pivots, _ = lu.factor(x)
     one = np.broadcast_to(np.eye(x.shape[-1], dtype=x.dtype), x.shape)
-    return lu.solve(factors, pivots, one), _determinant(factors, pivots)
+    return lu.solve(factors, pivots, one), *_scaled_determinant(*_diagonal(factors, pivots))
+
+
+_RUN = 512      # fractions of which the product is within the range of float64
+
+
+def _scaled_determinant(diagonal, sign):
+    """The product of U's diagonals as a fraction and a power of 2, so that it has no end of a range to pass."""
+    parts, power = np.frexp(diagonal.astype(np.float64))
+    power = power.sum(-1)
+    while parts.shape[-1] > 1:
+        parts, more = np.frexp(np.multiply.reduceat(parts, range(0, parts.shape[-1], _RUN), -1))
+        power = power + more.sum(-1)
+    return parts[..., 0] * sign, power
 
 
 @TABLE.makes(determinant.cofactor)
@@ -162,10 +177,11 @@ def cofactor(op: Op):
         if not _takes(x):
             return op.ref(x)
         with np.errstate(all="ignore"):         # of matrices without an inverse, which are left to the reference
-            inverse, whole = _inverse_and_determinant(x)
+            inverse, fraction, power = _inverse_and_determinant(x)
             size, of_inverse = (np.einsum("...ij,...ij->...", a, a) for a in (x, inverse))      # squared
-            sound = (size * of_inverse < 1 / np.finfo(x.dtype).eps) & np.isfinite(whole * whole * of_inverse) & (whole != 0)
-            found = np.multiply(whole[..., None, None], np.swapaxes(inverse, -1, -2), order="C")
+            sound = (size * of_inverse < 1 / np.finfo(x.dtype).eps) & np.isfinite(fraction) & (fraction != 0)
+            found = np.multiply(fraction[..., None, None], np.swapaxes(inverse, -1, -2), order="C")
+            found = np.ldexp(found, power[..., None, None]).astype(x.dtype)
         if not sound.all():
             found[~sound] = op.ref(x[~sound])
         return found

@@ -58,7 +58,7 @@ class Often:
         inputs = [b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype])) for i, a in enumerate(arrays)]
         try:
             out = b.append(self.op, self.extra(*inputs), params)
-            made = eager_composites.whole(b.finish(out if type(out) is tuple else (out,)))
+            made = eager_composites.Whole(b.finish(out if type(out) is tuple else (out,)))
         except IngotError:          # the kernels say what is wrong
             return None
         return made.run if made.is_native else None

@@ -1,0 +1,13 @@
+"""How often calls on few elements come before compiling them is worth it.
+
+Compiling takes a while for any graph, and a little more for each of its operators; what it saves at a call grows with their
+number. So calls of many operators are compiled sooner: when they have taken about as long as compiling takes.
+"""
+
+LEAST = 32              # calls before which nobody asks how many operators there are
+_EACH = 768             # calls of one operator that take as long as what compiling takes for any graph
+
+
+def often(operators: int) -> int:
+    """How many calls of so many operators take about as long as compiling them."""
+    return LEAST + _EACH // max(1, operators)
