@@ -281,7 +281,8 @@ def test_cofactors_of_matrices_whose_determinants_pass_the_range_need_no_singula
     monkeypatch.setattr(np.linalg, "svd", None)
     n = 40
     edge = 2.0 ** ((130 if kind == "float32" else 1026) / n)        # of which the power n is too large, n - 1 is not
-    x = (np.eye(n) + 1e-2 * matrices("float64", n, n).numpy()).astype(kind) * np.array([edge, 4 * edge, 1e-9], kind)[:, None, None]
+    one = (np.eye(n) + 1e-2 * matrices("float64", n, n).numpy()).astype(kind)
+    x = one * np.array([edge, 4 * edge, 1e-9], kind)[:, None, None]
     found = OPS["cofactor"](x)
     (sign, size), inverse = np.linalg.slogdet(x.astype(np.float64)), np.linalg.inv(x.astype(np.float64)).swapaxes(-1, -2)
     with np.errstate(over="ignore", under="ignore"):

@@ -14,7 +14,9 @@ from .shape import expand, permute, reshape
 
 def reduced_shape(shape, dim, keepdim):
     """The shape that remains."""
-    return tuple(1 if i in dim else n for i, n in enumerate(shape) if keepdim or i not in dim)
+    if keepdim:         # lists are made sooner than tuples of generators
+        return tuple([1 if i in dim else n for i, n in enumerate(shape)])
+    return tuple([n for i, n in enumerate(shape) if i not in dim])
 
 
 def kept(shape, dim):
@@ -24,7 +26,7 @@ def kept(shape, dim):
 
 def back(g, shape, dim):
     """A reduction's gradient (or result) laid out over its input's shape again."""
-    return expand(reshape(g, shape=kept(shape, dim)), shape=shape)
+    return expand(reshape(g, shape=kept(shape, dim)) if len(g.shape) or len(dim) < len(shape) else g, shape=shape)
 
 
 def count_of(shape, dim) -> int:
