@@ -220,3 +220,17 @@ def test_numbers_by_rejection_are_those_of_each_elements_own_stream(name):
         assert run(key, *[a[:n] for a in args]).tobytes() == whole[:n].tobytes()
     want = ref(key, *args)
     assert np.allclose(whole, want, rtol=1e-9) if name == "standard_gamma" else np.array_equal(whole, want)
+
+
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64])
+@pytest.mark.parametrize("n", [1, 10, 255, 256, 40_000])
+def test_fills_of_any_length_are_the_draw_times_a_factor_plus_a_summand(n, dtype):
+    """To the bit, and those of traced code."""
+    for fill, draw, factor, summand in ((lambda x: x.normal_(0.1, 0.3), ingot.randn, 0.3, 0.1),
+                                        (lambda x: x.uniform_(-0.7, 0.4), ingot.rand, 0.4 + 0.7, -0.7)):
+        ingot.manual_seed(3)
+        found = fill(ingot.empty(n, dtype=dtype))
+        ingot.manual_seed(3)
+        assert found.equal(draw(n, dtype=dtype) * factor + summand)
+        ingot.manual_seed(3)
+        assert found.equal(ingot.jit.trace(lambda x, fill=fill: fill(x))(ingot.empty(n, dtype=dtype)))

@@ -403,6 +403,14 @@ def test_calls_that_take_long_are_not_watched(monkeypatch):
     assert ways(ingot.lerp) == ["_plainly"]
 
 
+def test_a_small_table_that_a_function_keeps_is_part_of_its_calls():
+    x, more = ingot.randn(6, 3), ingot.randn(200, 1)
+    first = F.pdist(x)
+    assert repeat(F.pdist, x, times=40).equal(first) and repeat(F.pdist, x + 1, times=3).allclose(first, atol=1e-5)
+    repeat(F.pdist, more)
+    assert [callable(way) for way in ways(F.pdist)[:1]] == [True] and ways(F.pdist)[1:] == ["_plainly"]
+
+
 def test_what_is_known_of_a_call_holds_none_of_its_memory(monkeypatch):
     monkeypatch.setattr(watched_calls, "often", lambda operators: 1000)
     x = ingot.ones(50)

@@ -9,6 +9,7 @@ from ..state import tls
 from .promote import common_type, to_dtype
 from .reduce import dims_of
 from .register import FUNCTIONS, api
+from .remembered import keeps_table
 
 
 @api(method=False, remembered=True)
@@ -32,7 +33,8 @@ def pdist(input, p=2.0):
         raise ShapeError(f"pdist takes a matrix of rows, got {input.aval}")
     n = input.shape[0]
     whole = FUNCTIONS["cdist"](input, input, p, "donot_use_mm_for_euclid_dist")
-    return whole.flatten().gather(0, _above_diagonal(n, input.device) if tls.m.special or n > _MOST else _kept(n, input.device))
+    kept = n <= _MOST and not tls.m.listened
+    return whole.flatten().gather(0, (_kept if kept else _above_diagonal)(n, input.device))
 
 
 def _above_diagonal(n, device):
@@ -42,4 +44,8 @@ def _above_diagonal(n, device):
 
 
 _MOST = 2048            # rows of which places are kept: finding them takes longer than the distances
-_kept = lru_cache(4)(_above_diagonal)
+
+
+@lru_cache(4)
+def _kept(n, device):
+    return keeps_table(_above_diagonal(n, device))

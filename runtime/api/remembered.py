@@ -7,11 +7,13 @@ such calls do, written out as one function, with their parameters as constants. 
 
 A function may be marked if the operators that it runs follow from its arguments, their shapes and dtypes, and the default
 dtype. A run is remembered only if its results came out of operators that got the arguments, or results of operators before
-them, and nothing else; and not if it read values, wrote, drew random keys or warned (`Mode.only_now`).
+them, or small tables that the function keeps (`keeps_table`), and nothing else; and not if it read values, wrote, drew random
+keys or warned (`Mode.only_now`).
 """
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -43,6 +45,23 @@ def new_table(fn: Callable) -> dict:
     """Where what calls of a function come to is kept, by their kinds."""
     tables.append((fn, {}))
     return tables[-1][1]
+
+
+_tables_kept: WeakValueDictionary = WeakValueDictionary()       # by their ids
+_MOST_KEPT = 1 << 13                    # elements of a table that a remembered call may hold
+
+
+def keeps_table(table: Tensor) -> Tensor:
+    """A tensor that nobody writes, and that a marked function makes of numbers among its arguments, so that calls of a kind get
+    the same elements; a large one counts for nothing, as calls would hold it."""
+    if table._a.__class__ is _ndarray and table._a.size <= _MOST_KEPT:
+        _tables_kept[id(table)] = table
+    return table
+
+
+def is_kept_table(t: Tensor) -> bool:
+    """Whether a tensor is such a table."""
+    return _tables_kept.get(id(t)) is t
 
 
 def kind_of_call(args, kwargs, grad: bool) -> tuple | None:

@@ -20,7 +20,7 @@ from ..at_door import AtDoor
 from ..cpu.often import often
 from ..dispatch import call, call_view
 from ..tensor import Tensor, wrap
-from .remembered import TAPED, TENSORS
+from .remembered import TAPED, TENSORS, is_kept_table
 
 eager_composites = lazy(__package__, "..cpu.eager_composites")
 
@@ -177,7 +177,7 @@ class Watched:
 
     def _operand(self, v):
         if isinstance(v, Tensor):
-            return self._seen(v)
+            return v if is_kept_table(v) else self._seen(v)
         if hasattr(v, "strides") or isinstance(v, np.generic):
             raise UnknownError
         return v
@@ -312,6 +312,8 @@ def compiled_run(watched: Watched, outs: list) -> Callable | None:
         return None
     b = Builder("remembered")
     values: dict = {Place(i): b.input(f"x{i}", a) for i, a in enumerate(watched.avals)}
+    tables = {id(v): v for step in watched.steps for v in step.operands if isinstance(v, Tensor)}
+    values.update({known: b.input(f"table{i}", v.aval) for i, (known, v) in enumerate(tables.items())})
     try:
         for step in watched.steps:
             made = b.append(step.op, tuple([_in_graph(v, values) for v in step.operands]),
@@ -320,8 +322,11 @@ def compiled_run(watched: Watched, outs: list) -> Callable | None:
         compiled = eager_composites.Whole(b.finish([values[v] for v in outs]))
     except IngotError:
         return None
-    return compiled.run if compiled.is_native else None
+    if not compiled.is_native:
+        return None
+    more = [v._a for v in tables.values()]
+    return (lambda arrays: compiled.run([*arrays, *more])) if more else compiled.run
 
 
 def _in_graph(v, values: dict):
-    return values[v] if type(v) is Place else v
+    return values[v] if type(v) is Place else values[id(v)] if isinstance(v, Tensor) else v

@@ -259,7 +259,7 @@ class Draw:
     def __init__(self, name: str):
         self.name, self.dtype = name, DRAW_DTYPES[name]
         self._kind = self.dtype.np
-        self._entry = None
+        self._entry: Any = None
         self._scaled: Any = None
 
     def _make(self, scaled=False):
