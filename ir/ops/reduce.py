@@ -101,15 +101,21 @@ def _rows_last(x, dim):
 
 def _prod_vjp(g, out, x, *, dim, keepdim):
     """The product of all others is what comes before times what comes after, so zeros need no special case."""
+    if len(dim) == 1:
+        return ew.mul(back(g, x.shape, dim), _products_of_others(x, *dim))
     rows, moved, order = _rows_last(x, dim)
-    last = len(rows.shape) - 1
-
-    def before(v):
-        return shifted(cumprod(v, dim=last), last, 1, 1.0)
-
-    others = reshape(ew.mul(before(rows), flipped(before, rows, last)), shape=moved)
+    others = reshape(_products_of_others(rows, len(rows.shape) - 1), shape=moved)
     inverse = tuple(order.index(d) for d in range(len(order)))
     return ew.mul(back(g, x.shape, dim), permute(others, dims=inverse))
+
+
+def _products_of_others(x, dim):
+    """For each element the product of all others along a dim."""
+
+    def before(v):
+        return shifted(cumprod(v, dim=dim), dim, 1, 1.0)
+
+    return ew.mul(before(x), flipped(before, x, dim))
 
 
 prod = op("prod", infer=infer_reduce("prod"), ref=_wide(np.prod), vjp=(_prod_vjp,), lower=Reduce("prod"),
