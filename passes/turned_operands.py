@@ -6,7 +6,7 @@ reads and writes whole lines.
                                   %3 = add(%2, %y)
 
 What is only reduced stays: reductions read along whatever dim lies side by side. But where both is done to a value, as by
-softmax, all read the copy.
+softmax, all read the copy. So they do where a value is spread over more elements, which read it again and again.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from ..ir.graph import Builder, Graph, Node, Value
 from ..ir.op import Scalar
 from ..ir.ops.elementwise import copy
-from ..ir.ops.shape import cat, contiguous
+from ..ir.ops.shape import cat, contiguous, expand
 from ..ir.params import param_key
 from .kernel_body import can_fuse, is_free
 from .plain_operands import pattern_of
@@ -56,11 +56,12 @@ def _across(node, is_turned) -> dict:
 
 
 def _into_memory(graph) -> list:
-    """The functions of elements whose results, or what is computed of them element by element, lie in memory at the end."""
+    """The functions of elements whose results, or what is computed of them element by element, lie in memory at the end, or are
+    spread over more elements."""
     reaching: dict = {}
 
     def reaches(value):
-        return value in graph.results or any(reaching[n] for n in graph.uses[value])
+        return value in graph.results or any(reaching[n] or n.op is expand for n in graph.uses[value])
 
     for node in reversed(graph.nodes):
         of_elements = can_fuse(node) and type(node.op.lower) is Scalar

@@ -64,6 +64,24 @@ def test_reductions_read_the_copy_that_is_made_for_others():
         }""")
 
 
+def test_what_is_spread_is_copied_although_it_is_only_reduced():
+    check_rewrite(turned, """
+        graph g(%x: f32[4,6]) {
+          %0: f32[6,4] = permute(%x, dims=(1, 0))
+          %1: f32[6,4] = contiguous(%0)
+          %2: f32[3,6,4] = expand(%1, shape=(3, 6, 4))
+          %3: f32[3,4] = sum(%2, dim=(1,), keepdim=False)
+          return %3
+        }""", """
+        graph g(%x: f32[4,6]) {
+          %0: f32[6,4] = permute(%x, dims=(1, 0))
+          %1: f32[6,4] = cat(%0, dim=0)
+          %2: f32[3,6,4] = expand(%1, shape=(3, 6, 4))
+          %3: f32[3,4] = sum(%2, dim=(1,), keepdim=False)
+          return %3
+        }""")
+
+
 @pytest.mark.parametrize("lines", [
     ("%1: f32[6] = sum(%0, dim=(1,), keepdim=False)",),
     ("%2: f32[6,4] = mul(%0, 2.0)", "%1: f32[6] = sum(%2, dim=(1,), keepdim=False)"),
