@@ -381,3 +381,70 @@ def test_functions_of_the_users_take_and_return_them(layout):
     ((a * 3).sin().sum() + (a @ f).square().sum()).backward()
     for got, want in zip(found, (a.grad.to_dense(), f.grad), strict=True):
         np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-12)
+
+
+# Made in traces, of places that change.
+
+MADE = {
+    "coo": lambda e, starts, v, n: ingot.sparse_coo_tensor(e, v, (n, n)),
+    "coalesced": lambda e, starts, v, n: ingot.sparse_coo_tensor(e.flip(1), v, (n, n)).coalesce(),
+    "csr": lambda e, starts, v, n: ingot.sparse_csr_tensor(starts, e[1], v, (n, n)),
+    "csc": lambda e, starts, v, n: ingot.sparse_csc_tensor(starts, e[1], v, (n, n)),
+    "bsr": lambda e, starts, v, n: ingot.sparse_bsr_tensor(starts, e[1], v.reshape(-1, 1, 1), (n, n)),
+    "batch": lambda e, starts, v, n: ingot.sparse_csr_tensor(
+        ingot.stack([starts, starts]), ingot.stack([e[1], e[1]]), ingot.stack([v, 2 * v]), (2, n, n)),
+    "rows of it": lambda e, starts, v, n: ingot.sparse_coo_tensor(e, v, (n, n)).index_select(0, e[1]),
+}
+
+
+def random_places(rng, n):
+    """The places of a random matrix of numbers, where its rows begin, and the numbers."""
+    there = rng.random((n, n)) < 0.4
+    there[0, 0] = True
+    starts = np.concatenate([[0], np.cumsum(there.sum(1))])
+    return ingot.tensor(np.stack(np.nonzero(there))), ingot.tensor(starts), ingot.tensor(rng.standard_normal(there.sum()))
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_traces_make_them_of_places_and_sizes_that_change(name):
+    def program(e, starts, v, x):
+        return dense(MADE[name](e, starts, v, x.shape[0])).sum(-2) @ x
+
+    rng, traced = np.random.default_rng(3), jit.trace(program)
+    for n in (5, 7, 4, 9, 6, 8, 7, 7):
+        e, starts, v = random_places(rng, n)
+        np.testing.assert_array_equal(traced(e, starts, v, x := ingot.tensor(rng.standard_normal(n))), program(e, starts, v, x))
+    assert traced.stats()["compiles"] <= 4 and not traced.stats()["unrecorded"], traced.stats()["misses"]
+
+
+GOOD = ([[0, 0, 2], [0, 2, 1]], [0, 2, 2, 3])
+WRONG = {
+    "negative row": ([[-1, 0, 2], [0, 2, 1]], GOOD[1]),
+    "negative column": ([[0, 0, 2], [0, 2, -1]], GOOD[1]),
+    "row too large": ([[0, 0, 3], [0, 2, 1]], GOOD[1]),
+    "column too large": ([[0, 0, 2], [0, 2, 3]], GOOD[1]),
+    "columns fall": ([[0, 0, 2], [2, 0, 1]], GOOD[1]),
+    "a column twice": ([[0, 0, 2], [2, 2, 1]], GOOD[1]),
+    "rows fall": (GOOD[0], [0, 3, 2, 3]),
+    "the first row begins late": (GOOD[0], [1, 2, 2, 3]),
+    "the last row ends early": (GOOD[0], [0, 2, 2, 2]),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize("wrong", WRONG)
+def test_places_are_checked_at_each_call_of_a_trace(name, wrong):
+    def program(e, starts):
+        return dense(MADE[name](e, starts, ingot.ones(3), 3))
+
+    def outcome(fn):
+        try:
+            return fn(*map(ingot.tensor, WRONG[wrong])).tolist()
+        except IngotError as error:
+            return str(error).splitlines()[0]
+
+    traced = jit.trace(program)
+    for _ in range(3):
+        traced(*map(ingot.tensor, GOOD))
+    assert outcome(traced) == outcome(program)
+    assert traced(*map(ingot.tensor, GOOD)).equal(program(*map(ingot.tensor, GOOD)))

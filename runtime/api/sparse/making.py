@@ -3,11 +3,8 @@
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from ....ir import dtype as dt
 from ....ir.errors import ArgumentError, DTypeError, ShapeError
-from ....ir.ops import indexing as ix
 from ....ir.ops.shape import permute
 from ...placement import beside, moved
 from ...tensor import Tensor
@@ -16,6 +13,7 @@ from ..creation import counted, require_device, tensor
 from ..join import cat, stack
 from ..layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..register import FUNCTIONS, api
+from .checks import require_compressed, require_inside
 from .compressed import FORMS, CompressedTensor, Form, in_layout
 from .coordinates import CooTensor
 from .structure import SparseTensor
@@ -66,10 +64,10 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
     if len(size) != i.shape[0] + v.ndim - 1 or tuple(size[i.shape[0]:]) != tuple(v.shape[1:]):
         raise ShapeError(f"sparse_coo_tensor: size {tuple(size)} must have {i.shape[0]} sparse dimensions, then those of a "
                          f"value, {tuple(v.shape[1:])}")
-    if not i.is_meta:
-        for d, row in enumerate(i._a):
-            ix.require_range("sparse_coo_tensor", row, size[d], d)
     made = CooTensor(i, v, size, bool(is_coalesced))
+    if not i.is_meta:
+        for d, row in enumerate(made.rows()):
+            require_inside("sparse_coo_tensor", row, size[d], d)
     if is_coalesced and is_checked(check_invariants):
         _require_coalesced(made)
     return _finished(made, requires_grad)
@@ -120,23 +118,10 @@ def _compressed(name, form: Form, starts, others, values, size, dtype, device, r
     want = (*starts.shape[:-1], *matrix, *v.shape[depth:])
     if tuple(size) != want or len(matrix) != 2 or matrix[form.dim] != count or any(m % b for m, b in zip(matrix, block)):
         raise ShapeError(f"{name}: size {tuple(size)} does not fit {form.names[0]} {starts.aval} and values {v.aval}")
+    made = CompressedTensor(starts, others, v, size, form)
     if not starts.is_meta:
-        _check(name, form, starts, others, matrix[1 - form.dim] // block[1 - form.dim])
-    return _finished(CompressedTensor(starts, others, v, size, form), requires_grad)
-
-
-def _check(name, form, starts, others, count):
-    """Raises unless rows (or columns) begin in order, and the numbers of the others rise within each."""
-    first, second = form.names
-    nnz = others.shape[-1]
-    for at, numbers in zip(starts.numpy(force=True).reshape(-1, starts.shape[-1]), others.numpy(force=True).reshape(-1, nnz)):
-        if at[0] != 0 or at[-1] != nnz or (np.diff(at) < 0).any():
-            raise ShapeError(f"{name}: {first} must rise from 0 to the number of entries, {nnz}")
-        ix.require_range(name, numbers, count, 1 - form.dim)
-        inside = np.ones(max(0, nnz - 1), bool)
-        inside[at[(at > 0) & (at < nnz)] - 1] = False
-        if (np.diff(numbers)[inside] <= 0).any():
-            raise ShapeError(f"{name}: {second} must rise within each {'row' if form.dim == 0 else 'column'}")
+        require_compressed(name, made, matrix[1 - form.dim] // block[1 - form.dim])
+    return _finished(made, requires_grad)
 
 
 @api(method=False)

@@ -12,6 +12,7 @@ from ..creation import counted, filled
 from ..join import cat, stack, total_of
 from ..register import FUNCTIONS, api
 from .asked import handles
+from .checks import require_inside
 from .compressed import CompressedTensor, compressed
 from .coordinates import CooTensor
 from .elementwise import at_places, compressed_as
@@ -184,7 +185,7 @@ def index_select(fn, input, dim, index):
     shape = [count if d == dim else s for d, s in enumerate(x.shape)]
     wanted = beside(to(index.reshape(-1), dt.int64), x._i)
     if not wanted.is_meta:
-        ix.require_range("index_select", wanted._a, size, dim)
+        require_inside("index_select", wanted, size, dim)
     if dim >= n:
         return CooTensor(x._i, FUNCTIONS["index_select"](x._v, dim - n + 1, wanted), shape, x._coalesced)
     # Entries by their number along dim; each wanted number takes the stretch of them that has it.
