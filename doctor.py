@@ -4,6 +4,7 @@ import importlib.metadata as metadata
 import os
 import platform
 import sys
+import tempfile
 from dataclasses import dataclass
 
 from .ir import target
@@ -70,17 +71,25 @@ def look_at_cache():
     info = cache.info()
     folder = info["folder"]
     where = f"{folder}, {info['entries']} entries, {info['bytes'] / 2**20:.1f} of {info['cap'] / 2**20:.0f} MB"
-    if writable(folder):
+    problem = why_not_writable(folder)
+    if problem is None:
         yield Finding("kernel cache", where)
     else:
-        yield Finding("kernel cache", where, NOTE, "not writable: every process compiles anew; set INGOT_CACHE_DIR")
+        yield Finding("kernel cache", where, NOTE,
+                      f"not writable ({problem}): every process compiles anew; set INGOT_CACHE_DIR to a folder that is")
 
 
-def writable(folder: str) -> bool:
-    """Whether files can be made in a folder, or the folder itself where it does not exist yet."""
+def why_not_writable(folder: str) -> str | None:
+    """What happens where a file is made in a folder, or the one that it would be made in, and written; None if nothing does.
+    Permissions alone do not tell: disks are full, and file systems read only."""
     while not os.path.exists(folder):
         folder = os.path.dirname(folder)
-    return os.access(folder, os.W_OK)
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(2**16))
+    except OSError as e:
+        return e.strerror or str(e)
+    return None
 
 
 def look_at_packages():

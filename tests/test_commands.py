@@ -10,6 +10,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import doctor
+from ingot.ir import config
 from ingot.utils import collect_env
 
 ROOT = Path(ingot.__file__).parent
@@ -34,9 +35,19 @@ def test_doctor_names_what_is_missing(monkeypatch):
 
 
 def test_doctor_sees_a_cache_that_cannot_be_written(monkeypatch, tmp_path):
-    monkeypatch.setattr(doctor.os, "access", lambda *a: False)
-    states = {f.topic: f.state for f in doctor.look_at_cache()}
-    assert states["kernel cache"] == doctor.NOTE
+    """Permissions do not tell: root may do anything, and disks are full."""
+    (tmp_path / "file").write_text("not a folder")
+    with config.override(cache_dir=str(tmp_path / "file" / "cache")):
+        found, = doctor.look_at_cache()
+    assert found.state == doctor.NOTE and "(Not a directory)" in found.advice and "INGOT_CACHE_DIR" in found.advice
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    with config.override(cache_dir=str(tmp_path / "not" / "yet")):
+        assert [f.state for f in doctor.look_at_cache()] == [doctor.GOOD] and not (tmp_path / "not").exists()
+        monkeypatch.setattr(doctor.tempfile, "TemporaryFile", full)
+        assert "(No space left on device)" in next(doctor.look_at_cache()).advice
 
 
 def test_the_report_for_others_is_a_program_and_a_function():

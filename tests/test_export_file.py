@@ -153,7 +153,7 @@ def test_refusals_name_the_line_and_the_way_out(fn, dynamic, words, tmp_path):
 
 
 @pytest.mark.parametrize("options, words", [
-    ({"dynamic": {"y": {0: "batch"}}}, "there are x"), ({"dynamic": {"x": {5: "batch"}}}, "has 2 dims"),
+    ({"dynamic": {"y": {0: "batch"}}}, "the inputs are called 'x'"), ({"dynamic": {"x": {5: "batch"}}}, "has 2 dims"),
     ({"dynamic": {"x": {0: "max"}}}, "identifier"), ({"targets": ("z80",)}, "no target"),
     ({"targets": ("sm_1",)}, "no target"), ({"targets": "sm_12"}, "GPUs are"),
 ])

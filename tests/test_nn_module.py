@@ -143,6 +143,27 @@ def test_a_state_dict_that_does_not_fit_is_explained():
     assert found.missing_keys == ["scale", "linear.bias"] and found.unexpected_keys == ["linear.more"]
 
 
+@pytest.mark.parametrize("around, said", [
+    (lambda state: {"epoch": 3, "model": state}, "state_dict['model']"),
+    (lambda state: {"module." + k: v for k, v in state.items()}, "{k.removeprefix('module.'): v for k"),
+    (lambda state: {"net.0." + k: v for k, v in state.items()}, "k.removeprefix('net.0.')"),
+])
+def test_a_state_under_other_names_is_found(around, said):
+    m = Block()
+    with pytest.raises(RuntimeError) as e:
+        m.load_state_dict(around(m.state_dict()))
+    assert said in str(e.value)
+    with pytest.raises(RuntimeError) as e:
+        m.load_state_dict({"a.scale": ingot.ones(2), "b": {"c": 1}})
+    assert "removeprefix" not in str(e.value) and "load that" not in str(e.value)
+
+
+def test_an_attribute_that_is_not_there_is_an_error_that_python_adds_a_suggestion_to():
+    with pytest.raises(AttributeError, match="'Linear' object has no attribute 'wieght'") as e:
+        print(nn.Linear(2, 2).wieght)
+    assert e.type is AttributeError and e.value.name == "wieght"
+
+
 def test_assign_takes_the_tensors_themselves():
     m = Block()
     state = {k: v.clone() for k, v in m.state_dict().items()}

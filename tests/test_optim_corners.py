@@ -26,6 +26,16 @@ def test_differentiable_steps_have_gradients(name):
     assert ingot.autograd.gradcheck(lambda s, g: stepped(name, s, g), (start, gradient), atol=1e-5)
 
 
+def test_what_has_no_parameters_to_give_is_refused_with_a_way_out():
+    net = ingot.nn.Sequential(ingot.nn.Linear(2, 2))
+    gone = net.parameters()
+    optim.SGD(gone, lr=0.1)
+    for given, said in ((gone, "a generator, as net.parameters"), (net, r"got Linear; pass the \.parameters\(\) of a module"),
+                        (net[0], r"pass its \.parameters")):
+        with pytest.raises((ValueError, TypeError), match=said):
+            optim.SGD(given, lr=0.1)
+
+
 def test_other_steps_take_leaves_only():
     with pytest.raises(ValueError, match="leaf tensors"):
         optim.SGD([GRADIENT.clone().requires_grad_() * 2], lr=0.1)

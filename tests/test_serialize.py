@@ -188,6 +188,16 @@ def test_format_is_plain_zip_and_json():
         assert json.loads(z.read("ingot.json"))["tree"] == {"dict": [["a", {"tensor": 0}]]}
 
 
+def test_errors_of_the_system_name_the_file_that_was_asked_for(tmp_path):
+    """Not the one that is written first and renamed."""
+    with pytest.raises(FileNotFoundError) as e:
+        ingot.save(1, tmp_path / "missing" / "x.pt")
+    assert e.value.filename == str(tmp_path / "missing" / "x.pt")
+    if os.path.exists("/dev/full"):
+        with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+            ingot.save(1, "/dev/full")
+
+
 def test_bad_arguments(tmp_path):
     with pytest.raises(FileNotFoundError):
         ingot.load(tmp_path / "missing")

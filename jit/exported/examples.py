@@ -77,7 +77,7 @@ def dims_of(dynamic, tensors, names) -> Dims:
     found: dict = {}
     for key, wish in (dynamic or {}).items():
         if key not in names and not (isinstance(key, int) and 0 <= key < len(names)):
-            raise ArgumentError(f"dynamic= names the input {key!r}; there are {', '.join(names)}")
+            raise ArgumentError(f"dynamic= names the input {key!r}, but the inputs are called {', '.join(map(repr, names))}")
         i = key if isinstance(key, int) else names.index(key)
         for d, said in _wishes(wish, tensors[i], names[i]).items():
             found[i, d] = extent_of(said)

@@ -97,7 +97,8 @@ class Module(HookMethods, StateMethods, ConversionMethods):
                 found = own.get(table)
                 if found is not None and name in found:
                     return found[name]
-        raise MissingAttribute(f"'{type(self).__name__}' object has no attribute '{name}'")
+        # Of this very class: Python 3.11 adds "Did you mean" to no class below it.
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name, value):
         own = self.__dict__

@@ -2,6 +2,7 @@
 
 import warnings
 from collections import OrderedDict, namedtuple
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,7 @@ class StateMethods:
         if strict and report.missing:
             report.errors.insert(0, f"Missing key(s) in state_dict: {_quoted(report.missing)}. ")
         if report.errors:
+            report.errors += _advice(state, report)
             raise StateDictError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(report.errors))
         return IncompatibleKeys(report.missing, report.unexpected)
 
@@ -163,6 +165,20 @@ class _WithoutModule:
 
     def __call__(self, module, *args):
         return self.hook(*args)
+
+
+def _advice(state, report):
+    """What to do where a dict is not the module's state, but something around it, or a state under longer names."""
+    missing, unexpected = set(report.missing), set(report.unexpected)
+    for key in report.unexpected:
+        if isinstance(state[key], Mapping) and missing & state[key].keys():
+            yield f"The state of such a module is in the dict under {key!r}; load that: state_dict[{key!r}]. "
+            return
+    ends = {key[:-len(name)] for name in missing for key in unexpected if key.endswith("." + name)}
+    prefix = next((p for p in sorted(ends) if {p + name for name in missing} <= unexpected), None)
+    if prefix is not None:
+        yield (f"The missing keys are there with {prefix!r} before them; take it off: "
+               f"{{k.removeprefix({prefix!r}): v for k, v in state_dict.items()}}. ")
 
 
 class _Report:

@@ -166,7 +166,8 @@ class Optimizer:
             raise DTypeError(f"an optimizer takes an iterable of tensors or of dicts, got {type(params).__name__}{also}")
         groups = list(params)
         if not groups:
-            raise ArgumentError("an optimizer got an empty list of parameters")
+            raise ArgumentError("an optimizer got an empty list of parameters; a generator, as net.parameters() gives "
+                                "it, is empty once something has gone through it")
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
@@ -196,7 +197,8 @@ class Optimizer:
         seen = set()
         for p in params:
             if not isinstance(p, Tensor):
-                raise DTypeError(f"an optimizer optimizes tensors, got {kind_of(p)}")
+                also = "; pass the .parameters() of a module" if hasattr(p, "parameters") else ""
+                raise DTypeError(f"an optimizer optimizes tensors, got {kind_of(p)}{also}")
             if not (p.is_leaf or self._differentiable()):
                 raise ArgumentError("an optimizer cannot optimize a tensor that was computed; pass leaf tensors")
             if id(p) in taken:

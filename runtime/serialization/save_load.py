@@ -19,6 +19,8 @@ from . import container, safetensors, torch_files
 
 objects = lazy(__package__, ".objects")
 
+PART = ".part"      # how the name of a file ends that is not complete yet
+
 
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True) -> None:
     """Writes nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file.
@@ -60,13 +62,23 @@ def _path(f) -> str:
 
 @contextmanager
 def replacing(path: str):
-    """A file that takes the place of `path` when everything has been written."""
-    path = os.path.realpath(path)
+    """A file that takes the place of `path` when everything has been written. Errors of the system name that path."""
+    try:
+        with _replacing(os.path.realpath(path)) as file:
+            yield file
+    except OSError as e:
+        if e.errno is not None and (e.filename is None or str(e.filename).endswith(PART)):
+            raise OSError(e.errno, e.strerror, path) from e
+        raise
+
+
+@contextmanager
+def _replacing(path):
     if os.path.exists(path) and not stat.S_ISREG(os.stat(path).st_mode):
         with open(path, "wb") as file:
             yield file
         return
-    part = f"{path}.{os.getpid()}.{os.urandom(4).hex()}.part"
+    part = f"{path}.{os.getpid()}.{os.urandom(4).hex()}{PART}"
     try:
         with open(part, "xb") as file:
             yield file
