@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot import func, jit
 from ingot.func import grad, jvp, vjp, vmap
 from ingot.ir.op import OPS
 from ingot.runtime.tensor import wrap
@@ -183,3 +184,43 @@ def test_traced_is_eager(name):
         expected = work(*full)
         for _ in range(2):
             agree(traced(*full), expected, 1e-12, f"{name} {s.params}")
+
+
+def wave(z):
+    return (z * z).sin()
+
+
+def energy(z):
+    return wave(z).sum()
+
+
+OF_ANY_SIZE = {
+    "vmap": func.vmap(energy),
+    "vmap of grad": func.vmap(func.grad(energy)),
+    "vmap of grad of grad": func.vmap(func.grad(lambda z: func.grad(energy)(z)[1])),
+    "vmap of jacrev": func.vmap(func.jacrev(wave)),
+    "vmap of jacfwd": func.vmap(func.jacfwd(wave)),
+    "vmap of hessian": func.vmap(func.hessian(energy)),
+    "vmap over the second dim": func.vmap(energy, in_dims=1),
+    "vmap over two": lambda z: func.vmap(lambda a, b: (a * b).sum())(z, z + 1),
+    "vmap in vmap": lambda z: func.vmap(lambda a: func.vmap(lambda b: (a * b).sum())(z))(z),
+    "jacrev": lambda z: func.jacrev(wave)(z[:, 0]),
+    "jacfwd": lambda z: func.jacfwd(wave)(z[:, 0]),
+    "hessian": lambda z: func.hessian(energy)(z[:, 0]),
+}
+
+
+@pytest.mark.parametrize("name", OF_ANY_SIZE)
+def test_traces_of_transforms_take_sizes_that_change(name):
+    traced = jit.trace(OF_ANY_SIZE[name])
+    for size in (8, 5, 9, 4, 12, 7, 6):
+        z = ingot.randn(size, 3)
+        assert traced(z).equal(OF_ANY_SIZE[name](z))
+    assert traced.stats()["compiles"] <= 3, traced.stats()["misses"]
+
+
+def test_a_model_with_transforms_inside_is_exported_for_any_batch(tmp_path):
+    path = tmp_path / "model.ingot"
+    jit.export(OF_ANY_SIZE["vmap of hessian"], (ingot.randn(8, 3),), path, dynamic={"z": {0: "batch"}}, targets=())
+    z = ingot.randn(21, 3)
+    ingot.testing.assert_close(jit.load(path)(z), OF_ANY_SIZE["vmap of hessian"](z))

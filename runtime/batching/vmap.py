@@ -74,7 +74,10 @@ def _mapped_leaves(args, in_dims):
 
 
 def _batch_size(leaves, dims) -> int:
-    sizes = {shape_of(x)[d] for x, d in zip(leaves, dims) if d is not None}
+    sizes: list = []        # no set: of a symbolic size that would ask for its value
+    for x, d in zip(leaves, dims):
+        if d is not None and shape_of(x)[d] not in sizes:
+            sizes.append(shape_of(x)[d])
     if len(sizes) != 1:
         shapes = [tuple(x.shape) for x, d in zip(leaves, dims) if d is not None]
         if not sizes:

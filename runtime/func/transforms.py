@@ -7,17 +7,15 @@ cotangent stands.
 
 from functools import wraps
 
-import numpy as np
-
 from ...ir.errors import ArgumentError, AutogradError
-from ...ir.ops.shape import cat, reshape
+from ...ir.ops.shape import cat, reshape, slice_
+from ..api.creation import eye
 from ..autograd import functional
 from ..autograd.backward import grad as _grad
 from ..autograd.ends import ends_of
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
 from ..autograd.node import Leaf
 from ..batching.level import has_outer_history, is_batched, over_batch
-from ..placement import beside
 from ..pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
@@ -221,15 +219,19 @@ def _check_like(given, like, who, what, of):
 def _unit_batch(t, start, stop):
     """Rows `start` to `stop` of the identity, each in the shape of a tensor."""
     n = numel_of(t)
-    return beside(wrap(np.eye(n, dtype=t._a.dtype)[start:stop].reshape(stop - start, *shape_of(t))), t)
+    units = eye(n, dtype=t.dtype, device=t.device)      # by operators: to a trace, what numpy made would come from outside
+    if stop - start < n:
+        units = slice_(units, dim=0, start=start, stop=stop, step=1)
+    return reshape(units, shape=(stop - start, *shape_of(t)))
 
 
 def _in_chunks(t, chunk_size, work):
     """`work` (units -> results with the batch in front) over the identity of a tensor's elements, a chunk at a time."""
     n = numel_of(t)
-    step = (n or 1) if chunk_size is None else chunk_size
-    parts = [work(_unit_batch(t, at, min(at + step, n))) for at in range(0, n or 1, step)]
-    return [cat(*column, dim=0) if len(parts) > 1 else column[0] for column in zip(*parts)]
+    if chunk_size is None or n <= chunk_size:       # (range() would ask for the value of a symbolic number)
+        return list(work(_unit_batch(t, 0, n)))
+    parts = [work(_unit_batch(t, at, min(at + chunk_size, n))) for at in range(0, n, chunk_size)]
+    return [cat(*column, dim=0) for column in zip(*parts)]
 
 
 class _Rows:
