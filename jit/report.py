@@ -16,6 +16,7 @@ from .work import work_of
 
 program = lazy(__package__, "..runtime.cpu.program")
 _dumps = itertools.count()
+_REASONS = 8        # that an explanation shows
 
 
 def jobs_of(entries) -> list:
@@ -73,6 +74,16 @@ def explain(jobs) -> str:
     """What runs, in order: kernels with what is fused in them, their bytes and operations, calls, and joins that were
     refused."""
     return "\n\n".join([explain_job(job, job.compile()) for job in jobs])
+
+
+def explain_reasons(misses) -> str:
+    """Why a function was recorded several times, if it was: the latest of many reasons, in the order in which they came."""
+    if len(misses) < 2:
+        return ""
+    shown = misses[-_REASONS:]
+    hidden = len(misses) - len(shown)
+    before = [f"  ({hidden} more before these: stats()['misses'])"] if hidden else []
+    return "\n".join(["recorded for each of these reasons, in this order:", *before, *[f"  {reason}" for reason in shown]])
 
 
 def explain_sizes(families) -> str:

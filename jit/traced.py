@@ -308,9 +308,10 @@ class Traced(Learning):
         return report.kernels(self._jobs())
 
     def explain(self, profile: bool = False) -> str:
-        """What runs, readably: what was fused, what was not and why, and how much each kernel does. With `profile` the time of
-        each kernel, too, on made-up values (`jit.profile` measures real calls)."""
-        text = "\n\n".join(filter(None, (report.explain_sizes(self._families.values()), report.explain(self._jobs()))))
+        """What runs, readably: why there is more than one recording, what was fused in each, what was not and why, and how much
+        each kernel does. With `profile` the time of each kernel, too, on made-up values (`jit.profile` measures real calls)."""
+        text = "\n\n".join(filter(None, (report.explain_reasons(self._stats["misses"]),
+                                         report.explain_sizes(self._families.values()), report.explain(self._jobs()))))
         return f"{text}\n\n{profiling.profile_jobs(self._jobs())}" if profile else text
 
 

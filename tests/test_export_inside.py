@@ -132,3 +132,22 @@ def test_on_a_device(models):
         x = images(2).cuda().requires_grad_()
         there(x)["scores"].sum().backward()
         assert x.grad.is_cuda
+
+
+def test_derivatives_inside_of_a_function_are_exported_where_it_asks_for_them(tmp_path):
+    weight, x, path = ingot.randn(3, 3), ingot.randn(4, 3), tmp_path / "model.ingot"
+
+    def slope(x):
+        x = x.detach().requires_grad_()
+        first, = ingot.autograd.grad((x @ weight).sin().sum(), x, create_graph=True)
+        return ingot.autograd.grad(first.square().sum(), x)[0]
+
+    def asking(x):
+        with ingot.enable_grad():
+            return slope(x).detach()
+
+    with pytest.raises(jit.ExportError, match=r"differentiates inside is written under enable_grad\(\)"):
+        jit.export(slope, (x,), path, targets=())
+    jit.export(asking, (x,), path, dynamic={"x": {0: "batch"}}, targets=())
+    more = ingot.randn(9, 3)
+    ingot.testing.assert_close(jit.load(path)(more), slope(more))

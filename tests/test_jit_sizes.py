@@ -330,6 +330,17 @@ def test_sizes_that_python_needs_are_conditions():
     assert traced.stats()["compiles"] == 3
 
 
+def test_explanations_begin_with_why_there_are_several_recordings():
+    traced = jit.trace(lambda x, kind: x * 2 if kind else x + 1)
+    traced(ingot.ones(3), "a")
+    assert "recorded for each" not in traced.explain()
+    for size in range(2, 12):
+        traced(ingot.ones(3), "a" * size)
+    head, *reasons = traced.explain().split("\n\n")[0].splitlines()
+    assert head == "recorded for each of these reasons, in this order:"
+    assert reasons == ["  (3 more before these: stats()['misses'])", *[f"  {why}" for why in traced.stats()["misses"][-8:]]]
+
+
 def test_conditions_are_explained_with_their_lines():
     traced = jit.trace(lambda x: x * 2 if x.shape[0] > 4 else x)
     compare(traced.fn, traced, [(b, 3) for b in (9, 8, 7, 2, 3, 12)], lambda i, b, s: [ingot.rand(b, s)])

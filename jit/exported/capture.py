@@ -5,8 +5,10 @@ or prints cannot come along, and is refused with the user's line.
 """
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from ...ir.errors import AutogradError
 from ...ir.graph import Builder, Graph, Value
 from ...ir.substitute import has_symbols
 from ...runtime.autograd.grad_mode import no_grad
@@ -51,7 +53,8 @@ def capture(fn, args, kwargs, tensors, symbols=None) -> Captured:
         try:
             for i, t in enumerate(tensors):
                 recorder.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
-            result = plain(*args, **kwargs)
+            with _told_of_gradients():
+                result = plain(*args, **kwargs)
             handed_out = _tensors_of(result)
             recording = recorder.finish(handed_out)
         finally:
@@ -61,6 +64,16 @@ def capture(fn, args, kwargs, tensors, symbols=None) -> Captured:
     # (Behind them are wholes that some are parts of, for replays that give them one memory. A model's results are apart.)
     graph = recording.builder.finish([o.value for o in recording.outputs[:len(handed_out)]])
     return _with_arguments_first(graph, recording.sources, recorder, result, len(tensors))
+
+
+@contextmanager
+def _told_of_gradients():
+    """An error of differentiation says that there are no gradients here, unless the function asks for them."""
+    try:
+        yield
+    except AutogradError as e:
+        raise ExportError(f"{e} (an export runs the function under no_grad(); what it differentiates inside is written "
+                          "under enable_grad())") from e
 
 
 def _tensors_of(result) -> list:
