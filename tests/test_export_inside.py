@@ -151,3 +151,15 @@ def test_derivatives_inside_of_a_function_are_exported_where_it_asks_for_them(tm
     jit.export(asking, (x,), path, dynamic={"x": {0: "batch"}}, targets=())
     more = ingot.randn(9, 3)
     ingot.testing.assert_close(jit.load(path)(more), slope(more))
+
+
+def test_a_model_from_onnx_keeps_the_names_of_its_inputs(tmp_path):
+    """`run` takes arrays by name, and `dynamic=` sizes."""
+    pytest.importorskip("onnx")
+    x, offset, path = ingot.randn(4, 3), ingot.randn(3), tmp_path / "model.ingot"
+    free = {"points": {0: "count"}}
+    to_onnx(lambda points, offset: points.sin() + offset, (x, offset), tmp_path / "model.onnx", dynamic=free)
+    jit.export(from_onnx(tmp_path / "model.onnx"), (x, offset), path, dynamic=free, targets=())
+    model = jit.load(path)
+    assert model(ingot.randn(7, 3), offset=offset).shape == (7, 3)
+    ingot.testing.assert_close(model(offset=offset, points=x), x.sin() + offset)

@@ -50,6 +50,11 @@ def arguments_of(fn, example_inputs) -> Given:
     return Given({"tuple": [{"tuple": items}, {"dict": entries}]}, tensors, unique(names), parameters)
 
 
+def _said(module) -> list:
+    """What a module that takes `*inputs` calls them (`from_onnx` makes such), as far as these are names in Python, too."""
+    return [name if name.isidentifier() else f"arg{i}" for i, name in enumerate(getattr(module, "input_names", ()))]
+
+
 def _parameters(fn, args, kwargs) -> list:
     """A name for each argument by position."""
     try:
@@ -62,6 +67,7 @@ def _parameters(fn, args, kwargs) -> list:
         raise ArgumentError(f"example_inputs does not fit the function: {e}") from None
     plain = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     words = [p.name for p in signature.parameters.values() if p.kind in plain]
+    words = words or _said(getattr(fn, "__self__", fn))
     return [words[i] if i < len(words) else f"arg{i}" for i in range(len(args))]
 
 
