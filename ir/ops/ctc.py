@@ -127,13 +127,14 @@ def _ctc_grad(g, log_probs, targets, input_lengths, target_lengths, *, blank):
     total = _ctc_total(alpha, input_lengths, target_lengths)
     beta = _ctc_beta(emit, skip, input_lengths, target_lengths)
     share = np.exp(alpha + beta - emit - total[:, None])
-    share = np.where(np.isneginf(emit) | np.isneginf(total)[:, None], 0, share)
+    sound = np.isfinite(total) & np.isfinite(g)
     live = np.arange(len(emit))[:, None] < np.asarray(input_lengths, np.int64)
-    share *= live[:, :, None]
+    share = np.where(~np.isneginf(emit) & (live & sound)[:, :, None], share, 0)
     out = np.zeros(log_probs.shape, log_probs.dtype)
     for state in range(labels.shape[1]):
         out[:, rows[:, 0], labels[:, state]] -= share[:, :, state]
-    return out * g[:, None]
+    # A loss that is no finite number has no gradient, which counts where somebody asks for one (zero_infinity does not).
+    return np.where((live & ~sound & (g != 0))[:, :, None], np.nan, out * np.where(sound, g, 0)[:, None]).astype(out.dtype)
 
 
 def _batch_sequences(size, op, args, held, params):

@@ -151,42 +151,48 @@ def _loss(sequence):
 
 def _gradient(sequence):
     """From the last step backwards: the share of all probability that goes through a state is taken from its label's
-    gradient."""
+    gradient. A loss that is no finite number has none: nan, where somebody asks for it."""
     f, element = sequence.f, sequence.element
-    with f.loop(0, sequence.job.steps) as loop:
-        _clear(sequence, loop.index)
-    total = sequence.forward(True)
+    total, nothing = sequence.forward(True), constant(element, 0.0)
+    g = f.load(element, f.at(sequence.job.address("g"), sequence.number, element))
+    none = f.fadd(f.fmul(total, nothing), f.fmul(g, nothing))
+    is_sound = f.compare("oeq", none, nothing)
+    start = f.select(f.compare("oeq", g, nothing), nothing, f.select(is_sound, nothing, none))
+    with f.loop(0, sequence.steps) as loop:
+        _fill(sequence, loop.index, start)
+    with f.loop(sequence.steps, sequence.job.steps) as loop:
+        _fill(sequence, loop.index, nothing)
     spare = f.add(sequence.job.steps, 1)
     shares, *turns = [sequence.row(f.add(spare, n)) for n in range(3)]
     for row in turns:
         sequence.begin(row, sequence.last)
-    is_possible = f.compare("une", total, constant(element, _NONE))
-    with f.when(is_possible), f.loop(0, sequence.steps, 1, turns) as steps:
+    with f.when(is_sound), f.loop(0, sequence.steps, 1, turns) as steps:
         after, now = steps.carried
         step = f.sub(f.sub(sequence.steps, 1), steps.index)
-        of_blank = _share(sequence, step, total, after, now, shares)
+        of_blank = _share(sequence, step, total, g, after, now, shares)
         _take(sequence, step, shares, of_blank)
         steps.next(now, after)
 
 
-def _clear(sequence, step):
-    """Zeros as the gradients of a step."""
+def _fill(sequence, step, number):
+    """One number as the gradients of a step."""
     f, row = sequence.f, sequence.at_step(sequence.job.address("out"), step)
+    numbers = f.splat(number, sequence.lanes)
 
     def body(at, mask):
-        spot, nothing = f.at(row, at, sequence.element), zero(sequence.line)
+        spot = f.at(row, at, sequence.element)
         if mask is None:
-            f.store(nothing, spot)
+            f.store(numbers, spot)
         else:
-            f.store_masked(nothing, spot, mask)
+            f.store_masked(numbers, spot, mask)
 
     f.vectors(sequence.classes, sequence.lanes, body)
 
 
-def _share(sequence, step, total, after, now, shares) -> Value:
+def _share(sequence, step, total, g, after, now, shares) -> Value:
     """Writes a row backwards and the shares of its states, times what arrives; gives the blanks' sum."""
     f, lanes, element, line = sequence.f, sequence.lanes, sequence.element, sequence.line
-    g = f.splat(f.load(element, f.at(sequence.job.address("g"), sequence.number, element)), lanes)
+    g = f.splat(g, lanes)
     classes, prefixes = sequence.at_step(sequence.logs, step), sequence.row(f.add(step, 1))
     s, whole = LlvmBuilder(f, lanes), f.splat(total, lanes)
     even = Value(vector(lanes, I1), f"<{', '.join(f'i1 {str(n % 2 == 0).lower()}' for n in range(lanes))}>")

@@ -4,7 +4,8 @@ States of a sequence with n labels are 2 n + 1: the labels with blanks between. 
 of the step before come from their lanes. Losses are the log probabilities behind the last step. Gradients go through the steps
 twice: forwards, where what is in each state is written, and backwards, where the share of all probability that goes through a
 state takes its place. Another kernel, with a step in each lane, takes the shares from the gradients of their labels, one label
-after the other, so that sums are the same in every run. Where lengths or labels cannot be, a status word is set, and such a
+after the other, so that sums are the same in every run. A loss that is no finite number has no gradient: its shares are nan, and
+so are the gradients of all classes, unless nobody asks for them (a gradient of 0 arrives). Where lengths or labels cannot be, a status word is set, and such a
 sequence has no labels.
 """
 
@@ -73,7 +74,9 @@ _BACKWARDS = [
     "skips = is_label & (at + 2 < last) & (after != label)",
     "states = tl.where(at == last, zero, none)",
     "given = tl.load(g + n).to({wide})",
-    'possible = (total != float("-inf")) & there',
+    'sound = (tl.abs(total) < float("inf")) & (tl.abs(given) < float("inf"))',
+    'nil = tl.full([], 0.0, {wide})',
+    'nowhere = tl.where(sound | (given == 0.0), nil, nil + float("nan"))',
     "for i in range(0, steps):",
     "    t = steps - 1 - i",
     "    emitted = tl.load(spot + t * (N * C), there, 0.0).to({wide})",
@@ -82,7 +85,7 @@ _BACKWARDS = [
     "    two = tl.where(skips, tl.gather(states, tl.minimum(at + 2, STATES - 1), 0), none)",
     "    rest = log_sum(states, one, two)",
     "    through = tl.load(spare) + rest - total",
-    "    tl.store(spare, tl.where(possible, tl.exp(through) * given, zero))",
+    "    tl.store(spare, tl.where(sound & there, tl.exp(through) * given, zero + nowhere))",
     "    states = tl.where(there, rest + emitted, none)",
 ]
 _TAKEN = [
@@ -91,11 +94,12 @@ _TAKEN = [
     "live = t < tl.where(wrong, nothing, steps)",
     "last = tl.where(wrong | (count > MOST), nothing, 2 * count).to(tl.int32)",
     "row = t.to(INDEX) * N + n",
-    "for c in range(0, C):",
-    "    tl.store(out + (row * C + c), tl.zeros([BLOCK], {wide}), there)",
     "blanks = tl.zeros([BLOCK], {wide})",
     "for state in range(0, last + 1, 2):",
     "    blanks += tl.load(shares + (row * STATES + state), live, 0.0)",
+    "fresh = tl.where(blanks == blanks, tl.zeros([BLOCK], {wide}), blanks)",
+    "for c in range(0, C):",
+    "    tl.store(out + (row * C + c), fresh, there)",
     "tl.store(out + (row * C + BLANK), blanks * -1.0, there)",
     "for state in range(1, last, 2):",
     "    label = tl.load(targets + (start + state // 2)).to(tl.int64)",
