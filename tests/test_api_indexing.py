@@ -420,3 +420,9 @@ def test_one_limit_of_bools(limits, expected):
     found = ingot.tensor([True, False]).clamp(**limits)
     assert found.dtype is ingot.int64 and found.tolist() == expected
     assert ingot.tensor([1, 5]).clamp(2, ingot.tensor(3)).tolist() == [2, 3]
+
+
+@pytest.mark.parametrize("reduce", ["amax", "amin"])
+def test_complex_numbers_have_no_largest(reduce):
+    with pytest.raises(TypeError, match="have no order"):
+        ingot.zeros(3, dtype=ingot.complex64).scatter_reduce(0, ingot.tensor([0]), ingot.ones(1, dtype=ingot.complex64), reduce)

@@ -249,6 +249,35 @@ def test_a_shape_changed_under_no_grad_keeps_the_history(change):
     assert x.grad.tolist() == [[0, 1, 2], [3, 4, 5]]
 
 
+@pytest.mark.parametrize("mode", [ingot.enable_grad, ingot.no_grad])
+@pytest.mark.parametrize("change", [lambda x: x.unsqueeze_(0), lambda x: x.t_(), lambda x: x.transpose_(0, 1),
+                                    lambda x: x.squeeze_()])
+def test_hooks_see_gradients_of_views_made_before_the_shape_changed(change, mode):
+    x, seen = ingot.arange(6.0).reshape(2, 3).requires_grad_(), []
+    y = x * 1
+    part = y[1]
+    with mode():
+        change(y)
+    y.register_hook(lambda g: seen.append(g.reshape(-1).sort()[0].tolist()))
+    (part * ingot.tensor([1.0, 2, 3])).sum().backward()
+    assert seen == [[0, 0, 0, 1, 2, 3]]
+    assert x.grad.tolist() == [[0, 0, 0], [1, 2, 3]]
+
+
+def test_a_shape_changed_in_place_leaves_a_tensor_without_views_the_root():
+    x = ingot.ones(1, 3).requires_grad_()
+    y = (x * 2).squeeze_()
+    assert y._base is None
+    assert not y.detach_().requires_grad and y.shape == (3,)
+
+
+def test_swapped_dims_of_a_tensor_without_dims():
+    x = ingot.tensor(1 + 2j)
+    assert x.mT.equal(x) and x.mH.equal(x.conj()) and x.adjoint().equal(x.conj())
+    with pytest.raises(ValueError, match="at least 2 dimensions"):
+        ingot.adjoint(ingot.zeros(2))
+
+
 def test_retain_grad_follows_a_shape_changed_in_place():
     x = ingot.arange(6.0).reshape(2, 3).requires_grad_()
     y = x * 1

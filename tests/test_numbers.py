@@ -271,3 +271,17 @@ def test_traced_code_reads_a_number_beside_low_precision_as_eager_code_does(fn, 
     traced(x)
     for _ in range(3):
         assert ingot.equal(traced(x), fn(x))
+
+
+@pytest.mark.parametrize("dtype, alpha, expected", [("bool", 256, [1, 1]), ("bool", 0, [1, 0]), ("uint8", -1, [0, 1]),
+                                                    ("uint8", 255, [0, 1]), ("int8", -128, [-127, 0])])
+def test_factors_of_what_is_added_are_numbers_of_the_sum(dtype, alpha, expected):
+    kind = getattr(ingot, dtype)
+    x, y = ([1, 0], [1, 1]) if dtype == "bool" else ([1, expected[1]], [1, 0])
+    found = ingot.tensor(x, dtype=kind).add(ingot.tensor(y, dtype=kind), alpha=alpha)
+    assert found.dtype is kind and found.tolist() == expected
+
+
+def test_factors_that_no_dtype_holds_are_refused():
+    with pytest.raises(TypeError, match="alpha=256 is no number"):
+        ingot.ones(1, dtype=ingot.uint8).add(ingot.ones(1, dtype=ingot.uint8), alpha=256)

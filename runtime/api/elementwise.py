@@ -169,7 +169,22 @@ def scaled(other, alpha, like):
     d = result_type(other, like)
     if isinstance(alpha, float) and not d.is_inexact:
         raise DTypeError("alpha must be an integer for integer tensors")
+    if isinstance(alpha, int) and not d.is_inexact:
+        alpha = _within(alpha, d)
     return operate(ew.mul, to_dtype(other, d), alpha) if isinstance(other, Tensor) else other * alpha
+
+
+def _within(alpha, d):
+    """A whole number as one of an integer dtype (of an unsigned one those below 0 count from its end; of bool, whether it is
+    any but 0)."""
+    if d is dt.bool_:
+        return alpha != 0
+    info = np.iinfo(d.np)
+    if not d.is_signed and -info.max <= alpha < 0:
+        return alpha + info.max + 1
+    if not info.min <= alpha <= info.max:
+        raise DTypeError(f"alpha={alpha} is no number of {d}")
+    return alpha
 
 
 def as_one(xs, factor) -> bool:

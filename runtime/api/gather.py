@@ -120,6 +120,8 @@ def scatter_reduce(input, dim, index, src, reduce, *, include_self=True, out=Non
     reduce = _SECOND_NAMES.get(reduce, reduce)
     if reduce not in _REDUCE:
         raise ArgumentError(f"scatter_reduce: reduce must be one of {', '.join(_REDUCE)}, got {reduce!r}")
+    if reduce in ("amax", "amin") and input.dtype.is_complex:
+        raise DTypeError(f"scatter_reduce by {reduce} compares numbers, and complex ones have no order; got {input.aval}")
     op, mode = _REDUCE[reduce]
     start = input
     if not include_self:

@@ -13,6 +13,7 @@ from ..device_array import address_of, zeros_beside
 from ..state import tls
 from ..storage import Storage
 from ..tensor import Tensor, numel_of, shape_of
+from ..writes import chain_history, chain_of
 from .convert import empty_strides
 from .register import api
 from .shape import fill_in, reshape, sizes_of, squeeze, t, transpose, unsqueeze
@@ -23,7 +24,7 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
     m = tls.m
     if m.grad and x._node is not None and x.is_leaf:
         raise AutogradError(f"{name}: a leaf tensor that requires grad cannot change its shape in place; do it under no_grad()")
-    if x._base is None and any(r() is not None and r()._base is x for r in x._storage.aliases):
+    if x._base is None and any(t is not None and t is not view and t._base is x for t in [r() for r in x._storage.aliases]):
         view._base = stand_in(x)
     if x._base is None and view._base is x:
         x._a = view._a      # nobody else knows x's old shape: x stays the root of its memory
@@ -50,6 +51,18 @@ def stand_in(x: Tensor) -> Tensor:
     return root
 
 
+def _lead_through(x, before):
+    """Gives the views that were made of x, whose shape then changed, the history of x as it was `before`, got back from what x
+    is now: hooks on x see their gradients, too."""
+    root = x._base
+    root._node = before._node
+    for view in [r() for r in x._storage.aliases]:
+        if view is not None and view is not x and view._base is root and view._node is not None:
+            view._node = chain_history(root, chain_of(view))
+            if view._retains:
+                keep_gradient(view)
+
+
 def _seen_with_history(fn, x, *args, **kwargs):
     """fn's view of a tensor, which keeps the history of that also under no_grad(): its values are the same ones."""
     if tls.m.grad or x.is_leaf:
@@ -60,9 +73,15 @@ def _seen_with_history(fn, x, *args, **kwargs):
 
 def _restriding(fn):
     name = fn.__name__ + "_"
+    is_undone_by_itself = fn in (t, transpose)
 
     def method(self, *args, **kwargs):
-        return become(self, _seen_with_history(fn, self, *args, **kwargs), name)
+        shape, was_root = shape_of(self), self._base is None
+        become(self, _seen_with_history(fn, self, *args, **kwargs), name)
+        if was_root and self._base is not None and self._node is not None:
+            _lead_through(self, _seen_with_history(fn, self, *args, **kwargs) if is_undone_by_itself
+                          else _seen_with_history(reshape, self, shape))
+        return self
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of {fn.__name__}()."

@@ -220,6 +220,9 @@ def movedim(input, source, destination):
 
 
 def _matrix_transpose(x, what):
+    """The last two dims swapped; a tensor without dims is what it is."""
+    if not x.ndim:
+        return look(sh.permute, x, {"dims": ()})
     if x.ndim < 2:
         raise ShapeError(f"{what} takes at least 2 dimensions, got shape {tuple(x.shape)}")
     return transpose(x, -2, -1)
