@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ..runtime.nn.hooks import GLOBAL
-from ..runtime.parts import PARTS
+from ..runtime.parts import PARTS, values_in
 from ..runtime.tensor import Tensor
 from .conditions import Condition, StructureCondition
 from .instances import attributes_of_module
@@ -114,7 +114,8 @@ def module_state(m, turned=()) -> dict:
     state = attributes_of_module(m)
     for table in (m._parameters, m._buffers, m._modules):
         state.update(table)
-    asks = [p is not None and (p._node is not None) != (id(p) in turned) for p in m._parameters.values()]      # for gradients
+    asks = [p is not None and (values_in(p)._node is not None) != (id(p) in turned)        # for gradients
+            for p in m._parameters.values()]
     state[""] = m._hooks.numbers(), GLOBAL.numbers(), tuple(asks)
     return state
 

@@ -1,6 +1,7 @@
 """Nested tensors: programs beside PyTorch's, gradients, layers, what samples give alone, copies, traces, errors."""
 
 import copy
+import io
 import math
 import pickle
 
@@ -10,6 +11,7 @@ import pytest
 import ingot
 import mock_cuda
 from ingot import jit, nested, nn
+from ingot.ir.errors import FileError
 
 LENGTHS, DEFAULT = [3, 1, 0, 4], ingot.get_default_dtype()
 PROGRAMS = {
@@ -49,6 +51,11 @@ PROGRAMS = {
     "unsqueeze": lambda m, t: t.unsqueeze(-1).squeeze(-1),
     "permute": lambda m, t: t.permute(0, 2, 1),
     "cat": lambda m, t: m.cat([t, t * 2], -1),
+    "stack": lambda m, t: m.stack([t, t * 2], -1),
+    "stack before the dim that differs": lambda m, t: (
+        m.stack([t, t * 2], 1) if m is ingot else m.stack([t, t * 2], 2).transpose(1, 2)),
+    "expand": lambda m, t: t.unsqueeze(-1).expand(4, -1, 4, 3),
+    "select": lambda m, t: t.select(0, 3),
     "chunk": lambda m, t: t.chunk(2, -1)[1],
     "split": lambda m, t: t.split([1, 3], -1)[1],
     "padded": lambda m, t: t.to_padded_tensor(-1.0),
@@ -243,8 +250,126 @@ def test_traces_make_them_inside():
         assert fn(values, offsets).allclose(block(nested.nested_tensor_from_jagged(values, offsets)).values(), atol=1e-6)
     other = ingot.tensor([0, 4, 5])
     assert fn(values, other).allclose(block(nested.nested_tensor_from_jagged(values, other)).values(), atol=1e-6)
-    with pytest.raises(TypeError, match="does not take nested tensors"):
-        jit.trace(lambda t: t * 2)(made(2, 3))
+
+
+def uneven(*lengths, most=None):
+    """Samples of 4 numbers behind each other, of which the longest may count as longer."""
+    offsets = np.cumsum([0, *lengths])
+    values = ingot.tensor(np.random.default_rng(offsets).standard_normal((offsets[-1], 4)))
+    return nested.nested_tensor_from_jagged(values, ingot.tensor(offsets), max_seqlen=most)
+
+
+@pytest.mark.parametrize("fn", [
+    lambda t: t.sin() * 2, lambda t: t - t.sum(1, keepdim=True), lambda t: t.softmax(1), lambda t: t.to_padded_tensor(7.0),
+    lambda t: t + t.to_padded_tensor(1.0),
+    lambda t: nested.as_nested_tensor([x * 2 for x in t.unbind()], layout=ingot.jagged),
+    lambda t: t.unflatten(-1, (2, 2)).transpose(1, 2)],
+    ids=["elements", "sums", "softmax", "padded", "dense", "samples", "heads"])
+def test_traces_take_and_give_them(fn):
+    """Whatever eager code found out of their lengths before: each call has its own."""
+    traced = jit.trace(fn)
+    for t in (uneven(2, 4), uneven(4, 2), uneven(3, 3), uneven(2, 4), uneven(1, 2, 5), uneven(2, 4, most=6),
+              uneven(4, 2, most=9), uneven(4, 2), uneven(6, 0)):
+        want = fn(t)
+        got = traced(t)
+        assert got.is_nested == want.is_nested
+        if want.is_nested:
+            assert got.shape == want.shape and got.offsets().equal(t.offsets())
+            got, want = got.values(), want.values()
+        assert got.equal(want)
+
+
+def test_traces_train_on_them_and_write_them():
+    def step(t):
+        layer.zero_grad()
+        layer(t).values().square().sum().backward()
+        return layer.weight.grad.clone()
+
+    layer = nn.Linear(4, 4).double()
+    traced = jit.trace(step)
+    for t in (uneven(2, 4), uneven(4, 2), uneven(5, 2)):
+        assert traced(t).allclose(step(t), rtol=1e-12)
+    kept, add = uneven(2, 4), jit.trace(lambda t: t.add_(1))
+    before = kept.values().clone()
+    for _ in range(3):
+        add(kept)
+    assert kept.values().allclose(before + 3)
+
+
+def test_gradients_of_them_by_name():
+    x = uneven(2, 3).requires_grad_()
+    first, = ingot.autograd.grad((x ** 3).values().sum(), x, create_graph=True)
+    assert first.is_nested and first.allclose(3 * x ** 2)
+    second, = ingot.autograd.grad(first, x, ingot.ones_like(x))
+    assert second.allclose(6 * x)
+    loss = ingot.utils.checkpoint.checkpoint(lambda t: (t ** 3).sum(), x, use_reentrant=False)
+    assert ingot.autograd.grad(loss, x)[0].allclose(3 * x ** 2)
+
+
+class Doubled(ingot.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.saved_tensors[0]
+
+
+def test_functions_of_the_users():
+    x = uneven(2, 3).requires_grad_()
+    y = Doubled.apply(x)
+    assert y.allclose(2 * x)
+    y.sum().backward()
+    assert x.grad.allclose(x.detach())
+
+
+class Table(nn.Module):
+    def __init__(self, t):
+        super().__init__()
+        self.table = nn.Parameter(t)
+
+    def forward(self):
+        return (self.table * 2).sum()
+
+
+def test_parameters():
+    module, start = Table(uneven(2, 3)), uneven(2, 3).values()
+    traced, optimizer = jit.trace(module), ingot.optim.SGD(module.parameters(), lr=0.25)
+    for _ in range(4):
+        optimizer.zero_grad()
+        traced().backward()
+        optimizer.step()
+    assert module.table.values().allclose(start - 2)
+    other = copy.deepcopy(module)
+    assert other.table.grad.allclose(module.table.grad) and other.table.values().equal(module.table.values())
+    fresh = Table(uneven(2, 3))
+    fresh.load_state_dict(module.state_dict())
+    assert type(fresh.table) is type(module.table) and fresh.table.values().equal(module.table.values())
+
+
+@pytest.mark.parametrize("make", [
+    lambda: uneven(2, 4, 0), lambda: uneven(2, 4).requires_grad_(), lambda: uneven(2, 4, most=7),
+    lambda: uneven(2, 3).transpose(1, 2), lambda: nested.nested_tensor([ingot.ones(2), ingot.ones(3)]),
+    lambda: nn.Parameter(uneven(1, 2))], ids=["plain", "leaf", "longer", "transposed", "strided", "parameter"])
+def test_files_hold_them(make):
+    t, memory = make(), io.BytesIO()
+    ingot.save({"a": t, "b": [t]}, memory)
+    memory.seek(0)
+    found = ingot.load(memory)
+    got = found["a"]
+    assert found["b"][0] is got and got.layout == t.layout and got.shape == t.shape and got.requires_grad == t.requires_grad
+    assert got.to_padded_tensor(0.5).equal(t.to_padded_tensor(0.5))
+
+
+def test_files_with_wrong_offsets_are_refused():
+    t, memory = uneven(2, 4), io.BytesIO()
+    t.offsets()[1] = 9
+    ingot.save(t, memory)
+    memory.seek(0)
+    with pytest.raises(FileError, match="offsets rise from 0 to the 6 rows"):
+        ingot.load(memory)
 
 
 def test_on_a_device():

@@ -300,6 +300,24 @@ def test_modules_keep_them_as_buffers(layout, tmp_path):
     assert step(x).item() == 0 and net(x).abs().sum().item() == 0
 
 
+class Weighted(nn.Module):
+    def __init__(self, layout):
+        super().__init__()
+        self.weight = nn.Parameter(LAYOUTS[layout](ingot.tensor(DENSE)))
+
+    def forward(self):
+        return self.weight.to_dense().square().sum()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_traced_module_has_sparse_parameters(layout):
+    module = Weighted(layout)
+    traced = ingot.jit.trace(module)
+    for _ in range(3):
+        assert traced().equal(module())
+
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_parameters_are_trained_by_their_values(layout, tmp_path):
     net = nn.Module()

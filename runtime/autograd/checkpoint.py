@@ -6,6 +6,7 @@ from functools import partial, wraps
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
 from ..device import EVERYWHERE
+from ..parts import values_in
 from ..pytree import tree_leaves
 from ..random import get_rng_state, set_rng_state
 from ..state import tls
@@ -72,7 +73,7 @@ class _Frame:
     def __init__(self, function, args, kwargs, surroundings, again, compare):
         self.function, self.args, self.kwargs = function, args, kwargs
         self.surroundings, self.again, self.compare = surroundings, again, compare
-        self.guards = [t._storage.guard() for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
+        self.guards = [values_in(t)._storage.guard() for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
         self.avals = []      # of what the first run saved
         self.versions = []       # of its memory, while that run goes on
         self.overwritten = set()

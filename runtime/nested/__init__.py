@@ -14,7 +14,7 @@ from ..api import layouts
 from ..api.register import FUNCTIONS
 from ..tensor import Tensor
 from . import operators  # noqa: F401  (its handlers)
-from .structure import NestedTensor, Ragged, as_offsets
+from .structure import NestedTensor, Ragged, as_offsets, check_offsets
 
 __all__ = ["NestedTensor", "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
            "to_padded_tensor"]
@@ -63,18 +63,13 @@ def nested_tensor_from_jagged(values, offsets=None, lengths=None, jagged_dim=Non
     at = 1 if jagged_dim is None else jagged_dim
     if offsets is None and lengths is None:
         raise ArgumentError("nested_tensor_from_jagged takes offsets, lengths, or both")
-    if not 1 <= at <= values.ndim:
-        raise ArgumentError(f"nested_tensor_from_jagged: jagged_dim is within 1..{values.ndim}, got {at}")
     if offsets is None:
         offsets = as_offsets(lengths)
     elif lengths is not None:
         ragged = _ragged(as_offsets(lengths), max_seqlen)
         rows = offsets[:ragged.count][ragged.samples] + ragged.places
         return NestedTensor(values.index_select(at - 1, rows), ragged, at, FUNCTIONS["jagged"])
-    bounds = offsets.tolist()
-    if offsets.ndim != 1 or not bounds or bounds[0] != 0 or bounds != sorted(bounds) or bounds[-1] != values.shape[at - 1]:
-        raise ArgumentError(f"nested_tensor_from_jagged: offsets rise from 0 to the {values.shape[at - 1]} rows of the values, "
-                            f"got {bounds}")
+    check_offsets(values, offsets, at)
     return NestedTensor(values, _ragged(offsets, max_seqlen), at, FUNCTIONS["jagged"])
 
 

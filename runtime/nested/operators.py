@@ -9,7 +9,8 @@ from .structure import HANDLERS, NestedTensor, Ragged, RaggedSize
 _POINTWISE = (
     "abs", "acos", "acosh", "add", "addcdiv", "addcmul", "angle", "arccos", "arcsin", "arctan", "asin", "asinh", "atan",
     "atan2", "atanh", "bernoulli", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clamp_max",
-    "clamp_min", "clip", "clone", "contiguous", "copysign", "cos", "cosh", "deg2rad", "detach", "digamma", "div", "divide",
+    "clamp_min", "clip", "clone", "contiguous", "copy", "copysign", "cos", "cosh", "deg2rad", "detach", "digamma", "div",
+    "divide",
     "double", "empty_like", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fill", "float", "float_power", "floor",
     "floor_divide", "fmax", "fmin", "fmod", "frac", "full_like", "ge", "greater", "greater_equal", "gt", "half", "bfloat16",
     "heaviside", "hypot", "int", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "ldexp", "le", "lerp",
@@ -116,7 +117,7 @@ def _moved(fn, input, *args, **kwargs):
     values = fn(input._values, *given, **kwargs)
     if values.device == input._values.device:
         return input.like(values)
-    return NestedTensor(values, Ragged(input.offsets().to(values.device), input._ragged.longest), input._at, input.layout)
+    return NestedTensor(values, Ragged(input.offsets().to(values.device), input._ragged.said), input._at, input.layout)
 
 
 # Reductions. Along the dim that differs they give a tensor, of what is filled up with what counts for nothing.
@@ -309,6 +310,31 @@ def _cat(fn, tensors, dim=0):
     like = tensors[0]
     inner = _inner(fn.__name__, like, dim)
     return like.like(fn([_same(fn, like, t) for t in tensors], inner))
+
+
+@handles("stack")
+def _stack(fn, tensors, dim=0):
+    _require_nested("stack", tensors[0])
+    like = tensors[0]
+    dim = dim + like.ndim + 1 if dim < 0 else dim
+    if dim < 1:
+        raise DimError("stack of nested tensors cannot come before the dim of samples")
+    return like.like(fn([_same(fn, like, t) for t in tensors], dim - 1), like._at + (dim <= like._at))
+
+
+@handles("expand")
+def _expand(fn, input, *sizes):
+    wanted = list(sizes[0] if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)) else sizes)
+    at = input._at
+    if len(wanted) != input.ndim or wanted[0] not in (-1, input._ragged.count) or wanted[at] not in (-1, input._ragged.size):
+        raise ShapeError(f"expand of a nested {tuple(input.shape)} keeps the dims of samples and the one that differs (-1 or "
+                         f"t.size({at})) as they are, got {tuple(wanted)}")
+    return input.like(fn(input._values, [-1 if i == at else n for i, n in enumerate(wanted)][1:]))
+
+
+@handles("select")
+def _select(fn, input, dim, index):
+    return input[(*[slice(None)] * _as_dim(input, dim), index)]
 
 
 def _same(fn, like, t):

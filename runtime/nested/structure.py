@@ -5,17 +5,33 @@ that a function could take by mistake.
 """
 
 import itertools
-from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...ir import dtype as dt
-from ...ir.errors import DimError, DTypeError, ShapeError
+from ...ir.aval import Aval
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ..api import subclasses
 from ..api.register import FUNCTIONS
+from ..parts import PARTS
+from ..state import tls
 from ..tensor import Size, Tensor
 
 _new = object.__new__
 HANDLERS: dict = {}         # name of a function or method -> what does it for nested tensors
+
+
+class _kept:
+    """A property that is computed once; at each reading while a recorder listens, which is to see what it comes from."""
+
+    def __init__(self, fn):
+        self.fn, self.name, self.__doc__ = fn, f"_{fn.__name__}", fn.__doc__
+
+    def __get__(self, ragged, owner=None):
+        if tls.m.recorder is not None:
+            return self.fn(ragged)
+        if self.name not in ragged.__dict__:
+            ragged.__dict__[self.name] = self.fn(ragged)
+        return ragged.__dict__[self.name]
 
 
 class Ragged:
@@ -23,18 +39,18 @@ class Ragged:
 
     _numbers = itertools.count(1)
 
-    def __init__(self, offsets: Tensor, longest: int | None = None):
+    def __init__(self, offsets: Tensor, said: int | None = None):
         self.offsets = offsets
-        self._longest = longest
+        self.said = said            # how long the longest sample is to count as, if somebody said so
         self.size = RaggedSize(self)
         self.name = f"j{next(self._numbers)}"
 
-    @cached_property
+    @_kept
     def bounds(self) -> list:
         """The offsets as Python numbers."""
         return self.offsets.tolist()
 
-    @cached_property
+    @_kept
     def lengths(self) -> Tensor:
         """The length of each sample."""
         return self.offsets[1:] - self.offsets[:-1]
@@ -44,24 +60,22 @@ class Ragged:
         """The number of samples."""
         return self.offsets.shape[0] - 1
 
-    @property
+    @_kept
     def longest(self) -> int:
         """The length of the longest sample, or what was said of it."""
-        if self._longest is None:
-            self._longest = max((b - a for a, b in itertools.pairwise(self.bounds)), default=0)
-        return self._longest
+        return max((b - a for a, b in itertools.pairwise(self.bounds)), default=0) if self.said is None else self.said
 
     @property
     def shortest(self) -> int:
         """The length of the shortest sample."""
         return min((b - a for a, b in itertools.pairwise(self.bounds)), default=0)
 
-    @cached_property
+    @_kept
     def samples(self) -> Tensor:
         """Of each row the sample that it belongs to."""
         return FUNCTIONS["repeat_interleave"](FUNCTIONS["arange"](self.count, device=self.offsets.device), self.lengths)
 
-    @cached_property
+    @_kept
     def places(self) -> Tensor:
         """Of each row its place in its sample."""
         rows = FUNCTIONS["arange"](self.samples.shape[0], device=self.offsets.device)
@@ -141,6 +155,7 @@ class NestedTensor(Tensor):
         """The number of dims, that of samples included."""
         return self.ndim
 
+    aval = property(lambda self: Aval(tuple(self.shape), self.dtype))
     dtype = property(lambda self: self._values.dtype)
     device = property(lambda self: self._values.device)
     layout = property(lambda self: self._layout)
@@ -191,7 +206,7 @@ class NestedTensor(Tensor):
         return self.like(self._values.detach().clone().requires_grad_(self.requires_grad))
 
     def __reduce_ex__(self, protocol):
-        return _made_again, (self._values, self._ragged.offsets, self._ragged.longest, self._at, self._layout)
+        return made_again, (self._values, self._ragged.offsets, self._ragged.said, self._at, self._layout[:])
 
     # What it is made of.
 
@@ -209,6 +224,14 @@ class NestedTensor(Tensor):
 
     _max_seqlen = property(lambda self: self._ragged.longest)
     _min_seqlen = property(lambda self: self._ragged.shortest)
+
+    def parts(self) -> tuple:
+        """The tensors it is made of, and what makes it of them."""
+        return (self._ragged.offsets, self._values), Making(self._ragged.said, self._at, self._layout)
+
+    def values_of(self, gradient) -> Any:
+        """The values of a gradient, or None for None."""
+        return None if gradient is None else gradient._values
 
     def unbind(self, dim=0) -> tuple:
         """The samples, views of the values."""
@@ -266,8 +289,31 @@ def _filled_up(padded, sizes, padding):
     return room
 
 
-def _made_again(values, offsets, longest, at, layout):
-    return NestedTensor(values, Ragged(offsets, longest), at, layout)
+class Making(NamedTuple):
+    """What makes a nested tensor of its parts: how long the longest sample counts as, which dim differs, and the layout."""
+
+    said: int | None
+    at: int
+    layout: Any
+
+    def __call__(self, offsets, values):
+        return NestedTensor(values, Ragged(offsets, self.said), self.at, self.layout)
+
+
+def check_offsets(values, offsets, at):
+    """Refuses places of samples that values do not have."""
+    if not 1 <= at <= values.ndim:
+        raise ArgumentError(f"nested_tensor_from_jagged: jagged_dim is within 1..{values.ndim}, got {at}")
+    bounds = offsets.tolist()
+    if offsets.ndim != 1 or not bounds or bounds[0] != 0 or bounds != sorted(bounds) or bounds[-1] != values.shape[at - 1]:
+        raise ArgumentError(f"nested_tensor_from_jagged: offsets rise from 0 to the {values.shape[at - 1]} rows of the values, "
+                            f"got {bounds}")
+
+
+def made_again(values, offsets, said, at, layout) -> NestedTensor:
+    """A nested tensor out of a file or a pickle, checked."""
+    check_offsets(values, offsets, at)
+    return NestedTensor(values, Ragged(offsets, said), at, FUNCTIONS[layout])
 
 
 def as_offsets(lengths, device=None) -> Tensor:
@@ -276,4 +322,5 @@ def as_offsets(lengths, device=None) -> Tensor:
     return FUNCTIONS["cat"]([lengths.new_zeros(1), lengths.cumsum(0)])
 
 
+PARTS[NestedTensor] = NestedTensor.parts
 subclasses.ask_class(NestedTensor)

@@ -10,7 +10,7 @@ from ..api.remembered import TENSORS
 from ..api.subclasses import ask_class
 from ..device_array import zeros_beside
 from ..interop import gradient_of_copy, recorded_copy, taken_along
-from ..parts import PARTS
+from ..parts import PARTS, values_in
 from ..state import Defaults, tls
 from ..storage import Storage
 from ..structure import Structure
@@ -69,7 +69,7 @@ def _copy_parts(self, memo):
     if id(self) not in memo:
         made = memo[id(self)] = owned_again(_owner(self).__name__, self.detach().clone(), self.requires_grad)
         if self.grad is not None:
-            made.grad = made.like(self.grad._values().clone())
+            made.grad = made.like(values_in(self.grad).clone())
     return memo[id(self)]
 
 

@@ -13,6 +13,7 @@ from ...ir.errors import FileError
 from .. import nn
 from ..api.sparse.making import rebuilt
 from ..device import Device
+from ..nested.structure import made_again
 from ..nn.hooks import Hooks
 from ..nn.parameter import Buffer, Parameter, owned_again, uninitialized_again
 from ..tensor import Size, Tensor
@@ -21,7 +22,7 @@ from .pickle_machine import PLAIN_GLOBALS, Callable_, PickleMachine
 
 _PROTOCOL = 4
 _TABLE = PLAIN_GLOBALS | {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in (
-    Hooks, Size, Device, dt.by_name, rebuilt, owned_again, uninitialized_again)}
+    Hooks, Size, Device, dt.by_name, made_again, rebuilt, owned_again, uninitialized_again)}
 
 
 class _Pickler(pickle.Pickler):

@@ -4,9 +4,9 @@ States of a sequence with n labels are 2 n + 1: the labels with blanks between. 
 of the step before come from their lanes. Losses are the log probabilities behind the last step. Gradients go through the steps
 twice: forwards, where what is in each state is written, and backwards, where the share of all probability that goes through a
 state takes its place. Another kernel, with a step in each lane, takes the shares from the gradients of their labels, one label
-after the other, so that sums are the same in every run. A loss that is no finite number has no gradient: its shares are nan, and
-so are the gradients of all classes, unless nobody asks for them (a gradient of 0 arrives). Where lengths or labels cannot be, a status word is set, and such a
-sequence has no labels.
+after the other, so that sums are the same in every run. A loss that is no finite number has no gradient: its shares are nan,
+and so are the gradients of all classes, unless nobody asks for them (a gradient of 0 arrives). Where lengths or labels cannot
+be, a status word is set, and such a sequence has no labels.
 """
 
 import functools
