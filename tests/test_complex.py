@@ -260,6 +260,19 @@ def test_short_time_transforms_of_complex_numbers():
         ingot.istft(half, 8, window=window, return_complex=True)
 
 
+@pytest.mark.parametrize("n_fft, length", [(8, 8), (8, 4), (8, 5), (9, 4)])
+def test_stft_begins_with_the_window_at_the_first_number(n_fft, length):
+    x = np.random.default_rng(3).standard_normal(23)
+    window, before = np.hanning(length), (n_fft - length) // 2
+    rows = [np.pad(x[at:at + length] * window, (before, n_fft - length - before)) for at in range(0, 24 - length, 3)]
+    found = ingot.stft(ingot.tensor(x), n_fft, 3, length, ingot.tensor(window), center=False, align_to_window=True,
+                       return_complex=True)
+    np.testing.assert_allclose(found.numpy().T, np.fft.rfft(rows), atol=1e-12)
+    with pytest.raises(ValueError, match="align_to_window goes with center=False"):
+        ingot.stft(ingot.tensor(x), n_fft, align_to_window=True, return_complex=True)
+
+
+
 def test_equal_complex_numbers_have_a_spread_with_the_gradient_zero():
     z = ingot.full((3,), 1 + 2j, requires_grad=True)
     z.std().backward()

@@ -50,8 +50,13 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
     if hop < 1:
         raise ArgumentError(f"hop_length must be positive, got {hop}")
     x = input if input.ndim == 2 else input.unsqueeze(0)
+    if align_to_window and center:
+        raise ArgumentError("stft: align_to_window goes with center=False, where the first window begins at the first number")
     if center:
         x = _extended(x, n_fft // 2, pad_mode)
+    elif align_to_window and win_length is not None:        # zeros on both sides, where the window has none of the numbers
+        before = (n_fft - win_length) // 2
+        x = FUNCTIONS["constant_pad_nd"](x, (before, n_fft - win_length - before))
     if x.shape[-1] < n_fft:
         raise ShapeError(f"stft: windows of {n_fft} numbers do not fit into {x.shape[-1]}")
     frames = x.unfold(-1, n_fft, hop) * _window(window, win_length, n_fft, co.PARTS.get(x.dtype, x.dtype), x.device)
