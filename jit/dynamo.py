@@ -1,16 +1,17 @@
 """`ingot._dynamo`: names of PyTorch's compiler that libraries look at, to ask whether something is compiled."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from . import accepted_switches as config
 from .compiler import Compiled as OptimizedModule
 from .compiler import allow_in_graph, compile, disable, is_compiling, list_backends, reset, set_stance
 
-__all__ = ["OptimizedModule", "allow_in_graph", "assume_constant_result", "config", "disable", "disallow_in_graph",
-           "error_on_graph_break", "forbid_in_graph", "graph_break", "is_compiling", "list_backends", "mark_dynamic",
-           "mark_static", "mark_static_address", "mark_unbacked", "maybe_mark_dynamic", "nonstrict_trace", "optimize",
-           "optimize_assert", "patch_dynamo_config", "reset", "set_stance"]
+__all__ = ["OptimizedModule", "TransformGetItemToIndex", "allow_in_graph", "assume_constant_result", "config", "disable",
+           "disallow_in_graph", "error_on_graph_break", "forbid_in_graph", "graph_break", "is_compile_supported",
+           "is_compiling", "is_dynamo_supported", "list_backends", "mark_dynamic", "mark_static", "mark_static_address",
+           "mark_unbacked", "maybe_mark_dynamic", "nonstrict_trace", "optimize", "optimize_assert", "patch_dynamo_config",
+           "reset", "set_stance"]
 
 patch_dynamo_config = config.patch
 
@@ -36,10 +37,24 @@ def optimize_assert(backend="inductor", **options: Any):
     return optimize(backend, nopython=True, **options)
 
 
+def is_dynamo_supported() -> bool:
+    """True: `compile` works wherever ingot does."""
+    return True
+
+
+def is_compile_supported(device_type: str) -> bool:
+    """Whether `compile` makes something faster on devices of a type: on those that ingot computes on."""
+    return device_type in ("cpu", "cuda")
+
+
 @contextmanager
 def error_on_graph_break(error_on_graph_break: bool = True):
     """Nothing: there are no breaks, a recording goes on through whatever Python does."""
     yield
+
+
+class TransformGetItemToIndex(nullcontext):
+    """Nothing: inside of vmap, too, tensors are indexed by tensors as they are."""
 
 
 def graph_break(msg: str = ""):

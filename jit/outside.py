@@ -62,11 +62,14 @@ class Outside:
         self._answer(question._replace(names=frozenset(attributes_of(value)) - {"__builtins__"}), text, value)
 
     def _walk(self: Any, text, value, is_given=False):
-        """Notes the attributes of objects that are reached from a value, as far as code has such names.
-        Containers that are arguments are looked at anew at every call."""
-        stack = [(text, value)]
+        """Notes the attributes of objects that are reached from a value, as far as code has such names, each once: what a hook
+        or a container holds may lead back to where it lies. Containers that are arguments are looked at anew at every call."""
+        stack, seen = [(text, value)], {}
         while stack:
             text, value = stack.pop()
+            if id(value) in seen:
+                continue
+            seen[id(value)] = value
             if isinstance(value, Module):
                 self.module_writes.remember(value)
                 below = Module.modules(value) if id(value) not in self.outside else ()

@@ -7,7 +7,7 @@ from typing import Any
 from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .effects import Target, is_repeatable
-from .errors import TraceError
+from .errors import FirstTimeError, TraceError
 from .frames import cells_of
 from .guards import Guard
 from .instances import is_users
@@ -66,7 +66,15 @@ class Stores:
         self.stored |= others
         self.module_reads |= others.keys()
         found = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()
+        self._check_what_was_put(found)
         return [t for t in found if self._is_repeated(t)]
+
+    def _check_what_was_put(self: Any, found):
+        """Raises where the call puts a container in an empty place and takes something out of it: the next one finds it."""
+        put = {id(t.value()) for t in found if t.was is MISSING}
+        for t in found:
+            if t.kind is None and id(t.owner) in put:
+                raise FirstTimeError(f"{t.text} was put there, and something taken out of it, which later calls don't repeat")
 
     def written(self: Any) -> list:
         """What the run has written so far, to be compared: (text, place, the objects there)."""

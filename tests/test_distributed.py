@@ -15,6 +15,7 @@ import ingot
 import ranks
 from ingot import distributed as dist
 from ingot import multiprocessing as mp
+from ingot.distributed import _functional_collectives as functional_collectives
 
 SIZE = 3
 OPS = dist.ReduceOp
@@ -144,6 +145,21 @@ def _movements(rank):
 
 def test_movements():
     ranks.run(SIZE, _movements)
+
+
+def _rows_with_gradients(rank):
+    sent, received = [rank + 1] * SIZE, [r + 1 for r in range(SIZE)]
+    x = ingot.full((sum(sent), 2), 1.0 + rank, requires_grad=True)
+    out = functional_collectives.wait_tensor(functional_collectives.all_to_all_single_autograd(x, received, sent, None))
+    assert out[:, 0].tolist() == [1.0 + r for r in range(SIZE) for _ in range(r + 1)]
+    (out * (10.0 + rank)).sum().backward()
+    assert x.grad[:, 1].tolist() == [10.0 + r for r in range(SIZE) for _ in range(rank + 1)]
+    even = functional_collectives.all_to_all_single_autograd(ingot.arange(2.0 * SIZE) + 100 * rank, None, None, None)
+    assert even.tolist() == [100.0 * r + 2 * rank + k for r in range(SIZE) for k in range(2)]
+
+
+def test_rows_that_change_places_take_their_gradients_back():
+    ranks.run(SIZE, _rows_with_gradients)
 
 
 def _messages(rank):

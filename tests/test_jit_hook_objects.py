@@ -162,3 +162,45 @@ def test_a_hook_of_all_modules_is_met():
         return found, plain(vars(hook))
 
     assert results(jit.trace) == results(lambda fn: fn)
+
+
+class SampleGradients:
+    """Hooks that lead back to their modules: what a layer reads is put down, and taken up again when its gradient comes."""
+
+    def __init__(self, net):
+        for m in net:
+            m.register_forward_hook(functools.partial(self.keep, among=[net]))
+            m.register_full_backward_hook(functools.partial(self.take, among=[net]))
+
+    def keep(self, m, args, out, among):
+        if not hasattr(m, "inputs"):
+            m.inputs = []
+        m.inputs.append(args[0].detach())
+
+    def take(self, m, into, out, among):
+        m.samples = self.product(m, out[0])
+
+    def product(self, m, g):
+        return g.unsqueeze(2) * m.inputs.pop().unsqueeze(1)
+
+
+def test_hooks_that_lead_back_to_their_modules_put_things_down_and_take_them_up():
+    def weights(wrap):
+        ingot.manual_seed(0)
+        net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 2))
+        SampleGradients(net)
+
+        def step(x):
+            net.zero_grad()
+            net(x).square().sum().backward()
+            with ingot.no_grad():
+                for m in net:
+                    m.weight -= 0.1 * m.samples.clamp(-1, 1).mean(0)
+
+        step = wrap(step)
+        for i in range(5):
+            step(ingot.full((3, 2), 1.0 + i))
+        return [p.detach().numpy().tobytes() for p in net.parameters()], getattr(step, "stats", dict)()
+
+    (want, _), (got, stats) = weights(lambda fn: fn), weights(jit.trace)
+    assert got == want and stats["compiles"] == 2 and stats["unrecorded"] == 0

@@ -94,6 +94,19 @@ def test_libraries_ask_whether_something_is_compiled():
     assert fx.wrap(abs) is abs and not isinstance(net, fx.Proxy)
 
 
+def test_libraries_ask_what_compile_takes():
+    asked = importlib.import_module("ingot._dynamo.utils")
+    assert _dynamo.is_dynamo_supported() and asked.is_compile_supported("cpu") and not asked.is_compile_supported("meta")
+    with importlib.import_module("ingot._dynamo._trace_wrapped_higher_order_op").TransformGetItemToIndex():
+        rows = ingot.func.vmap(lambda i: ingot.arange(5)[i])(ingot.tensor([3, 1]))
+    assert rows.tolist() == [3, 1]
+
+
+def test_placements_have_a_module_of_their_own():
+    kinds = importlib.import_module("ingot.distributed.tensor.placement_types")
+    assert kinds._StridedShard(1, split_factor=2).is_shard(1) and kinds.Shard is ingot.distributed.tensor.Shard
+
+
 def test_optimizers_that_share_state_are_looked_for():
     assert not isinstance(optim.SGD([ingot.ones(1, requires_grad=True)]), sharded.ZeroRedundancyOptimizer)
     with pytest.raises(ValueError, match="init_process_group"):

@@ -49,6 +49,13 @@ class Shard(Placement):
 
 
 @dataclass(frozen=True)
+class _StridedShard(Shard):
+    """Parts along a dim that another dim of the mesh has parted before."""
+
+    split_factor: int = 1
+
+
+@dataclass(frozen=True)
 class Replicate(Placement):
     """All of it everywhere."""
 
@@ -62,3 +69,4 @@ class Partial(Placement):
 
 distribute_module, distribute_tensor = _refused("distribute_module"), _refused("distribute_tensor")
 implicit_replication = _refused("implicit_replication")
+compute_local_shape_and_global_offset = _refused("compute_local_shape_and_global_offset")

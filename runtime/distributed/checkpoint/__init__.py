@@ -5,8 +5,9 @@ for, however many there are then. The files are those of `ingot.save`: loading t
 
 from .errors import CheckpointException
 from .files import DefaultLoadPlanner, DefaultSavePlanner, FileSystemReader, FileSystemWriter, Stateful
+from .foreign import HuggingFaceStorageReader, HuggingFaceStorageWriter
 from .loading import load, load_state_dict
 from .saving import async_save, save, save_state_dict
 
 __all__ = ["CheckpointException", "DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter",
-           "Stateful", "async_save", "load", "load_state_dict", "save", "save_state_dict"]
+           "HuggingFaceStorageReader", "HuggingFaceStorageWriter", "Stateful", "async_save", "load", "load_state_dict", "save", "save_state_dict"]
