@@ -19,6 +19,7 @@ from .jit import fx as fx
 from .jit import inductor as _inductor
 from .jit import onnx as onnx
 from .jit import operators as _operators
+from .jit import proxy_mode as _proxy_mode
 from .jit.compiler import compile as compile
 from .jit.exported import programs as _programs
 from .jit.operators import ops as ops
@@ -105,6 +106,7 @@ _C = _subclass_switches
 _dynamo = _dynamo
 _higher_order_ops = _higher_order
 _inductor = _inductor
+_subclasses = _proxy_mode
 _tensor = _tensor
 _tensor_str = _printed_parts
 _utils = _convert_parameters

@@ -20,6 +20,8 @@ PUBLIC = {
     "_higher_order_ops": "runtime.higher_order",
     "_inductor": "jit.inductor",
     "_inductor.config": "jit.accepted_switches",
+    "_subclasses": "jit.proxy_mode",
+    "_subclasses.fake_tensor": "jit.proxy_mode",
     "_tensor": "runtime.tensor",
     "_tensor_str": "runtime.printed_parts",
     "_utils": "runtime.nn.utils.convert_parameters",

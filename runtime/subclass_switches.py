@@ -8,10 +8,12 @@ from .api.subclasses import disabled_torch_function as _disabled_torch_function_
 from .api.subclasses import unasked as DisableTorchFunctionSubclass
 from .device import as_device
 from .nn.conversion import destination
+from .state import tls
 from .tensor import Tensor
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Graph", "Node", "Value", "_TensorMeta",
-           "_disabled_torch_function_impl", "_get_tracing_state", "_log_api_usage_once", "_nn"]
+           "_are_functorch_transforms_active", "_disabled_torch_function_impl", "_get_tracing_state",
+           "_log_api_usage_once", "_nn"]
 
 DisableTorchFunction = DisableTorchFunctionSubclass
 _TensorMeta = type(Tensor)
@@ -19,6 +21,11 @@ _TensorMeta = type(Tensor)
 
 def _get_tracing_state() -> None:
     """None, as `jit.is_tracing()` is False: traced functions do what eager code does."""
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether tensors may stand for batches, whose values nobody can read: inside of vmap."""
+    return tls.m.batched is not None
 
 
 def _log_api_usage_once(event: str) -> None:

@@ -102,6 +102,14 @@ def test_libraries_ask_what_compile_takes():
     assert rows.tolist() == [3, 1]
 
 
+def test_libraries_ask_whether_values_can_be_read():
+    seen, active = [], ingot._C._are_functorch_transforms_active
+    ingot.func.vmap(lambda x: seen.append(active()) or x)(ingot.ones(2))
+    assert seen == [True] and not active()
+    assert importlib.import_module("ingot.fx.experimental.proxy_tensor").get_proxy_mode() is None
+    assert not importlib.import_module("ingot._subclasses.fake_tensor").is_fake(ingot.ones(1, device="meta"))
+
+
 def test_placements_have_a_module_of_their_own():
     kinds = importlib.import_module("ingot.distributed.tensor.placement_types")
     assert kinds._StridedShard(1, split_factor=2).is_shard(1) and kinds.Shard is ingot.distributed.tensor.Shard

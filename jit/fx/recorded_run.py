@@ -16,12 +16,13 @@ from ...runtime.nn import Module
 from ...runtime.overrides import TorchFunctionMode
 from ...runtime.state import tls
 from ...runtime.tensor import Tensor
+from ..proxy_mode import get_proxy_mode
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node, map_aggregate
 from .proxy import TraceError, TracerBase, users_line
 
-__all__ = ["make_fx"]
+__all__ = ["get_proxy_mode", "make_fx"]
 
 
 class _Tracer(TracerBase):

@@ -10,4 +10,5 @@ from .loading import load, load_state_dict
 from .saving import async_save, save, save_state_dict
 
 __all__ = ["CheckpointException", "DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter",
-           "HuggingFaceStorageReader", "HuggingFaceStorageWriter", "Stateful", "async_save", "load", "load_state_dict", "save", "save_state_dict"]
+           "HuggingFaceStorageReader", "HuggingFaceStorageWriter", "Stateful", "async_save", "load", "load_state_dict", "save",
+           "save_state_dict"]

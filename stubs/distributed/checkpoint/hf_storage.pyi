@@ -1,0 +1,1 @@
+from ...runtime.distributed.checkpoint.foreign import *
