@@ -2,6 +2,7 @@
 
 import inspect
 import types
+from dataclasses import replace
 from typing import Any
 
 from ..runtime.nn.module import Module
@@ -110,6 +111,10 @@ class Stores:
     def guard_what_stayed(self: Any, written):
         """Guards what the function may have assigned to, and nobody else guards, if it holds what it held: calls that find
         something else there may have to write."""
+        for at, g in self.guards.items():       # read for the first time after it was assigned to, and put back since
+            t = self.stored.get(g.places_on_the_way()[-1])
+            if t is not None and t.place not in written and not t.is_changed and not g.holds():
+                self.guards[at] = replace(g, expected=t.before)
         known = {place for g in self.guards.values() for place in g.places_on_the_way()}
         for t in self.stored.values():
             if t.place in known or t.place in written or t.was is MISSING or isinstance(t.owner, Module):

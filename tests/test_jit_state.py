@@ -513,3 +513,32 @@ def test_attributes_that_other_tensors_get_later():
     assert traced(x).tolist() == [5, 5]
     kept[0].more = 1.0
     assert traced(x).tolist() == [6, 6]
+
+
+class Switched:
+    """A switch that is on while something is done."""
+
+    def __init__(self):
+        self.on, self.factor = False, 2.0
+
+    def factor_now(self):
+        return self.factor if self.on else 1.0
+
+    def turn(self, on, factor):
+        self.on, self.factor = on, factor
+
+
+def test_what_is_put_back_may_be_read_in_between():
+    switch = Switched()
+
+    def run(x):
+        switch.turn(True, 3.0)
+        y = x * switch.factor_now()
+        switch.turn(False, 2.0)
+        return y
+
+    traced, seen = jit.trace(run), []
+    for on in (False, False, True, False):
+        switch.on = on
+        seen.append((*traced(ingot.ones(1)).tolist(), switch.on, switch.factor))
+    assert seen == [(3.0, False, 2.0)] * 4 and traced.stats()["compiles"] == 2
