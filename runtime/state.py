@@ -2,6 +2,7 @@
 
 import contextvars
 import threading
+from types import CodeType
 from typing import Any
 
 import numpy as np
@@ -100,6 +101,15 @@ def set_default_dtype(d) -> None:
 
 
 def computes_with_numbers(function):
-    """Marks a function that takes whatever stands for a number, while a call is recorded, as the number itself."""
-    OPEN_READERS.add(function.__code__)
+    """Marks a function that takes whatever stands for a number, while a call is recorded, as the number itself; its
+    comprehensions do, too."""
+    OPEN_READERS.update(_code_in(function.__code__))
     return function
+
+
+def _code_in(code):
+    """A function's code and that of what is written inside of it."""
+    yield code
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            yield from _code_in(inner)

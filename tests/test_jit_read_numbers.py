@@ -10,6 +10,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn, optim
+from ingot.runtime.state import OPEN_READERS, computes_with_numbers
 from side_by_side import plain, vec
 from state_programs import Holder
 
@@ -363,3 +364,16 @@ def test_bins_over_the_range_of_the_data(dtype):
         with pytest.raises(ValueError, match="finite"):
             traced(ingot.tensor([0.0, worst, 3.0], dtype=dtype))
     assert plain(traced(x)) == plain(f(x))
+
+
+def test_what_a_marked_function_has_inside_is_marked():
+    def extremes(x):
+        return [fn(x).item() for fn in (lambda t: t.min(), lambda t: t.max())]
+
+    before = set(OPEN_READERS)
+    try:
+        computes_with_numbers(extremes)
+        inside = [c for c in extremes.__code__.co_consts if hasattr(c, "co_code")]
+        assert inside and OPEN_READERS - before == {extremes.__code__, *inside}
+    finally:
+        OPEN_READERS.intersection_update(before)
