@@ -61,7 +61,7 @@ def _normalize_pull(g, out, x, *, ord, dim, eps):
 
 normalize = op("normalize", infer=_infer_normalize, ref=in_single(_normalize), lower=Composite(_normalize_body),
                vjp=(lambda g, out, x, *, ord, dim, eps: _normalize_pull(g, out, x, ord=ord, dim=dim, eps=eps),),
-               numbers=("ord", "eps"), batch=ALONG, traits=("autocast_wide", "rule_as_one"),
+               numbers=("ord", "eps"), batch=ALONG, traits=("autocast_wide", "rescued", "rule_as_one"),
                doc="x divided by its norm of order `ord` over dims, or by `eps` where that is more.")
 
 # Angles.
