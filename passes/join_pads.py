@@ -1,7 +1,7 @@
 """Arrays padded with zeros to lie beside each other, and added, are joined instead.
 
-Gradients of parts come so: three parts of one projection give three arrays of the whole size, mostly zeros. What is added is
-still added to a zero, which turns -0.0 into 0.0, so every bit stays.
+Gradients of parts come so: three parts of one projection give three arrays of the whole size, mostly zeros; perhaps beside one
+more array, for the whole. What is added is still added to a zero, which turns -0.0 into 0.0, so every bit stays.
 """
 
 import math
@@ -24,21 +24,24 @@ def join_pads(graph: Graph) -> Graph:
         env.update({old: new for old, new in zip(node.inputs, operands) if type(old) is Value})
         if node not in found:
             return None
-        joined = _joined(b, env, node.output, *found[node])
+        dim, places, beside = found[node]
+        joined = _joined(b, env, node.output, dim, places)
+        if beside is not None:
+            joined = b.append(add, (env[beside], joined), {})
         return b.append(add, (joined, 0.0), {}) if node.output.dtype.is_floating_point else joined
 
     return rebuild(graph, visit)
 
 
 def _found(graph) -> dict:
-    """{last addition of a sum: (dim, its pads in the order of their places)}"""
+    """{last addition of a sum: (dim, its pads in the order of their places, the array for the whole or None)}"""
     found: dict = {}
     inside: set = set()
     sums = _sums_of_pads(graph)
     for node in reversed(graph.nodes):
         if node not in sums or node in inside or node.output.dtype.is_complex:
             continue
-        leaves, inner = _leaves(graph, node)
+        leaves, inner = _leaves(graph, node, sums)
         laid = _laid_out(node, leaves)
         if laid is not None:
             found[node] = laid
@@ -47,22 +50,22 @@ def _found(graph) -> dict:
 
 
 def _sums_of_pads(graph) -> set:
-    """Additions of pads, and of other such additions."""
+    """Additions of something to pads, and to other such additions."""
     found: set = set()
     for node in graph.nodes:
-        if node.op is add and all(type(x) is Value and x.node is not None and (x.node.op is pad or x.node in found)
+        if node.op is add and any(type(x) is Value and x.node is not None and (x.node.op is pad or x.node in found)
                                   for x in node.inputs):
             found.add(node)
     return found
 
 
-def _leaves(graph, root):
-    """(what a tree of additions adds, its additions below the root)."""
+def _leaves(graph, root, sums):
+    """(what a tree of such additions adds, its additions below the root)."""
     leaves, inner, stack = [], set(), [root]
     while stack:
         for x in reversed(stack.pop().inputs):
             node = x.node if type(x) is Value else None
-            if node is not None and node.op is add and len(graph.uses[x]) == 1 and x not in graph.results:
+            if node in sums and len(graph.uses[x]) == 1 and x not in graph.results:
                 inner.add(node)
                 stack.append(node)
             else:
@@ -71,12 +74,16 @@ def _leaves(graph, root):
 
 
 def _laid_out(root, leaves):
-    """(dim, pads by place) if the leaves are pads along one dim that do not overlap; else None."""
-    places, dims = [], set()
+    """(dim, pads by place, the array for the whole) if the leaves are pads along one dim that do not overlap, and at most one
+    array beside two and more of these; else None."""
+    places, dims, beside = [], set(), []
     for x in leaves:
-        node = x.node if type(x) is Value else None
-        if node is None or node.op is not pad or x.aval != root.output.aval or not _is_of_zeros(node.params):
+        if type(x) is not Value or x.aval != root.output.aval:
             return None
+        node = x.node
+        if node is None or node.op is not pad or not _is_of_zeros(node.params):
+            beside.append(x)
+            continue
         moved = [d for d, (lo, hi) in enumerate(zip(node.params["low"], node.params["high"])) if lo or hi]
         if len(moved) != 1 or min(node.params["low"][moved[0]], node.params["high"][moved[0]]) < 0:
             return None
@@ -84,9 +91,9 @@ def _laid_out(root, leaves):
         start = node.params["low"][moved[0]]
         places.append((start, start + node.inputs[0].shape[moved[0]], node))
     places.sort(key=lambda p: p[:2])
-    if len(dims) != 1 or any(a[1] > b[0] for a, b in pairwise(places)):
+    if len(places) < 2 or len(beside) > 1 or len(dims) != 1 or any(a[1] > b[0] for a, b in pairwise(places)):
         return None
-    return dims.pop(), places
+    return dims.pop(), places, beside[0] if beside else None
 
 
 def _is_of_zeros(params):

@@ -11,7 +11,7 @@ from ingot.ir.ops.shape import cat, pad
 from ingot.ir.verify import verify
 from ingot.passes.join_pads import join_pads
 
-HEAD = "graph g(%a: f32[2,3,4], %b: f32[2,5,4], %c: f32[2,2,4]) {"
+HEAD = "graph g(%a: f32[2,3,4], %b: f32[2,5,4], %c: f32[2,2,4], %x: f32[2,10,4], %y: f32[2,10,4]) {"
 A = "%0: f32[2,10,4] = pad(%a, high=(0, 7, 0), interior=(0, 0, 0), low=(0, 0, 0))"
 B = "%1: f32[2,10,4] = pad(%b, high=(0, 2, 0), interior=(0, 0, 0), low=(0, 3, 0))"
 C = "%2: f32[2,10,4] = pad(%c, high=(0, 0, 0), interior=(0, 0, 0), low=(0, 8, 0))"
@@ -26,7 +26,10 @@ def graph(*lines):
     (A, B, C, "%3: f32[2,10,4] = add(%1, %2)", "%4: f32[2,10,4] = add(%0, %3)", "return %4, %0"),
     (A, C, "%1: f32[2,10,4] = add(%0, %2)", "return %1"),
     (B, C, "%0: f32[2,10,4] = add(%2, %1)", "return %0"),
-], ids=["three", "one read elsewhere", "a gap", "zeros first"])
+    (A, B, C, "%3: f32[2,10,4] = add(%x, %0)", "%4: f32[2,10,4] = add(%3, %1)", "%5: f32[2,10,4] = add(%4, %2)", "return %5"),
+    (A, C, "%1: f32[2,10,4] = add(%2, %x)", "%3: f32[2,10,4] = add(%0, %1)", "return %3"),
+    (A, C, "%1: f32[2,10,4] = add(%x, %y)", "%3: f32[2,10,4] = add(%0, %1)", "%4: f32[2,10,4] = add(%3, %2)", "return %4"),
+], ids=["three", "one read elsewhere", "a gap", "zeros first", "beside an array", "an array in between", "beside a sum"])
 def test_joined_with_every_bit(lines):
     before = graph_of(graph(*lines))
     after = verify(join_pads(before))
@@ -35,6 +38,7 @@ def test_joined_with_every_bit(lines):
     arrays = [np.random.default_rng(1).standard_normal(v.shape).astype(np.float32) for v in before.inputs]
     for a in arrays:
         a.flat[:3] = -0.0, np.nan, np.inf
+        a[:, ::3] = -0.0            # sums of zeros of each sign
     for a, b in zip(interpret(before, arrays).outputs, interpret(after, arrays).outputs, strict=True):
         assert same_bits(a, b)
 
@@ -48,7 +52,9 @@ ONES = "%1: f32[2,10,4] = pad(%b, high=(0, 2, 0), interior=(0, 0, 0), low=(0, 3,
     (A, ONES, "%2: f32[2,10,4] = add(%0, %1)", "return %2"),
     (A, B, "%2: f32[2,10,4] = mul(%0, %1)", "return %2"),
     (A, "%1: f32[2,10,4] = add(%0, 1.0)", "return %1"),
-], ids=["overlap", "ones", "product", "number"])
+    (A, "%1: f32[2,10,4] = add(%0, %x)", "return %1"),
+    (A, C, "%1: f32[2,10,4] = add(%0, %x)", "%3: f32[2,10,4] = add(%2, %y)", "%4: f32[2,10,4] = add(%1, %3)", "return %4"),
+], ids=["overlap", "ones", "product", "number", "one pad", "beside two arrays"])
 def test_others_stay(lines):
     check_untouched(join_pads, graph(*lines))
 
