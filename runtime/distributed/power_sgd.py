@@ -100,12 +100,19 @@ def _with_rest(state, bucket):
     return buffer, buffer.clone()
 
 
+def _sends_all(state, bucket, group) -> bool:
+    """Averages all gradients of a bucket, before the step from which on factors are sent; whether it is so early."""
+    early = state.iter < state.start_powerSGD_iter
+    if early:
+        state.maybe_increase_iter(bucket)
+        _average_together([bucket.buffer()], group)
+    return early
+
+
 def powerSGD_hook(state, bucket) -> Future:
     """The average over ranks, of matrices by factors of them. Steps before `start_powerSGD_iter` send all."""
     group = the_group(state.process_group)
-    if state.iter < state.start_powerSGD_iter:
-        state.maybe_increase_iter(bucket)
-        _average_together([bucket.buffer()], group)
+    if _sends_all(state, bucket, group):
         return _done(bucket.buffer())
     buffer, before = _with_rest(state, bucket)
     gradients = bucket.gradients()
@@ -127,9 +134,7 @@ def powerSGD_hook(state, bucket) -> Future:
 def batched_powerSGD_hook(state, bucket) -> Future:
     """powerSGD_hook of a bucket's gradients as one square matrix: quicker and less exact."""
     group = the_group(state.process_group)
-    if state.iter < state.start_powerSGD_iter:
-        state.maybe_increase_iter(bucket)
-        _average_together([bucket.buffer()], group)
+    if _sends_all(state, bucket, group):
         return _done(bucket.buffer())
     buffer, before = _with_rest(state, bucket)
     side = math.isqrt(buffer.numel() - 1) + 1

@@ -6,7 +6,6 @@ from typing import Any
 from ...ir.errors import ArgumentError, AutogradError
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
-from ..device import as_device
 from ..optim.optimizer import Optimizer
 from .collectives import broadcast
 from .local_sgd import PostLocalSGDOptimizer
@@ -142,13 +141,3 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
     def join_hook(self, **kwargs):
         """What this rank does for others once it has ended."""
         return _EndedOptimizer(self)
-
-    @property
-    def join_device(self):
-        """The device on which ranks count each other."""
-        return as_device("cpu")
-
-    @property
-    def join_process_group(self):
-        """The group of the ranks."""
-        return self.process_group

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import ArgumentError
+from ..device import CPU
 from .collectives import reduce_arrays
 from .reduce_op import ReduceOp
 
@@ -37,9 +38,10 @@ _OUTSIDE = _Config()
 
 
 class Joinable:
-    """Base of what sends in each step: modules and optimizers define `join_hook`, `join_device` and `join_process_group`, and
-    call `Join.notify_join_context(self)` before they send."""
+    """Base of what sends in each step: modules and optimizers define `join_hook`, and call `Join.notify_join_context(self)`
+    before they send."""
 
+    process_group: Any
     _join_config: Any = _OUTSIDE
 
     def join_hook(self, **kwargs) -> JoinHook:
@@ -49,12 +51,12 @@ class Joinable:
     @property
     def join_device(self):
         """The device on which ranks count each other."""
-        raise NotImplementedError(f"{type(self).__name__} does not define join_device")
+        return CPU
 
     @property
     def join_process_group(self):
         """The group of the ranks."""
-        raise NotImplementedError(f"{type(self).__name__} does not define join_process_group")
+        return self.process_group
 
 
 def _active(group, going_on: bool) -> int:

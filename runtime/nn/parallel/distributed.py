@@ -5,7 +5,6 @@ from contextlib import contextmanager
 import numpy as np
 
 from ....ir.errors import ArgumentError, AutogradError, DTypeError
-from ...device import as_device
 from ...distributed.collectives import broadcast_array, deliver, host, reduce_arrays
 from ...distributed.objects import all_gather_object
 from ...distributed.reduce_op import ReduceOp
@@ -136,16 +135,6 @@ class DistributedDataParallel(Module, Joinable):
         """What this process does for others once it has ended."""
         self._divides_by_all = kwargs.get("divide_by_initial_world_size", True)
         return _EndedModule(self)
-
-    @property
-    def join_device(self):
-        """The device on which processes count each other."""
-        return as_device("cpu")
-
-    @property
-    def join_process_group(self):
-        """The group of the processes."""
-        return self.process_group
 
     @contextmanager
     def no_sync(self):
