@@ -12,6 +12,7 @@ import ingot
 import mock_cuda
 from ingot import jit, nested, nn
 from ingot.ir.errors import FileError
+from ingot.runtime.nested.structure import made_again
 
 LENGTHS, DEFAULT = [3, 1, 0, 4], ingot.get_default_dtype()
 PROGRAMS = {
@@ -361,6 +362,14 @@ def test_files_hold_them(make):
     got = found["a"]
     assert found["b"][0] is got and got.layout == t.layout and got.shape == t.shape and got.requires_grad == t.requires_grad
     assert got.to_padded_tensor(0.5).equal(t.to_padded_tensor(0.5))
+
+
+@pytest.mark.parametrize(("said", "layout"), [(None, "exp"), (-1, "jagged"), ("3", "jagged")])
+def test_what_files_say_of_nested_tensors_is_checked(said, layout):
+    t = nested.nested_tensor([ingot.ones(2, 2), ingot.ones(4, 2)], layout=ingot.jagged)
+    assert made_again(t.values(), t.offsets(), 4, 1, "jagged").shape[0] == 2
+    with pytest.raises(ValueError, match="longest sample"):
+        made_again(t.values(), t.offsets(), said, 1, layout)
 
 
 def test_files_with_wrong_offsets_are_refused():

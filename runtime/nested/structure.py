@@ -313,6 +313,8 @@ def check_offsets(values, offsets, at):
 def made_again(values, offsets, said, at, layout) -> NestedTensor:
     """A nested tensor out of a file or a pickle, checked."""
     check_offsets(values, offsets, at)
+    if layout not in ("jagged", "strided") or not (said is None or (type(said) is int and said >= 0)):
+        raise ArgumentError(f"a nested tensor of the layout {layout!r} whose longest sample counts as {said!r} is none")
     return NestedTensor(values, Ragged(offsets, said), at, FUNCTIONS[layout])
 
 
