@@ -68,31 +68,27 @@ def splits(net):
     return step
 
 
+def trained(net, optimizer, before=lambda: None):
+    """A step of an optimizer, after something else."""
+    def step(x):
+        before()
+        optimizer.zero_grad()
+        loss = (net(x) ** 2).mean()
+        loss.backward()
+        optimizer.step()
+        return loss
+    return step
+
+
 def trains_after(net):
     """What was made parts of one vector outside is trained in the trace."""
     vector_to_parameters(parameters_to_vector(net.parameters()) * 0.5, net.parameters())
-    optimizer = ingot.optim.Adam(net.parameters(), lr=0.1)
-
-    def step(x):
-        optimizer.zero_grad()
-        loss = (net(x) ** 2).mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-    return step
+    return trained(net, ingot.optim.Adam(net.parameters(), lr=0.1))
 
 
 def trains_inside(net):
-    optimizer = ingot.optim.SGD(net.parameters(), lr=0.1)
-
-    def step(x):
-        vector_to_parameters(parameters_to_vector(net.parameters()).detach() * 0.5, net.parameters())
-        optimizer.zero_grad()
-        loss = (net(x) ** 2).mean()
-        loss.backward()
-        optimizer.step()
-        return loss
-    return step
+    return trained(net, ingot.optim.SGD(net.parameters(), lr=0.1), lambda: vector_to_parameters(
+        parameters_to_vector(net.parameters()).detach() * 0.5, net.parameters()))
 
 
 def adapts(make):

@@ -1,0 +1,92 @@
+"""Storages, typed and untyped: who shares memory, reading and writing, parts, files, and their older names."""
+
+import sys
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import jit
+
+
+def test_storages_tell_who_shares_memory():
+    x = ingot.arange(12.0).reshape(3, 4)
+    part, other = x[1:, 2], x.clone()
+    assert x.untyped_storage() == part.untyped_storage() != other.untyped_storage()
+    assert x.untyped_storage().data_ptr() == x.data_ptr() == part.untyped_storage().data_ptr()
+    assert x.untyped_storage().nbytes() == len(x.untyped_storage()) == 48 and x.storage().size() == 12
+    assert part.storage().tolist() == list(map(float, range(12))) and part.storage().dtype is ingot.float32
+    assert isinstance(x.storage(), ingot.TypedStorage) and x.storage().untyped() == x.untyped_storage()
+    assert ingot.empty(0).untyped_storage().data_ptr() == 0
+    with pytest.raises(ingot.IngotError, match="resized"):
+        x.untyped_storage().resize_(0)
+    assert ingot.UntypedStorage(12).nbytes() == 12
+    with pytest.raises(jit.TraceError, match="address"):
+        jit.trace(lambda t: t * t.untyped_storage().nbytes())(x)
+
+
+KINDS = {"FloatStorage": ingot.float32, "DoubleStorage": ingot.float64, "LongStorage": ingot.int64, "ByteStorage": ingot.uint8,
+         "HalfStorage": ingot.float16, "BoolStorage": ingot.bool, "ComplexFloatStorage": ingot.complex64}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_storages_by_their_old_names(name):
+    kind = getattr(ingot, name)
+    made, x = kind(3), ingot.ones(2, 2, dtype=KINDS[name])
+    assert made.tolist() == [0, 0, 0] and made.dtype is KINDS[name] and len(made) == 3
+    for storage in (made, kind([1, 0]), x.storage(), kind.from_buffer(x.contiguous().untyped_storage().tolist())):
+        assert isinstance(storage, kind) and isinstance(storage, ingot.TypedStorage) and ingot.is_storage(storage)
+    assert not isinstance(ingot.ones(1, dtype=ingot.int16).storage(), kind) and not ingot.is_storage(x)
+
+
+def test_storages_are_read_and_written():
+    x = ingot.arange(6.0).reshape(2, 3)
+    typed, raw = x[1].storage(), x.untyped_storage()
+    typed[1] = 9
+    assert x[0].tolist() == [0, 9, 2] and list(typed) == [0, 9, 2, 3, 4, 5] and typed[5] == 5.0
+    apart = typed.clone().fill_(7)
+    assert typed[0] == 0 and apart.tolist() == [7] * 6
+    assert typed.copy_(apart)[2] == 7 and x.eq(7).all()
+    assert raw.fill_(0)[23] == 0 and x.eq(0).all() and raw.cpu() is raw and not raw.is_cuda
+    bits = ingot.UntypedStorage(4).fill_(1)
+    assert ingot.TypedStorage(wrap_storage=bits, dtype=ingot.int16).tolist() == [257, 257]
+    shared = ingot.ByteTensor(ingot.ByteStorage.from_buffer(b"\1\2"))
+    assert shared.tolist() == [1, 2] and shared.dtype is ingot.uint8
+    with pytest.raises(ingot.IngotError, match="order"):
+        ingot.FloatStorage.from_buffer(bytes(4), "big" if sys.byteorder == "little" else "little")
+
+
+def test_parts_of_a_storage_are_tensors_of_any_dtype():
+    x = ingot.arange(6.0)
+    raw = x.untyped_storage()
+    part = raw[4:12]
+    assert part.nbytes() == 8 and part.data_ptr() == raw.data_ptr() + 4 and raw[-4:].nbytes() == 4 and raw.untyped() is raw
+    over = ingot.asarray(part, dtype=ingot.float32)
+    assert over.tolist() == [1, 2] and ingot.as_tensor(part[4:], dtype=ingot.int32).tolist() == [0x40000000]
+    over.zero_()
+    part[0:4].fill_(255)
+    assert x.isnan().tolist() == [False, True, *[False] * 4] and x[2] == 0
+    for wrong in (lambda: raw[::2], lambda: x.storage()[1:2]):
+        with pytest.raises(RuntimeError):
+            wrong()
+
+
+def test_storages_of_files(tmp_path):
+    path = tmp_path / "numbers"
+    np.arange(4, dtype=np.float32).tofile(path)
+    own = ingot.UntypedStorage.from_file(str(path), False, 16)
+    ingot.asarray(own[4:8], dtype=ingot.float32)[0] = 7
+    assert ingot.asarray(own, dtype=ingot.float32).tolist() == [0, 7, 2, 3] and np.fromfile(path, np.float32)[1] == 1
+    ingot.asarray(ingot.UntypedStorage.from_file(path, shared=True, nbytes=16)[8:], dtype=ingot.float32)[0] = 9
+    assert ingot.FloatStorage.from_file(path, False, 4).tolist() == [0, 1, 9, 3] and own.cpu() is own
+    with pytest.raises(RuntimeError, match="16 bytes"):
+        ingot.UntypedStorage.from_file(path, nbytes=17)
+
+
+def test_writes_through_a_storage_are_noticed():
+    w = ingot.ones(2, requires_grad=True)
+    x = w * 2
+    y = x.exp()
+    y.detach().storage()[0] = 5.0
+    with pytest.raises(ingot.IngotError, match="overwritten"):
+        y.sum().backward()
