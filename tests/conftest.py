@@ -1,6 +1,7 @@
 """How pytest reads this repository."""
 
 import gc
+import time
 
 import pytest
 
@@ -34,9 +35,30 @@ def pytest_addoption(parser):
                      help="on the mock driver, run what Triton compiles for this chip, not its source (slow)")
 
 
+class Clock:
+    """Says each minute how many tests have run, so that what a slow or stopped machine printed tells when it was where."""
+
+    def __init__(self, reporter):
+        self.reporter, self.tests, self.start, self.minutes = reporter, 0, time.monotonic(), 0
+
+    def pytest_runtest_logfinish(self):
+        self.tests += 1
+        minutes = int(time.monotonic() - self.start) // 60
+        if minutes > self.minutes:
+            self.minutes = minutes
+            self.reporter.write_line(f"{minutes} min, {self.tests} tests")
+
+
 def pytest_configure(config):
     mock_cuda_chip.compiled_for = config.getoption("--ptx")
     config.pluginmanager.register(RootIsAFolder(), "root-is-a-folder")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionstart(session):
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    if reporter is not None and not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(Clock(reporter), "clock")
 
 
 def pytest_collection_modifyitems(items):
