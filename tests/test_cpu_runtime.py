@@ -259,20 +259,42 @@ def test_entries_are_bounded_in_number(cache_folder, monkeypatch):
     assert sorted(path.name for path in cache_folder.glob("??/*")) == [f"{number:02d}key.o" for number in range(3, 11)]
 
 
-def test_the_cache_is_looked_through_once_an_hour(cache_folder, monkeypatch):
-    """By the first store of a process, if no other did; and by every 64th of one that stores a lot."""
-    sweeps = []
-    monkeypatch.setattr(cache, "_entries", lambda: sweeps.append(1) or [])
+@pytest.fixture
+def looks(cache_folder, monkeypatch):
+    """Stores so many entries of a size in a process of its own, and gives how often the folder was looked through."""
+    found, seen = cache._entries, []
+    monkeypatch.setattr(cache, "_entries", lambda: seen.append(1) or found())
 
-    def process(stores):
-        monkeypatch.setattr(cache._State, "stores", 0)
+    def process(stores, size=1):
+        monkeypatch.setattr(cache._State, "allowance", None)
+        seen.clear()
         for number in range(stores):
-            cache.store(f"{number:02d}key", b"x")
-        return len(sweeps)
+            cache.store(f"{number:04d}{size}", bytes(size))
+        return len(seen)
+    return process
 
-    assert [process(1), process(3), process(65)] == [1, 1, 2]
+
+def test_the_cache_is_looked_through_once_an_hour(cache_folder, looks, monkeypatch):
+    """By the first store of a process, if no other did; and by one that stores a sixteenth of what the cache may hold."""
+    monkeypatch.setattr(cache, "MOST_ENTRIES", 160)
+    assert [looks(1), looks(3), looks(11), looks(12)] == [1, 0, 0, 1]
     os.utime(cache_folder / "swept", (1000, 1000))
-    assert [process(1), process(1)] == [3, 3]
+    assert [looks(1), looks(1)] == [1, 0]
+
+
+def test_looks_through_the_cache_are_few_however_much_is_stored(looks, monkeypatch):
+    """All entries are asked about in a look: with one after each so many stores, they took a time that grows by the square."""
+    monkeypatch.setattr(cache, "MOST_ENTRIES", 1000)
+    assert looks(500) <= 5
+    assert 8 <= looks(2000) <= 32
+    assert len(cache._entries()) <= 1000 + 1000 // 16
+
+
+def test_bytes_ask_for_a_look_as_entries_do(looks, monkeypatch):
+    monkeypatch.setattr(cache, "_cap", lambda: 100_000)
+    looks(1)
+    assert looks(100, 3000) >= 300_000 / 100_000
+    assert cache.info()["bytes"] <= 100_000 + 2 * 6250
 
 
 def test_an_entry_tells_its_maker(cache_folder):

@@ -27,7 +27,6 @@ _MAGIC = b"INGOTOBJ"
 _FORMAT = 1
 _HEAD = struct.Struct("<8sIIQ32s")
 _REFRESH_SECONDS = 3600
-_STORES_PER_SWEEP = 64
 _SWEEP_SECONDS = 3600
 _SWEPT = "swept"                # the file whose time says when that was done last
 MOST_ENTRIES = 1 << 15          # each takes a block of the disk, however small it is, and time to be looked at
@@ -35,11 +34,11 @@ _STALE_TEMPORARY_SECONDS = 3600
 
 
 class _State:
-    """What this process remembers: the warning given, stores since the last sweep."""
+    """What this process remembers: the warning given, how many entries and bytes it may still store before it looks again."""
 
     lock = threading.Lock()
     warned = False
-    stores = 0
+    allowance: tuple[float, float] | None = None        # None before its first store
 
 
 def folder() -> Path:
@@ -75,12 +74,25 @@ def store(key: str, payload: bytes, maker: str = "", kind: str = "o") -> bool:
     except (OSError, RuntimeError) as error:
         _warn(error)
         return False
-    with _State.lock:
-        stores = _State.stores
-        _State.stores += 1
-    if _was_swept_long_ago() if stores == 0 else stores % _STORES_PER_SWEEP == 0:
+    if _is_due(len(payload)):
         trim()
     return True
+
+
+def _is_due(size):
+    """Whether the folder is to be looked at after a store of so many bytes."""
+    with _State.lock:
+        if _State.allowance is None:
+            _State.allowance = _allowed(MOST_ENTRIES, _cap())       # nothing is known of the folder
+            return _was_swept_long_ago()
+        entries, total = _State.allowance
+        _State.allowance = entries - 1, total - size
+        return entries < 1 or total < size
+
+
+def _allowed(entries, total):
+    """How many entries and bytes may be stored unseen, beside so many that are there."""
+    return max(MOST_ENTRIES / 16, (MOST_ENTRIES - entries) / 4), max(_cap() / 16, (_cap() - total) / 4)
 
 
 def info() -> dict:
@@ -104,13 +116,14 @@ def trim(cap: int | None = None):
     cap = _cap() if cap is None else cap
     entries = sorted(_entries())
     total, count = sum(size for _, size, _ in entries), len(entries)
-    if total <= cap and count <= MOST_ENTRIES:
-        return
-    for _, size, path in entries:
-        if total <= 0.8 * cap and count <= 0.8 * MOST_ENTRIES:
-            break
-        _remove(path)
-        total, count = total - size, count - 1
+    if total > cap or count > MOST_ENTRIES:
+        for _, size, path in entries:
+            if total <= 0.8 * cap and count <= 0.8 * MOST_ENTRIES:
+                break
+            _remove(path)
+            total, count = total - size, count - 1
+    with _State.lock:
+        _State.allowance = _allowed(count, total)
 
 
 def _was_swept_long_ago():
