@@ -7,7 +7,7 @@ import numpy as np
 from ..ir import dtype as dt
 from ..ir.aval import Aval
 from ..ir.symbolic import SymFloat, hint, is_symbol
-from ..runtime.optim.optimizer import NUMPY_FLOATS, with_plain_floats
+from ..runtime.optim.options import NUMPY_FLOATS, with_numbers
 from ..runtime.optim.step_hooks import step_hooks
 from ..runtime.tensor import Tensor, wrap
 from .host import record
@@ -84,7 +84,7 @@ class OptimizerSteps:
     def options(self: Any, group: dict) -> dict:
         """An optimizer's group as its update may read it: the learning rate, and what was seen to change, as 0-d tensors
         that are read anew at every call; everything else guarded."""
-        seen = dict(with_plain_floats(group))
+        seen = dict(with_numbers(group))
         is_own = any(group is g for own in self.own_optimizers for g in own.param_groups)
         for key, value in group.items():
             if key == "params" or isinstance(value, Tensor):

@@ -59,3 +59,54 @@ def test_traced_training_has_the_bits_of_eager_training(case, dtype):
     assert traced_losses == losses and traced_rates == rates
     for want, got in zip(arrays, traced_arrays, strict=True):
         np.testing.assert_array_equal(got, want)
+
+
+TENSORS = {"float32": lambda v: ingot.tensor(v), "float64": lambda v: ingot.tensor(v, dtype=ingot.float64),
+           "parameter": lambda v: ingot.nn.Parameter(ingot.tensor(v)), "half": lambda v: ingot.tensor(v, dtype=ingot.float16)}
+
+
+@pytest.mark.parametrize("name, kind", thinned(list(OPTIMIZERS), list(TENSORS), strength=1), ids=str)
+def test_options_that_are_tensors_count_as_numbers_of_python(name, kind):
+    """Eager and traced, whoever counts the steps: the bits are those of the float that the tensor holds."""
+    rate = TENSORS[kind](0.0137)
+
+    def run(lr, wrap):
+        return trained(functools.partial(OPTIMIZERS[name], lr=lr), None, "float32", wrap)[:2]
+
+    losses, arrays = run(rate.item(), lambda f: f)
+    for got_losses, got in (run(rate, lambda f: f), run(rate, jit.trace)):
+        assert got_losses == losses
+        for a, b in zip(arrays, got, strict=True):
+            np.testing.assert_array_equal(b, a)
+
+
+def test_weights_of_averages_may_be_tensors():
+    def run(betas, wrap):
+        return trained(functools.partial(optim.AdamW, betas=betas), None, "float32", wrap)
+
+    numbers = ingot.tensor(0.9).item(), ingot.tensor(0.99).item()
+    tensors = tuple(map(ingot.tensor, numbers))
+    for wrap in (lambda f: f, jit.trace):
+        for want, got in zip(run(numbers, lambda f: f)[1], run(tensors, wrap)[1], strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("name", [name for name in OPTIMIZERS if name not in ("rprop", "asgd", "adafactor")])
+def test_gradients_through_steps_have_the_bits_of_eager_ones(name):
+    """With respect to the learning rate and to what was stepped from."""
+    def tuned(lr, start, target):
+        p = start * 1.0
+        optimizer = OPTIMIZERS[name]([p], lr=lr, differentiable=True)
+        for _ in range(1 if name in ("amsgrad", "adamax", "rmsprop") else 3):      # these overwrite what their gradients read
+            p.grad, = ingot.autograd.grad((p - target).square().mean(), p, create_graph=True)
+            optimizer.step()
+        loss = (p - target).square().mean()
+        return loss, *ingot.autograd.grad(loss, [lr, start])
+
+    for seed, shape in enumerate([(9, 3), (9, 3), (40,), ()]):
+        ingot.manual_seed(seed)
+        leaves = ingot.tensor(0.037, requires_grad=True), ingot.randn(shape).requires_grad_(), ingot.randn(shape)
+        traced = jit.trace(tuned)
+        want = tuned(*leaves)
+        for _ in range(2):
+            assert all(map(ingot.equal, want, traced(*leaves))), f"seed {seed}"

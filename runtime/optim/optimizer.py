@@ -1,10 +1,10 @@
 """Optimizer: parameter groups, state, hooks, and the loop over parameters that all algorithms share."""
 
 import copy
+import functools
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
-from functools import cached_property
 from types import FunctionType
 from typing import Any, TypeAlias
 
@@ -24,6 +24,7 @@ from ..structure import HookTable, Structure
 from ..tensor import Tensor, wrap
 from ..writes import write
 from .complex_pairs import by_pairs
+from .options import has_tensors, with_numbers
 from .scalar_parameters import by_vectors
 from .step_hooks import hooked
 from .step_hooks import register_optimizer_step_post_hook as register_optimizer_step_post_hook
@@ -42,7 +43,6 @@ class _Required:
 
 
 required = _Required()
-NUMPY_FLOATS = frozenset((np.float64, np.float32, np.float16))
 
 
 def put(dst: Tensor, value: Tensor) -> Tensor:
@@ -131,13 +131,6 @@ class State(dict):
         if isinstance(value, Tensor) or name not in self or isinstance(self[name], Tensor):
             Structure.version += 1
         super().__setitem__(name, value)
-
-
-def with_plain_floats(group):
-    """A group as updates compute with it: floats of numpy's, which schedules of the user's make, are Python's."""
-    if NUMPY_FLOATS.isdisjoint(map(type, group.values())):
-        return group
-    return {name: float(v) if type(v) in NUMPY_FLOATS else v for name, v in group.items()}
 
 
 class Optimizer:
@@ -234,26 +227,31 @@ class Optimizer:
             recorder.optimizer(self)
         for group in self.param_groups:
             down = not group.get("maximize", False)
-            group = with_plain_floats(group) if recorder is None else recorder.options(group)
+            group = with_numbers(group) if recorder is None else recorder.options(group)
             rows = []
             for p in group["params"]:
                 g = p.grad
                 if g is not None:
-                    is_sparse = g.is_sparse
-                    if (recorder is not None or is_sparse or g._node is not None) and not group.get("differentiable"):
+                    if (recorder is not None or g.is_sparse or g._node is not None) and not group.get("differentiable"):
                         g = g.detach()
-                    row = p, g if down else -g, self.state[p]
-                    if is_sparse:
-                        self._sparse_update()(*row, group)
-                    elif p.dtype.is_complex:
-                        self._update_parts(*row, group)
-                    elif recorder is not None and not p.ndim:
-                        by_vectors(self._update, *row, group)
-                    else:
+                    row, alone = (p, g if down else -g, self.state[p]), self._update_alone(p, g, group)
+                    if alone is None:
                         rows.append(row)
+                    else:
+                        alone(*row, group)
             for some in [[row] for row in rows] if self._repeats else (rows,):
                 self._update_each(some, group)
         return loss
+
+    def _update_alone(self, p, g, group):
+        """How a parameter is updated that does not go with the others of its group; None for one that does."""
+        if g.is_sparse:
+            return self._sparse_update()
+        if p.dtype.is_complex:
+            return self._update_parts
+        if not p.ndim and (tls.m.recorder is not None or counts_there(p, group) or has_tensors(group)):
+            return functools.partial(by_vectors, self._update)
+        return None
 
     def _update_each(self, rows, group):
         """Updates the parameters of a group: (parameter, gradient, state) each."""
@@ -297,7 +295,7 @@ class Optimizer:
 
     # Hooks.
 
-    @cached_property
+    @functools.cached_property
     def _hooks(self) -> dict:
         """The hooks by when they run; made when somebody asks, as classes of the user's may leave out `__init__`."""
         return {name: HookTable() for name in ("pre", "post", "state_pre", "state_post", "load_pre", "load_post")}
