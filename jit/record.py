@@ -219,6 +219,10 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
         for t, v in zip(made, values):
             self.fresh(t, v)
 
+    def keeps_branches(self, pred: Tensor) -> bool:
+        """Whether `cond` is to be written down with both branches: traces take the one of the answer, which they guard."""
+        return False
+
     def refuse(self, what: str, instead: str):
         """Something ran that a trace would not repeat."""
         raise TraceError(f"this function cannot be traced: {what}{at(user_line())}; {instead}")

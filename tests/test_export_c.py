@@ -140,6 +140,16 @@ def test_the_library_gives_what_eager_gives(name, threads, tmp_path):
     close(got, want)
 
 
+def test_a_library_takes_the_branch_of_its_input(tmp_path):
+    fn = lambda x: ingot.cond(x.sum() > 0, lambda: (x.sin(), x.sum()), lambda: (x.cos(), x.amax()))
+    library = ctypes.CDLL(jit.to_c(fn, ingot.ones(2, 5), tmp_path / "model").shared)
+    for x in (ingot.randn(2, 5) + 2, ingot.randn(2, 5) - 2):
+        want = results_of(fn, x)
+        got = [np.zeros(a.shape, a.dtype) for a in want]
+        assert library.model_run(tensors([x.numpy()]), tensors(got)) == 0
+        close(got, want)
+
+
 def test_several_threads_at_once(tmp_path):
     fn = cnn()
     library = ctypes.CDLL(jit.to_c(fn, ingot.randn(2, 3, 11, 11), tmp_path / "model", concurrency=2).shared)

@@ -23,6 +23,7 @@ from ..record import Recorder
 from ..stand_ins import StandIns
 from ..traced import Traced
 from ..tree import flatten
+from .branches import Branches
 
 
 @dataclass(frozen=True)
@@ -131,7 +132,7 @@ def _filled(cell):
         return False
 
 
-class _Listener(Recorder):
+class _Listener(Branches, Recorder):
     """Records, and refuses what an exported model could not do."""
 
     differentiates = False
@@ -147,12 +148,12 @@ class _Listener(Recorder):
 
     def read(self, t, how, seen):
         """Python may read what depends on weights alone: they are fixed."""
-        if how != "len" and self._follows_arguments(self.value_of(t)):
+        if how != "len" and self.follows_arguments(self.value_of(t)):
             raise ExportError(f"{how}() reads a value that depends on the arguments into Python{at(user_line())}: an exported "
                               "model has no Python to decide with; compute with tensors instead (where, masks, clamp)")
         return seen
 
-    def _follows_arguments(self, value):
+    def follows_arguments(self, value):
         stack, seen = [value], set()
         while stack:
             v = stack.pop()

@@ -18,6 +18,7 @@ from . import (
     in_shape,
     in_windows,
     out_activation,
+    out_branch,
     out_index,
     out_logic,
     out_math,
@@ -33,7 +34,7 @@ from .model import OnnxModel, from_onnx
 from .spelled import ONNXProgram, OperatorExportTypes, TrainingMode, export, select_model_mode_for_export
 
 TABLES = (in_control, in_index, in_math, in_nn, in_quantized, in_random, in_recurrent, in_reduce, in_resize, in_shape,
-          in_windows, out_activation, out_index, out_logic, out_math, out_nn, out_quantized, out_recurrent,
+          in_windows, out_activation, out_branch, out_index, out_logic, out_math, out_nn, out_quantized, out_recurrent,
           out_reduce, out_shape, out_windows)
 
 __all__ = ["TABLES", "ONNXProgram", "OnnxExporterError", "OnnxModel", "OperatorExportTypes", "TrainingMode", "export",

@@ -26,6 +26,7 @@ from ..traced import Traced
 from . import proto
 from .dynamic import Free, free_dims
 from .model import OnnxModel
+from .out_branch import Branches
 from .recorded import Recorded, Ref, expanded, recorded, resized
 from .sizes import Sizes
 from .trials import Trials, compare
@@ -191,10 +192,11 @@ def written(program: Recorded, subject: Subject, free: Free, opset: int) -> tupl
         w.names[ref] = w.fresh(name)
         w.constants[w.names[ref]] = array
     _note_uses(w, program)
+    w.branches = Branches(program)
     for item in program.items:
         if item.op in EMITTERS and EMITTERS[item.op].lazy is not None:
             w.waiting.update(dict.fromkeys(item.outputs, item))
-        else:
+        elif not w.branches.homes[item]:
             w.write(item)
     for ref, name in zip(program.outputs, subject.output_names):
         w.item = None

@@ -1,8 +1,11 @@
 """Importers of ONNX control flow: Python decides, as in a traced function, and the bodies are programs of their own."""
 
+from functools import partial
+
 import numpy as np
 
 from ...ir.errors import FileError
+from ...runtime.tensor import Tensor
 from .table import ing, onnx_op, to_host, to_tensor, whole_axis
 
 MOST_TURNS = 1 << 62
@@ -15,8 +18,10 @@ def _truth(x) -> bool:
 @onnx_op("If", raw=True)
 def branch(call, condition):
     """One of two graphs."""
-    program = call.graphs["then_branch" if _truth(condition) else "else_branch"]
-    return tuple(program.run([], call.scope))
+    branches = [partial(call.graphs[name].run, [], call.scope) for name in ("then_branch", "else_branch")]
+    if isinstance(condition, Tensor):
+        return tuple(ing.cond(condition, *branches))
+    return tuple(branches[not _truth(condition)]())
 
 
 @onnx_op("Loop", raw=True)

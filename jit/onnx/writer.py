@@ -79,6 +79,7 @@ class Writer:
         self.ends: dict = {}                                               # ref of a layer's states -> name of the last one
         self.constants: dict = {}                                          # name -> array (of the root)
         self.places: dict = {}                                             # name of a free size -> (ref, dim) that has it
+        self.branches: Any = None                                          # which items are in branches (of the root)
         self.item: Item | None = None
         self._taken: set = set()
         self._same: dict = {}
@@ -108,10 +109,10 @@ class Writer:
         return self.scalar(x, dtype)
 
     def bind(self, ref: Ref, name: str):
-        """Says what a ref is called, and that its sizes are there to be computed with."""
+        """Says what a ref is called, and that its sizes are there to be computed with (those of graphs inside, only there)."""
         self.names[ref] = name
         for dim, n in enumerate(ref.shape):
-            if type(n) is SymInt:
+            if type(n) is SymInt and self.root is self:
                 self.root.places.setdefault(n.text, (ref, dim))
 
     # Nodes.

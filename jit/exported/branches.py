@@ -1,0 +1,126 @@
+"""`cond` in exports: a file has no Python that could take one branch, so both are recorded, and a `choose` for each tensor of
+their results. ONNX has branches of its own, into which its writer puts what only one of them needs (`onnx/out_branch.py`)."""
+
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ...ir.ops import elementwise as ew
+from ...ir.ops.choice import choose
+from ...ir.ops.shape import reshape
+from ...runtime.pytree import tree_flatten, tree_unflatten
+from ...runtime.storage import user_line
+from ...runtime.tensor import Tensor
+from ..errors import ExportError, at
+from . import structure
+
+
+class Branches:
+    """The part of a listener that records both branches.
+
+    What a branch makes is its own: it may write to nothing else, and nobody may read it but by the results.
+    """
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._open: list = []         # for each branch under way the cells of memory that it has made, by id
+        self._closed: dict = {}       # those of branches that are done
+        self._tied: dict = {}         # those of results that are memory from outside of a branch, and of that memory
+
+    def keeps_branches(self: Any, pred: Tensor) -> bool:
+        """Whether the answer depends on the arguments; what depends on weights alone is decided here and now."""
+        return self.follows_arguments(self.value_of(pred))
+
+    def both(self: Any, pred: Tensor, true_fn, false_fn, operands):
+        """What cond gives."""
+        if pred.numel() != 1:
+            raise ExportError(f"cond takes a pred of one element, got {pred.aval}{at(user_line())}")
+        answer = bool(pred._a.reshape(-1)[0])
+        taken, spec, own = self._branch("true_fn", true_fn, operands, answer)
+        other, other_spec, others_own = self._branch("false_fn", false_fn, operands, not answer)
+        if spec != other_spec:
+            raise ExportError(f"the branches of cond{at(user_line())} return results of one structure, got {spec} "
+                              f"and {other_spec}")
+        pred = reshape(pred if pred.dtype.name == "bool" else ew.ne(pred, 0), shape=())
+        chosen = [self._chosen(pred, x, y, own | others_own) for x, y in zip(taken, other)]
+        self._closed |= own | others_own
+        return tree_unflatten(chosen, spec)
+
+    def refuse_rounds(self):
+        """A loop whose end depends on the arguments."""
+        raise ExportError(f"how many rounds while_loop does{at(user_line())} depends on the arguments, and an exported model has "
+                          "no Python that would see to it: do a fixed number of rounds, in which cond or where leaves as it is "
+                          "what is done")
+
+    def _branch(self, name, fn, operands, is_taken) -> tuple:
+        """(the results of a branch, their structure, the cells of what it made)."""
+        with self._inside() as own:
+            try:
+                found = fn(*operands)
+            except ExportError:
+                raise
+            except Exception as e:
+                if is_taken:
+                    raise
+                raise ExportError(f"{name} of cond{at(user_line())} fails for the example, which does not take it: {e} "
+                                  "(both branches are recorded; give an example that both can compute)") from e
+        leaves, spec = tree_flatten(found)
+        return [structure.as_tensor(x) if isinstance(x, np.ndarray) else x for x in leaves], spec, own
+
+    @contextmanager
+    def _inside(self):
+        """While a branch runs; gives what it makes."""
+        self._open.append({})
+        try:
+            yield self._open[-1]
+        finally:
+            self._open.pop()
+
+    def _chosen(self: Any, pred, x, y, own):
+        """One result of two branches."""
+        if not isinstance(x, Tensor) or not isinstance(y, Tensor):
+            if type(x) is type(y) and not isinstance(x, Tensor) and x == y:
+                return x
+            raise ExportError(f"the branches of cond{at(user_line())} return {_said(x)} and {_said(y)}: what depends on the "
+                              "answer is a tensor in both")
+        if x.dtype is not y.dtype or self.shape_of(x) != self.shape_of(y):
+            raise ExportError(f"the branches of cond{at(user_line())} return tensors of one shape and dtype, got {x.aval} "
+                              f"and {y.aval}")
+        if x._node is not None or y._node is not None:
+            raise ExportError(f"an export has no gradients through cond{at(user_line())}: write what is differentiated, and the "
+                              "derivative, inside of each branch")
+        made = choose(pred, x, y)
+        lent = [cell for cell in map(self.cell_of, (x, y)) if cell is None or id(cell) not in own]
+        if lent:            # memory that eager code may give as the result; here that is a copy
+            self._tied |= {id(cell): cell for cell in (*lent, self.cell_of(made)) if cell is not None}
+        return made
+
+    # What the recorder hears.
+
+    def fresh(self: Any, t, value):
+        """An operator made memory."""
+        super().fresh(t, value)  # type: ignore[misc]
+        if self._open:
+            self._open[-1][id(t._storage.cell)] = t._storage.cell
+
+    def value_of(self: Any, t: Tensor):
+        """What a branch made is read by nobody but that branch."""
+        if self._closed and id(self.link(t).cell) in self._closed:
+            raise ExportError(f"a tensor that a branch of cond made is read outside of it{at(user_line())}: branches give what "
+                              "they make as results")
+        return super().value_of(t)  # type: ignore[misc]
+
+    def wrote(self: Any, dst: Tensor, src):
+        """A branch writes to what it made alone."""
+        if self._open and id(self.link(dst).cell) not in self._open[-1]:
+            raise ExportError(f"a branch of cond writes to a tensor that it has not made{at(user_line())}: both branches are "
+                              "recorded; return the new value")
+        if id(self.link(dst).cell) in self._tied:
+            raise ExportError(f"it writes in place{at(user_line())} to a result of cond, or to a tensor that a branch returns "
+                              "as it came; let the branch return a clone of it")
+        super().wrote(dst, src)  # type: ignore[misc]
+
+
+def _said(x) -> str:
+    return str(x.aval) if isinstance(x, Tensor) else repr(x)
