@@ -38,7 +38,14 @@ def nested(x):
     return ingot.cond(x.sum() > 0, positive, negative)
 
 
-CASES = {"net": lambda: (Net().eval(), (2, 3, 4), {"x": {0: "n", 1: "t"}}),
+def twice(x):
+    positive = x.sum() > 0
+    first = ingot.cond(positive, lambda: x, lambda: x * 2)
+    return first, ingot.cond(positive, lambda: first, lambda: x)
+
+
+CASES = {"twice": lambda: (twice, (2, 4), {"x": {0: "n"}}),
+         "net": lambda: (Net().eval(), (2, 3, 4), {"x": {0: "n", 1: "t"}}),
          "nested": lambda: (nested, (2, 4), {"x": {0: "n"}}),
          "whole numbers": lambda: (lambda x: ingot.cond(x.amax().int(), lambda: x * 2, lambda: x), (2, 4), {"x": {0: "n"}}),
          "weights alone": lambda: (lambda x, w=ingot.ones(2): ingot.cond(w.sum() > 0, lambda: x * 2, lambda: x), (2, 4), {})}

@@ -49,9 +49,9 @@ class Branches:
 
     def refuse_rounds(self):
         """A loop whose end depends on the arguments."""
-        raise ExportError(f"how many rounds while_loop does{at(user_line())} depends on the arguments, and an exported model has "
-                          "no Python that would see to it: do a fixed number of rounds, in which cond or where leaves as it is "
-                          "what is done")
+        raise ExportError(f"how many rounds while_loop does{at(user_line())} depends on the arguments, and an exported model "
+                          "has no Python that would see to it: do a fixed number of rounds, in which cond or where leaves as "
+                          "it is what is done")
 
     def _branch(self, name, fn, operands, is_taken) -> tuple:
         """(the results of a branch, their structure, the cells of what it made)."""
@@ -107,8 +107,8 @@ class Branches:
     def value_of(self: Any, t: Tensor):
         """What a branch made is read by nobody but that branch."""
         if self._closed and id(self.link(t).cell) in self._closed:
-            raise ExportError(f"a tensor that a branch of cond made is read outside of it{at(user_line())}: branches give what "
-                              "they make as results")
+            raise ExportError(f"a tensor that a branch of cond made is read outside of it{at(user_line())}: branches give "
+                              "what they make as results")
         return super().value_of(t)  # type: ignore[misc]
 
     def wrote(self: Any, dst: Tensor, src):

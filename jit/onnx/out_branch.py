@@ -20,11 +20,12 @@ class Branches:
         self.groups: dict = {}
         self.inside: dict = {}
         self.homes: dict = {}        # item -> the branches that it is in, the outermost first
-        for before, item in zip([None, *program.items], program.items):
+        group: list = []
+        for item in program.items:
+            group = group if _joins(item, group) else []
             if item.op is choose:
-                joins = before is not None and before.op is choose and before.inputs[0] is item.inputs[0]
-                self.groups[item] = self.groups[before] if joins else []
-                self.groups[item].append(item)
+                self.groups[item] = group
+                group.append(item)
         wanted: dict = dict.fromkeys(program.outputs, ())       # ref -> the branches that all who read it are in
         for item in reversed(program.items):
             self._find(item, wanted)
@@ -43,6 +44,12 @@ class Branches:
         for ref, place in zip(item.inputs, places):
             if type(ref) is Ref:
                 wanted[ref] = _common([wanted.get(ref, place), place])
+
+
+def _joins(item: Item, group) -> bool:
+    """Whether an item is one more choice of the group before it: by the same answer, between values that are there before it."""
+    made = {one.outputs[0] for one in group}
+    return bool(group) and item.op is choose and item.inputs[0] is group[0].inputs[0] and made.isdisjoint(item.inputs[1:])
 
 
 def _common(homes) -> tuple:
