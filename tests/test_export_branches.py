@@ -128,7 +128,7 @@ REFUSED = {
         lambda x: (lambda z: (ingot.cond(x.sum() > 0, lambda: z, lambda: z * 2), z.add_(1)))(x * 2)[0], "return a clone"),
     "read outside": (
         lambda x: (lambda box: (ingot.cond(x.sum() > 0, lambda: box.append(x * 2) or x.sin(), lambda: x), box[0]))([])[1],
-        "read outside of it"),
+        "made is read outside"),
     "errors": (lambda x: ingot.cond(x.sum() > 0, lambda: x, lambda: ingot.linalg.inv(x)), "false_fn of cond .* fails"),
     "gradients": (func.grad(lambda x: ingot.cond(x.sum() > 0, lambda: x.sqrt().sum(), lambda: x.sum())), "no gradients"),
     "loops": (lambda x: ingot._higher_order_ops.while_loop(lambda x: x.sum() < 10, lambda x: x * 2, (x,)), "how many rounds"),

@@ -88,8 +88,8 @@ class Branches:
             raise ExportError(f"the branches of cond{at(user_line())} return tensors of one shape and dtype, got {x.aval} "
                               f"and {y.aval}")
         if x._node is not None or y._node is not None:
-            raise ExportError(f"an export has no gradients through cond{at(user_line())}: write what is differentiated, and the "
-                              "derivative, inside of each branch")
+            raise ExportError(f"an export has no gradients through cond{at(user_line())}: write what is differentiated, and "
+                              "the derivative, inside of each branch")
         made = choose(pred, x, y)
         lent = [cell for cell in map(self.cell_of, (x, y)) if cell is None or id(cell) not in own]
         if lent:            # memory that eager code may give as the result; here that is a copy
@@ -107,7 +107,7 @@ class Branches:
     def value_of(self: Any, t: Tensor):
         """What a branch made is read by nobody but that branch."""
         if self._closed and id(self.link(t).cell) in self._closed:
-            raise ExportError(f"a tensor that a branch of cond made is read outside of it{at(user_line())}: branches give "
+            raise ExportError(f"a tensor that a branch of cond made is read outside{at(user_line())}: branches give "
                               "what they make as results")
         return super().value_of(t)  # type: ignore[misc]
 

@@ -175,7 +175,7 @@ def _write(model, sizes, path, name, embed, threads, concurrency, target) -> Wri
 
 def _entry(model, runs, places, name, embed, threads, concurrency, weight_bytes) -> Entry:
     """What the functions of the library must know."""
-    image, count = runs.image, len(model.inputs)
+    image, count = runs.image, len(model.signature.inputs)
     made, once = [], None
     if runs.once is not None:
         derived, sources = runs.once
@@ -192,7 +192,7 @@ def _entry(model, runs, places, name, embed, threads, concurrency, weight_bytes)
         return ("weights", places[number - count]) if number < count + kept else ("made", made[number - count - kept])
 
     outputs = {number: at for at, number in enumerate(image.outputs)}
-    return Entry(name, count, len(model.outputs), tuple(map(place, image.reads)),
+    return Entry(name, count, len(model.signature.outputs), tuple(map(place, image.reads)),
                  tuple([outputs[n] for n in range(len(image.writes))]), _rounded(image.arena) + _LINE, concurrency, embed,
                  weight_bytes, threads, once)
 

@@ -24,6 +24,7 @@ from ..stand_ins import StandIns
 from ..traced import Traced
 from ..tree import flatten
 from .branches import Branches
+from .state import NO_STATE, State
 
 
 @dataclass(frozen=True)
@@ -33,21 +34,23 @@ class Captured:
     graph     its inputs are the arguments, in order, then the weights
     weights   {name: tensor} that the function took from elsewhere
     result    what the run returned
+    state     names of the buffers that it wrote: they stand as inputs behind the arguments, their new values behind the results
     """
 
     graph: Graph
     weights: dict
     result: object
+    state: tuple = ()
 
 
-def capture(fn, args, kwargs, tensors, symbols=None) -> Captured:
-    """Runs `fn(*args, **kwargs)` eagerly without gradients and records it; `tensors` are those in the arguments, in order, and
-    `symbols` says which of their sizes are symbolic."""
+def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE) -> Captured:
+    """Runs `fn(*args, **kwargs)` eagerly without gradients and records it; `tensors` are those in the arguments, in order,
+    `symbols` says which of their sizes are symbolic, and `state` which buffers may be written."""
     m, plain = tls.m, _plain(fn)
     if m.recorder is not None:
         raise ExportError("export was called inside a traced function; call it outside")
     name = getattr(plain, "__name__", type(plain).__name__)
-    recorder = _Listener(names_of(fn), name, None if symbols is None else symbols.scope)
+    recorder = _Listener(names_of(fn), name, None if symbols is None else symbols.scope, state)
     with no_grad(), StandIns(), Casting(symbols is not None, recorder):
         m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
         m.refresh()
@@ -57,14 +60,20 @@ def capture(fn, args, kwargs, tensors, symbols=None) -> Captured:
             with _told_of_gradients():
                 result = plain(*args, **kwargs)
             handed_out = _tensors_of(result)
-            recording = recorder.finish(handed_out)
+            exchanged = state.exchanged()
+            recording = recorder.finish([*handed_out, *exchanged.values()])
         finally:
             m.recorder = m.sizes = None
             recorder.release()
             m.refresh()
     # (Behind them are wholes that some are parts of, for replays that give them one memory. A model's results are apart.)
-    graph = recording.builder.finish([o.value for o in recording.outputs[:len(handed_out)]])
-    return _with_arguments_first(graph, recording.sources, recorder, result, len(tensors))
+    count = len(handed_out)
+    written = {state.names[id(recording.sources[at].what)]: value for at, value in recording.updates}
+    written |= {name: o.value for name, o in zip(exchanged, recording.outputs[count:count + len(exchanged)])}
+    written = {name: written[name] for name in state.names.values() if name in written}
+    state.check({name: value.aval for name, value in written.items()})
+    graph = recording.builder.finish([*[o.value for o in recording.outputs[:count]], *written.values()])
+    return _with_arguments_first(graph, recording.sources, recorder, result, len(tensors), tuple(written))
 
 
 @contextmanager
@@ -99,6 +108,12 @@ def names_of(fn) -> dict:
             for name, t in (*holder.named_parameters(), *holder.named_buffers()):
                 found.setdefault(id(t), f"{prefix}.{name}" if prefix else name)
     return found
+
+
+def state_of(fn) -> State:
+    """The buffers of the modules that a function may write."""
+    return State([(f"{prefix}.{name}".strip("."), module) for prefix, holder in _holders(fn) if isinstance(holder, Module)
+                  for name, module in holder.named_modules()])
 
 
 def kinds_of(fn, weights: dict) -> dict:
@@ -138,9 +153,9 @@ class _Listener(Branches, Recorder):
     differentiates = False
     fixes_weights = True
 
-    def __init__(self, known, name, scope):
+    def __init__(self, known, name, scope, state):
         super().__init__(re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "model", scope=scope)
-        self.known = known
+        self.known, self.state = known, state
 
     def called(self, t) -> str:
         """A tensor's name for messages."""
@@ -149,8 +164,10 @@ class _Listener(Branches, Recorder):
     def read(self, t, how, seen):
         """Python may read what depends on weights alone: they are fixed."""
         if how != "len" and self.follows_arguments(self.value_of(t)):
-            raise ExportError(f"{how}() reads a value that depends on the arguments into Python{at(user_line())}: an exported "
-                              "model has no Python to decide with; compute with tensors instead (where, masks, clamp)")
+            more = " or on buffers that are written" if self.state else ""
+            raise ExportError(f"{how}() reads a value that depends on the arguments{more} "
+                              f"into Python{at(user_line())}: an exported model has no Python to decide with; compute with "
+                              "tensors instead (where, masks, clamp), or decide by ingot.cond")
         return seen
 
     def follows_arguments(self, value):
@@ -158,7 +175,8 @@ class _Listener(Branches, Recorder):
         while stack:
             v = stack.pop()
             if v.node is None:
-                if self.sources[v.index].kind == "argument":
+                source = self.sources[v.index]
+                if source.kind == "argument" or self.state.changes(source.what):
                     return True
             elif v.node not in seen:
                 seen.add(v.node)
@@ -168,10 +186,8 @@ class _Listener(Branches, Recorder):
     def wrote(self, dst, src):
         """Memory that the function made may be written."""
         root = self.link(dst).cell.root
-        if root is not None and self.called(root):
-            raise ExportError(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: an exported model "
-                              "keeps no state; call .eval() on the module before the export (.apply(disable_observer), too, "
-                              "where it has fake quantisation), or return the new value")
+        if root is not None and not self.state.takes(root):
+            raise ExportError(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: {self.state.refusal}")
         super().wrote(dst, src)
 
     def rebinding(self, t, value):
@@ -200,8 +216,10 @@ class _Listener(Branches, Recorder):
         self.host_effect(None, tensors)
 
 
-def _with_arguments_first(graph, sources, recorder, result, count) -> Captured:
-    """The graph with its inputs in order: arguments, then weights under names of their own."""
+def _with_arguments_first(graph, sources, recorder, result, count, written) -> Captured:
+    """The graph with its inputs in order: arguments, the buffers that are written, then weights under names of their own."""
+    kept = recorder.state.tensors(written)
+    state: dict = dict.fromkeys(written)
     weights: dict = {}
     first: list = [None] * count
     rest = []
@@ -212,16 +230,21 @@ def _with_arguments_first(graph, sources, recorder, result, count) -> Captured:
             continue
         if source.kind != "captured":
             raise ExportError(f"it uses a {source.kind} from outside, which cannot be exported")
+        if recorder.state.names.get(id(source.what)) in state:
+            state[recorder.state.names[id(source.what)]] = v
+            continue
         name = recorder.known.get(id(source.what)) or f"constant_{unnamed}"
         unnamed += id(source.what) not in recorder.known
         name = name if name not in weights else f"{name}_{len(weights)}"
         weights[name] = source.what
         rest.append((v, name))
-    return Captured(with_inputs(graph, [*first, *rest]), weights, result)
+    middle = [(v if v is not None else Value(t.aval), name) for (name, v), t in zip(state.items(), kept)]
+    return Captured(with_inputs(graph, [*first, *middle, *rest]), weights, result, written)
 
 
 def with_inputs(graph: Graph, order) -> Graph:
-    """The same graph with its inputs in another order; `order` has pairs of an input and its new name."""
+    """The same graph with its inputs in another order; `order` has pairs of an input and its new name. One that the graph does
+    not have is another one, which nothing reads."""
     b = Builder(graph.name)
     env = {v: b.input(name, v.aval) for v, name in order}
     return b.finish_like(graph, b.inline(graph, env))

@@ -62,9 +62,9 @@ def _entry(planner, model, shapes) -> tuple:
 
 def _graph(model, shapes) -> tuple:
     """(the device graph for inputs of some shapes, numbers of the weights that it takes, avals of all inputs)."""
-    sizes = model.signature.check([_Shaped(s, spec.dtype.np) for s, spec in zip(shapes, model.inputs)])
+    sizes = model.signature.check([_Shaped(s, spec.dtype.np) for s, spec in zip(shapes, model.signature.inputs)])
     graph, weights = graph_for(model, sizes)
-    given = [Aval(s, spec.dtype) for s, spec in zip(shapes, model.inputs)]
+    given = [Aval(s, spec.dtype) for s, spec in zip(shapes, model.signature.inputs)]
     return graph, weights, [*given, *[v.aval for v in graph.graph.inputs[len(given):]]]
 
 
@@ -80,7 +80,7 @@ def _compile_further(planner, model, shapes):
     for position, name in enumerate(model.signature.dims):
         for n in FURTHER if position == 0 else ():
             other = [tuple([_size(said, name, n, given) for said, given in zip(spec.shape, row)])
-                     for spec, row in zip(model.inputs, shapes)]
+                     for spec, row in zip(model.signature.inputs, shapes)]
             with contextlib.suppress(ShapeError, DeviceError):
                 graph, _, avals = _graph(model, other)
                 planner.attempt(graph.run, avals)

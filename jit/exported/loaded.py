@@ -21,7 +21,7 @@ from ...runtime.serialization import safetensors
 from ...runtime.state import tls
 from ...runtime.tensor import Tensor, wrap
 from ..errors import ExportError
-from . import archive, structure
+from . import archive, stateful, structure
 from .conditions import holds
 from .ready import Code
 from .signature import Signature
@@ -66,6 +66,7 @@ class Model:
     model.signature       names, dtypes and sizes of what goes in and comes out; also model.inputs, model.outputs
     model.graph           the graph, as IR
     model.weights         {name: tensor}, over the mapped file
+    model.state           the buffers that a call writes, if it was exported with stateful=True: weights of these names
     model.kinds           {name of a weight: "parameter", "buffer" or "passing buffer" (in no state_dict)}; others are constants
     model.targets         the kinds of machines that ready kernels are in the file for
     model.quantized       of a model in whole numbers the layers that are, and how far results were from floats; else None
@@ -81,6 +82,7 @@ class Model:
         self.targets = tuple(manifest["targets"])
         self.quantized = manifest.get("quantized")
         self.weights = self._read_weights(manifest["weights"], manifest.get("pairs", []))
+        self.state = stateful.State(self.signature, self.weights)
         self.kinds = _kinds(manifest.get("kinds", {}), self.weights)
         self._arrays = [t._a for t in self.weights.values()]
         self.code = self._code(objects)
@@ -108,8 +110,11 @@ class Model:
     def to(self, device) -> "Model":
         """The model on a device: itself where it is there, else another one from the same file."""
         where = Device(device)
-        same = where.type == self.device.type and where.index in (None, self.device.index)
-        return self if same else load(self.path, device=where)
+        if where.type == self.device.type and where.index in (None, self.device.index):
+            return self
+        made = load(self.path, device=where)
+        self.state.hand_on(self, made)
+        return made
 
     # Reading.
 
@@ -142,9 +147,10 @@ class Model:
     def _check(self, graph, variant):
         """Raises unless a graph takes and gives what the manifest says."""
         weights = [self._arrays[i] for i in variant.weights]
-        values = [*graph.inputs[:len(self.inputs)], *graph.outputs]
+        count = len(self._dtypes)
+        values = [*graph.inputs[:count], *graph.outputs]
         fits = self.signature.describes(values, variant.fixed)
-        takes = [(v.dtype.np, v.shape) for v in graph.inputs[len(self.inputs):]] == [(a.dtype, a.shape) for a in weights]
+        takes = [(v.dtype.np, v.shape) for v in graph.inputs[count:]] == [(a.dtype, a.shape) for a in weights]
         for n in graph.nodes:
             if n.op in (host_call, place) or n.op in blocked.OPERATORS or n.op in blocked_grad.OPERATORS:
                 raise FileError(f"{variant.member} has the operator {n.op.name}, which belongs in no file")
@@ -172,14 +178,16 @@ class Model:
     @property
     def inputs(self) -> tuple:
         """What the model takes."""
-        return self.signature.inputs
+        return self.signature.users(self.signature.inputs)
 
     @property
     def outputs(self) -> tuple:
         """What the model gives."""
-        return self.signature.outputs
+        return self.signature.users(self.signature.outputs)
 
     def __call__(self, *args, **kwargs):
+        if self.state:
+            return self.state.call(self, args, kwargs)
         if len(args) == self.signature.positional and not kwargs:
             given = list(args)
         else:
@@ -213,6 +221,12 @@ class Model:
         """The results for tensors or arrays in the order of `inputs`, whatever the structure of the arguments."""
         args, kwargs = structure.rebuild(self.signature.arguments, list(tensors))
         return self(*args, **kwargs)
+
+    def results(self, given) -> list:
+        """The results, as tensors in order, for tensors or arrays in order."""
+        if self._needs_operators(any(isinstance(x, Tensor) and x._node is not None for x in given)):
+            return inlined.run(self, given)
+        return [wrap(a) for a in self.run([x._a if isinstance(x, Tensor) else np.asarray(x) for x in given])]
 
     def _array(self, x, args, kwargs):
         if not isinstance(x, (np.ndarray, np.generic)):
@@ -252,7 +266,7 @@ class Model:
         def instead(arrays):
             if not spare:
                 spare.append(self._planned(sizes))
-            return spare[0].run([*arrays[:len(self.inputs)], *spare[0].rest])
+            return spare[0].run([*arrays[:len(self._dtypes)], *spare[0].rest])
 
         return Bound(found.callable([*self._dtypes, *[a.dtype for a in rest]], instead), rest)
 
@@ -277,8 +291,8 @@ class Model:
         graph = self.graph_of(variant)
         if graph.symbols:
             graph = bind.bind_graph(graph, {name: sizes[name] for name in graph.names})
-        parts = prepare.prepared(graph, len(self.inputs), variant.weights)
-        compiled = program.CompiledGraph(parts.main, execute.compiled_kernel_of, frozenset(range(len(self.outputs))))
+        parts = prepare.prepared(graph, len(self._dtypes), variant.weights)
+        compiled = program.CompiledGraph(parts.main, execute.compiled_kernel_of, frozenset(range(len(graph.outputs))))
         return compiled, parts
 
     def needs_python(self, sizes) -> ExportError:
@@ -326,7 +340,7 @@ class Model:
         if not graph.symbols:
             return None
         if variant.of_sizes is None:
-            variant.of_sizes = of_sizes.OfSizes(graph, len(self.inputs), variant.weights)
+            variant.of_sizes = of_sizes.OfSizes(graph, len(self._dtypes), variant.weights)
         return variant.of_sizes.planned(sizes)
 
     def weights_of(self, parts) -> list:

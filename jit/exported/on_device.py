@@ -100,13 +100,19 @@ class DeviceModel(Model):
         return Cubins.of(self._reader, self.targets, backend.capability(self.index)) if objects else None
 
     def __call__(self, *args, **kwargs):
+        if self.state:
+            return self.state.call(self, args, kwargs)
         given = self.signature.arrays_of(args, kwargs)
-        if self._needs_operators(any(isinstance(x, Tensor) and x._node is not None for x in given)):
-            return structure.rebuild(self.signature.results, inlined.run(self, given))
-        of_tensors = not given or any(isinstance(x, Tensor) for x in given)
-        results = self.run([self._array_here(x, spec) for x, spec in zip(given, self.inputs)])
-        results = [wrap(a) if of_tensors else backend.to_host(a) for a in results]
+        results = self.results(given)
+        if given and not any(isinstance(x, Tensor) for x in given):
+            results = [backend.to_host(t._a) for t in results]
         return structure.rebuild(self.signature.results, results)
+
+    def results(self, given) -> list:
+        """The results, as tensors on the device in order, for tensors there or arrays in order."""
+        if self._needs_operators(any(isinstance(x, Tensor) and x._node is not None for x in given)):
+            return inlined.run(self, given)
+        return [wrap(a) for a in self.run([self._array_here(x, spec) for x, spec in zip(given, self.signature.inputs)])]
 
     def _array_here(self, x, spec):
         """The array of an argument; a tensor must be on the model's device."""
@@ -117,7 +123,7 @@ class DeviceModel(Model):
 
     def run(self, arrays) -> list:
         """The results, as arrays on the device in order, for arrays in order: there already, or numpy's."""
-        for spec, a in zip(self.inputs, arrays):
+        for spec, a in zip(self.signature.inputs, arrays):
             if isinstance(a, DeviceArray) and a.device != self.index:
                 raise DeviceError(f"the exported model is on {self.device}, input {spec} on cuda:{a.device}; "
                                   "move it with .to()")

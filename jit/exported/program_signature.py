@@ -1,6 +1,6 @@
 """What goes into the graph of an exported program and what comes out, under PyTorch's names (`export.graph_signature`)."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
@@ -17,7 +17,7 @@ class InputKind(Enum):
 
 
 class OutputKind(Enum):
-    """What a result of the graph is: always one that the function returns, since a program writes to nothing."""
+    """What a result of the graph is: one that the function returns, or the next value of a buffer that it writes."""
 
     USER_OUTPUT = auto()
     BUFFER_MUTATION = auto()
@@ -60,7 +60,8 @@ class OutputSpec:
 
 @dataclass(frozen=True)
 class ExportGraphSignature:
-    """Inputs in order (weights, then arguments) and results. Names are those of modules: "layers.0.weight"."""
+    """Inputs in order (weights, buffers that are written, then arguments) and results (next values of these buffers first).
+    Names are those of modules: "layers.0.weight"."""
 
     input_specs: tuple
     output_specs: tuple
@@ -70,11 +71,15 @@ class ExportGraphSignature:
     @classmethod
     def of(cls, model) -> "ExportGraphSignature":
         """The signature of a loaded model."""
-        weights = [_weight(name, model.kinds.get(name)) for name in _taken(model)]
         known = model.signature
+        weights = [_weight(name, model.kinds.get(name)) for name in _taken(model)]
+        kept = zip(known.state, known.inputs[len(model.inputs):], known.outputs[len(model.outputs):])
+        buffers = [(replace(_weight(name, model.kinds.get(name)), arg=TensorArgument(now.name)),
+                    OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(later.name), name)) for name, now, later in kept]
         args = [InputSpec(InputKind.USER_INPUT, x) for x in _leaves(known.arguments, known.inputs)]
         results = [OutputSpec(OutputKind.USER_OUTPUT, x) for x in _leaves(known.results, known.outputs)]
-        return cls((*weights, *args), tuple(results), known.dims, known)
+        taken, given = ([pair[i] for pair in buffers] for i in (0, 1))
+        return cls((*weights, *taken, *args), (*given, *results), known.dims, known)
 
     def _targets(self, *kinds, persistent: tuple = (None, True, False)) -> tuple:
         return tuple([s.target for s in self.input_specs if s.kind in kinds and s.persistent in persistent])
@@ -110,7 +115,7 @@ class ExportGraphSignature:
     @property
     def user_outputs(self) -> tuple:
         """The same of results."""
-        return tuple([_said(s.arg) for s in self.output_specs])
+        return tuple([_said(s.arg) for s in self.output_specs if s.kind is OutputKind.USER_OUTPUT])
 
     @property
     def inputs_to_parameters(self) -> dict:
@@ -129,8 +134,8 @@ class ExportGraphSignature:
 
     @property
     def buffers_to_mutate(self) -> dict:
-        """Buffers that are written: none, since such functions are refused."""
-        return {}
+        """{name of a result of the graph: name of the buffer that gets it}"""
+        return {s.arg.name: s.target for s in self.output_specs if s.kind is OutputKind.BUFFER_MUTATION}
 
     @property
     def user_inputs_to_mutate(self) -> dict:

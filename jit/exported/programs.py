@@ -4,13 +4,15 @@
     export.save(program, "model.ingot");  y = export.load("model.ingot").module()(x)
 """
 
+import os
 import shutil
+import tempfile
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
 from ...passes.decompose import decompose
 from ...runtime.pytree import register_dataclass
-from . import loaded, writer
+from . import archive, loaded, writer
 from .program_dims import AdditionalInputs, Dim, ShapesCollection, dims, named
 from .program_signature import ExportGraphSignature
 
@@ -19,7 +21,8 @@ __all__ = ["AdditionalInputs", "Dim", "ExportGraphSignature", "ExportedProgram",
 
 
 class ExportedProgram:
-    """What `export` has made: `module()` runs it. Its weights have the names that the module gave them."""
+    """What `export` has made: `module()` runs it, and writes to the buffers that the module wrote. Its weights have the names
+    that the module gave them."""
 
     def __init__(self, model, example_inputs=None, decomposed: bool = False):
         self._model, self.example_inputs, self._decomposed = model, example_inputs, decomposed
@@ -102,19 +105,23 @@ def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False,
     if not callable(mod):
         raise ArgumentError(f"export takes a module or a function, got {type(mod).__name__}")
     example, sizes = named(dynamic_shapes, mod, args, kwargs or {})
-    write = lambda dynamic: writer.in_own_folder(lambda path: writer.export(mod, example, path, dynamic=dynamic, freeze=False))
+    options = {"freeze": False, "stateful": True}
+    write = lambda dynamic: writer.in_own_folder(lambda path: writer.export(mod, example, path, dynamic=dynamic, **options))
     return ExportedProgram(sizes.tried(write), (args, dict(kwargs or {})))
 
 
 def save(ep: ExportedProgram, f) -> None:
-    """Writes a program to a file, by its path or as an open one."""
+    """Writes a program to a file, by its path or as an open one; the buffers that it writes are as they are now."""
     if not isinstance(ep, ExportedProgram):
         raise DTypeError(f"save takes an ExportedProgram, got {type(ep).__name__}; export the module first")
     if not hasattr(f, "write"):
-        shutil.copyfile(ep.module().path, f)
+        writer.write_again(ep.module(), archive.new_path_of(f))
         return
-    with open(ep.module().path, "rb") as file:
-        shutil.copyfileobj(file, f)
+    with tempfile.TemporaryDirectory(prefix="ingot-program-") as folder:
+        path = os.path.join(folder, "program.ingot")
+        writer.write_again(ep.module(), path)
+        with open(path, "rb") as file:
+            shutil.copyfileobj(file, f)
 
 
 def load(f) -> ExportedProgram:

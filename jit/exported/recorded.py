@@ -21,14 +21,15 @@ from ..dynamic import SIZE, Symbols
 from ..errors import ExportError, PinnedSize
 from ..traced import Traced
 from . import structure
-from .arguments import arguments_of, result_names
-from .capture import capture, kinds_of
+from .arguments import arguments_of, result_names, unique
+from .capture import capture, kinds_of, state_of
 from .conditions import holds
 from .examples import Dims, Example, dims_of, others, recordable
 from .freeze import freeze as frozen
 from .freeze import without_unused
 from .prepare import PORTABLE
 from .signature import Signature, TensorSpec
+from .state import NO_STATE, State
 
 _FAILURES = (IngotError, ArithmeticError, ValueError, IndexError, AssertionError, RuntimeError, TypeError)
 _MOST_NAMES = 4        # named sizes for which all sets of sizes of 1 are recorded; of more, each by itself
@@ -43,6 +44,7 @@ class Variant:
     fixed: dict
     conditions: dict
     example: Example
+    state: tuple = ()        # names of buffers that it writes
 
 
 @dataclass
@@ -54,6 +56,7 @@ class Recorded:
     dims: Dims
     examples: list
     kinds: dict              # of weights, by name
+    state: State = NO_STATE
 
     @property
     def ready(self) -> list:
@@ -67,8 +70,9 @@ class Recorded:
         return found if found is not None and all(holds(c, sizes) for c in found.conditions) else None
 
 
-def record(fn, example_inputs, dynamic=None, *, empty: bool = True) -> Recorded:
-    """Runs `fn` once for each variant, those with sizes of 0 if `empty`, and writes down what it does."""
+def record(fn, example_inputs, dynamic=None, *, empty: bool = True, stateful: bool = False) -> Recorded:
+    """Runs `fn` once for each variant, those with sizes of 0 if `empty`, and writes down what it does. A function that is
+    `stateful` may write to buffers of modules, which are as before afterwards."""
     if not callable(fn):
         raise ArgumentError(f"export takes a function or a module, got {type(fn).__name__}")
     fn = fn.fn if isinstance(fn, Traced) else fn
@@ -76,10 +80,16 @@ def record(fn, example_inputs, dynamic=None, *, empty: bool = True) -> Recorded:
     example = Example(given.structure, given.tensors, {})
     dims = dims_of(dynamic, example.tensors, given.names)
     sizes = dims.sizes(example.tensors)
-    first, outputs, results = _variant(fn, example, dims, recordable(sizes), {})
-    signature = Signature(_specs(given.names, first.graph.inputs), _specs(outputs, first.graph.outputs), example.structure,
-                          results, dims.order, tuple(given.parameters))
-    made = Recorded([first], signature, dims, [], kinds_of(fn, first.weights))
+    state = state_of(fn) if stateful else NO_STATE
+    first, outputs, results = _variant(fn, example, dims, recordable(sizes), {}, state)
+    if first.state:
+        state.expect(first.state)
+        first, outputs, results = _variant(fn, example, dims, recordable(sizes), {}, state)
+    names = unique([*given.names, *first.state]), unique([*outputs, *[f"{name}.next" for name in first.state]])
+    signature = Signature(_specs(names[0], first.graph.inputs), _specs(names[1], first.graph.outputs), example.structure,
+                          results, dims.order, tuple(given.parameters), first.state)
+    kinds = kinds_of(fn, {**first.weights, **state.buffers(first.state)})
+    made = Recorded([first], signature, dims, [], kinds, state)
     for fixed in _small_sizes(dims.order, empty):
         _add_variant(made, fn, example, recordable(sizes), fixed, results)
     _add_examples(made, fn, example, sizes)
@@ -91,27 +101,33 @@ def _specs(names, values):
     return tuple([TensorSpec(n, v.dtype, shape) for n, v, shape in zip(names, values, shapes)])
 
 
-def _variant(fn, example, dims, sizes, fixed) -> tuple:
+def _variant(fn, example, dims, sizes, fixed, state) -> tuple:
     """(a recording with the sizes in `fixed` fixed and the others symbolic, names of the results, their structure)."""
     tensors = dims.resized(example.tensors, sizes)
     shapes = tuple([t._a.shape for t in tensors])
     extents = {(SIZE, i, d): x for (i, d), x in dims.extents.items() if x.name not in fixed}
     symbols = Symbols.of_extents(extents, shapes, LEAST) if extents else None
     args, kwargs = structure.rebuild(example.structure, tensors)
-    made = capture(fn, args, kwargs, tensors, symbols)
     found: list = []
     names: list = []
-    described = structure.describe(made.result, found, names, "")
+    with state.kept():
+        made = capture(fn, args, kwargs, tensors, symbols, state)
+        described = structure.describe(made.result, found, names, "")
+        results = _copies([*found, *state.now(made.state)])
     if not found:
         raise ExportError("the function returned no tensor, so there is nothing to export")
-    if len(found) != len(made.graph.outputs):
+    if len(results) != len(made.graph.outputs):
         raise ExportError("the function returned numpy arrays, or tensors inside of objects; return tensors in lists, tuples "
                           "and dicts")
-    results = [structure.as_tensor(r).detach()._a.copy() for r in found]
     refuse_fixed(symbols)
-    ran = Example(example.structure, tensors, sizes, results)
+    ran = Example(example.structure, [*tensors, *state.tensors(made.state)], sizes, results)
     conditions = {} if symbols is None else dict(symbols.scope.conditions)
-    return Variant(made.graph, made.weights, fixed, conditions, ran), result_names(names), described
+    return Variant(made.graph, made.weights, fixed, conditions, ran, made.state), result_names(names), described
+
+
+def _copies(found) -> list:
+    """The values of results, as arrays of their own."""
+    return [structure.as_tensor(r).detach()._a.copy() for r in found]
 
 
 def refuse_fixed(symbols):
@@ -138,11 +154,11 @@ def _add_variant(made, fn, example, sizes, fixed, results):
     integers may be indices that are out of range then: it is tried with zeros, too."""
     for given in (example, _without_integers(example)):
         try:
-            variant, _, structure_ = _variant(fn, given, made.dims, {**sizes, **fixed}, fixed)
+            variant, _, structure_ = _variant(fn, given, made.dims, {**sizes, **fixed}, fixed, made.state)
         except _FAILURES:
             continue
         values = [*variant.graph.inputs[:len(made.signature.inputs)], *variant.graph.outputs]
-        if structure_ == results and made.signature.describes(values, fixed):
+        if structure_ == results and variant.state == made.signature.state and made.signature.describes(values, fixed):
             made.variants.append(variant)
         return
 
@@ -198,10 +214,12 @@ def _run_at(made, fn, example, sizes) -> Example | None:
     try:
         tensors = made.dims.resized(example.tensors, sizes)
         args, kwargs = structure.rebuild(example.structure, tensors)
-        structure.describe(run_eagerly(fn, args, kwargs), results, [])
+        with made.state.kept():
+            structure.describe(run_eagerly(fn, args, kwargs), results, [])
+            results = _copies([*results, *made.state.now(made.signature.state)])
     except _FAILURES:
         return None
-    return Example(example.structure, tensors, sizes, [structure.as_tensor(r).detach()._a.copy() for r in results])
+    return Example(example.structure, [*tensors, *made.state.tensors(made.signature.state)], sizes, results)
 
 
 def run_eagerly(fn, args, kwargs):

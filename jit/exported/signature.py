@@ -32,6 +32,7 @@ class Signature:
     results: dict
     dims: tuple = ()                       # names of dims whose size may change
     parameters: tuple = ()                 # names of the positional arguments
+    state: tuple = ()                      # names of buffers: the last inputs, whose next values are the last outputs
     positional: int | None = field(init=False)
 
     def __post_init__(self):
@@ -41,7 +42,11 @@ class Signature:
         """The number of arguments where all are plain tensors; else None."""
         args, kwargs = self.arguments["tuple"]
         found = [s.get("tensor") for s in (*args["tuple"], *[s for _, s in kwargs["dict"]])]
-        return len(self.inputs) if found == list(range(len(self.inputs))) else None
+        return len(self.inputs) if found == list(range(len(self.inputs))) and not self.state else None
+
+    def users(self, specs) -> tuple:
+        """Inputs or outputs without the state."""
+        return specs[:len(specs) - len(self.state)]
 
     def __str__(self):
         ins, outs = (", ".join(map(str, specs)) for specs in (self.inputs, self.outputs))
@@ -50,7 +55,7 @@ class Signature:
     def at(self, sizes: dict) -> "Signature":
         """The signature with numbers for its named sizes."""
         inputs, outputs = (tuple([_fixed(s, sizes) for s in specs]) for specs in (self.inputs, self.outputs))
-        return Signature(inputs, outputs, self.arguments, self.results, (), self.parameters)
+        return Signature(inputs, outputs, self.arguments, self.results, (), self.parameters, self.state)
 
     # In and out of the manifest.
 
@@ -59,20 +64,26 @@ class Signature:
         specs = {name: [{"name": s.name, "dtype": s.dtype.name, "shape": list(s.shape)} for s in getattr(self, name)]
                  for name in ("inputs", "outputs")}
         return {**specs, "arguments": self.arguments, "results": self.results, "dims": list(self.dims),
-                "parameters": list(self.parameters)}
+                "parameters": list(self.parameters), "state": list(self.state)}
 
     @classmethod
     def from_json(cls, data: dict) -> "Signature":
         """The signature in a manifest, checked."""
         inputs, outputs = (tuple([_spec(s) for s in data[name]]) for name in ("inputs", "outputs"))
-        structure.check(data["arguments"], len(inputs))
-        structure.check(data["results"], len(outputs))
+        state = tuple(data.get("state", ()))
+        kept = [(s.dtype, s.shape) for s in inputs[len(inputs) - len(state):]]
+        if (len(state) > min(len(inputs), len(outputs)) or not all(type(name) is str for name in state)
+                or kept != [(s.dtype, s.shape) for s in outputs[len(outputs) - len(state):]]):
+            raise FileError("the signature is damaged: its state is not what goes in and comes out")
+        structure.check(data["arguments"], len(inputs) - len(state))
+        structure.check(data["results"], len(outputs) - len(state))
         args, kwargs = data["arguments"]["tuple"]
         if "tuple" not in args or "dict" not in kwargs or not all(type(d) is str for d in (*data["dims"], *data["parameters"])):
             raise FileError("the signature is damaged")
         if {extent_of(n).name for spec in inputs for n in spec.shape if type(n) is str} != set(data["dims"]):
             raise FileError("the signature is damaged: its sizes are not those that it names")
-        return cls(inputs, outputs, data["arguments"], data["results"], tuple(data["dims"]), tuple(data["parameters"]))
+        return cls(inputs, outputs, data["arguments"], data["results"], tuple(data["dims"]), tuple(data["parameters"]),
+                   state)
 
     # Calls.
 

@@ -37,7 +37,7 @@ _TOLERANCE = {2: 2e-2, 4: 2e-4, 8: 1e-10}      # by bytes of a real float: of th
 
 
 def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = True, targets=("native",),
-           packed: bool = False, quantize=None, progress=None) -> Any:
+           packed: bool = False, quantize=None, progress=None, stateful: bool = False) -> Any:
     """Writes what `fn` computes to `path`, an `.ingot` file that `load` makes a callable of; returns that callable.
 
     fn              a function or module (call .eval() on it before)
@@ -51,6 +51,8 @@ def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = T
     quantize        calibration inputs (a list, each as `example_inputs`), or a `jit.Calibration`: layers then compute in whole
                     numbers of 8 bits (docs/quantization.md)
     progress        called with a line of text before each long step
+    stateful        whether the function may write to buffers of modules: the callable then has them, and writes to them at each
+                    call; else such a function is refused
 
     The file is run in a fresh process and compared with eager before it is put in place. Code for machines that this one is
     not is compiled from what was checked, and not run. As a mark of methods, `@jit.export` alone, it changes nothing.
@@ -67,8 +69,11 @@ def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = T
         raise ArgumentError("models in whole numbers run on CPUs alone; leave out the GPU in targets=")
     if calibration is not None and not freeze:
         raise ArgumentError("the weights of a model in whole numbers are frozen; leave out freeze=False")
+    if calibration is not None and stateful:
+        raise ArgumentError("a model in whole numbers keeps no state; leave out stateful=True")
     say("recording")
-    made = record(fn, example_inputs, dynamic, empty=calibration is None)       # kernels of whole numbers take no size of 0
+    # (Kernels of whole numbers take no size of 0.)
+    made = record(fn, example_inputs, dynamic, empty=calibration is None, stateful=stateful)
     content = _floats(made, freeze, say) if calibration is None else _whole_numbers(made, fn, calibration, say)
     with tempfile.TemporaryDirectory(prefix="ingot-export-") as folder:
         draft = os.path.join(folder, "draft.ingot")
@@ -157,10 +162,10 @@ class Content:
             conditions = [[text, format_line(line) if line else ""] for text, line in variant.conditions.items()]
             rows.append({"member": name, "fixed": variant.fixed, "conditions": conditions,
                          "weights": [self._put(name, a, i) for name, a in own.items()]})
+        for name, t in zip(made.signature.state, made.state.tensors(made.signature.state)):
+            self.weights[name] = t._a
         self.members["source.json"] = archive.json_bytes(lines)
-        pairs = [name for name, a in self.weights.items() if a.dtype == np.complex128]      # of which the format has no name
-        stored = {name: a[..., None].view(np.float64) if name in pairs else a for name, a in self.weights.items()}
-        self.weight_bytes = safetensors_bytes({name: wrap(a) for name, a in stored.items()})
+        pairs, self.weight_bytes = weight_bytes(self.weights)
         self.manifest = {"ingot": VERSION, "name": graphs[0].name, "signature": made.signature.as_json(),
                          "weights": list(self.weights), "pairs": pairs, "graphs": rows,
                          "kinds": {name: kind for name, kind in made.kinds.items() if name in self.weights}}
@@ -182,6 +187,25 @@ class Content:
                 members[f"objects/{name}.packed"] = safetensors_bytes(packed)
         members["weights.safetensors"] = self.weight_bytes
         archive.write(path, {**self.manifest, "targets": list(ready)}, members)
+
+
+def weight_bytes(weights: dict) -> tuple:
+    """(names of complex numbers of twice 64 bits, of which safetensors have no name, arrays by name as the bytes of a file)."""
+    pairs = [name for name, a in weights.items() if a.dtype == np.complex128]
+    stored = {name: a[..., None].view(np.float64) if name in pairs else a for name, a in weights.items()}
+    return pairs, safetensors_bytes({name: wrap(a) for name, a in stored.items()})
+
+
+def write_again(model, path):
+    """The file of a loaded model once more, with its buffers as they are now."""
+    if not model.state:
+        shutil.copyfile(model.path, path)
+        return
+    with model.state.lock:
+        _, stored = weight_bytes({name: t.detach().cpu()._a for name, t in model.weights.items()})
+    reader = archive.Reader(model.path)
+    members = {name: reader.member(name) for name in reader.names()}
+    archive.write(path, reader.manifest, {**members, "weights.safetensors": stored})
 
 
 def safetensors_bytes(tensors: dict) -> bytes:

@@ -13,7 +13,7 @@ class Branches:
     """Where the items of a program belong: outside, or in a branch of an `If`, which may be in another one.
 
     groups   {a choice: all those that its cond gave}: they follow each other, and are one `If`
-    inside   {(the first choice of a group, which branch): the items that only this branch needs, in order}
+    inside   {(the first choice of a group, which branch): the items that it alone needs, in order}
     """
 
     def __init__(self, program: Recorded):
@@ -47,7 +47,7 @@ class Branches:
 
 
 def _joins(item: Item, group) -> bool:
-    """Whether an item is one more choice of the group before it: by the same answer, between values that are there before it."""
+    """Whether an item is one more choice of the group before it: by the same answer, between values from before it."""
     made = {one.outputs[0] for one in group}
     return bool(group) and item.op is choose and item.inputs[0] is group[0].inputs[0] and made.isdisjoint(item.inputs[1:])
 
