@@ -140,6 +140,69 @@ def test_what_does_not_fit_is_said(tmp_path):
         dcp.save(target)
 
 
+class Crash(BaseException):
+    """The end of the process."""
+
+
+def crashing(monkeypatch, at):
+    """The end comes in front of a call that changes files, the one of a number; gives the list of what was called."""
+    called = []
+
+    def counted(name, real):
+        def call(*args, **kwargs):
+            called.append(name)
+            if len(called) - 1 == at:
+                raise Crash
+            return real(*args, **kwargs)
+        return call
+
+    for name in ("replace", "remove", "unlink", "fsync"):
+        monkeypatch.setattr(os, name, counted(name, getattr(os, name)))
+    return called
+
+
+def test_a_crash_at_any_moment_leaves_a_whole_checkpoint(tmp_path, monkeypatch):
+    seen = set()
+    for at in range(20):
+        folder = tmp_path / str(at)
+        dcp.save({"a": ingot.ones(2), "b": 1}, checkpoint_id=folder)
+        with monkeypatch.context() as patch:
+            called = crashing(patch, at)
+            try:
+                dcp.save({"a": ingot.ones(2) * 2, "b": 2}, checkpoint_id=folder)
+            except Crash:
+                pass
+            else:
+                break
+        target = {"a": ingot.zeros(2), "b": 0}
+        dcp.load(target, checkpoint_id=folder)
+        assert target["a"].tolist() == [target["b"]] * 2 and target["b"] in (1, 2)
+        seen.add((called[at], target["b"]))
+        dcp.save({"a": ingot.ones(3), "b": 3}, checkpoint_id=folder)
+        target["a"] = ingot.zeros(3)
+        dcp.load(target, checkpoint_id=folder)
+        assert target["b"] == 3 and len(os.listdir(folder)) == 2            # nothing is left of what was not finished
+    assert {("replace", 1), ("fsync", 1), ("remove", 2)} <= seen and at < 19
+
+
+def test_what_cannot_be_written_leaves_the_checkpoint_before(tmp_path):
+    dcp.save({"a": 1}, checkpoint_id=tmp_path)
+    with pytest.raises(dcp.CheckpointException):
+        dcp.save({"a": lambda: 1}, checkpoint_id=tmp_path)
+    target = {"a": 0}
+    dcp.load(target, checkpoint_id=tmp_path)
+    assert target == {"a": 1} and len(os.listdir(tmp_path)) == 2
+
+
+def test_saves_into_one_folder_follow_each_other(tmp_path):
+    futures = [dcp.async_save({"a": ingot.full((1000,), float(i))}, checkpoint_id=tmp_path) for i in range(6)]
+    dcp.save({"a": ingot.full((1000,), 6.0)}, checkpoint_id=tmp_path)
+    assert [f.wait() for f in futures] == [None] * 6
+    target = {"a": ingot.zeros(1000)}
+    dcp.load(target, checkpoint_id=tmp_path)
+    assert target["a"].tolist() == [6.0] * 1000 and len(os.listdir(tmp_path)) == 2
+
+
 class Harm:
     """What a pickle would run."""
 

@@ -2,6 +2,7 @@
 is."""
 
 import os
+import re
 from typing import Any, Protocol, runtime_checkable
 
 from ....ir.errors import ArgumentError
@@ -84,6 +85,21 @@ def flattened(state: dict) -> dict:
 
     walk(state, ())
     return found
+
+
+def file_name(rank: int, turn: int) -> str:
+    """The name of the file that a rank writes; `turn` counts the checkpoints of a folder."""
+    return f"__{rank}_{turn}.distcp"
+
+
+def numbers_of(folder: str) -> dict:
+    """{name: the turn in it} of the files of values in a folder, also of those that are not complete."""
+    found = {name: re.match(r"__\d+_(\d+)\.distcp(\.|$)", name, re.ASCII) for name in _names_in(folder)}
+    return {name: int(m.group(1)) for name, m in found.items() if m}
+
+
+def _names_in(folder):
+    return os.listdir(folder) if os.path.isdir(folder) else []
 
 
 def index_of(folder: str) -> dict:

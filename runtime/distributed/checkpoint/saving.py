@@ -1,9 +1,15 @@
 """Writing checkpoints. What belongs to which rank is agreed on at once; that files are there is told by the store, so a
-checkpoint can be written beside training, which goes on talking."""
+checkpoint can be written beside training, which goes on talking.
 
+A folder holds a whole checkpoint at any moment, once it holds one: values are written to files of new names, then the index
+takes the place of the one before, then files that only that one named go.
+"""
+
+import contextlib
 import itertools
 import os
 import threading
+from typing import Any
 
 from ....ir.errors import ArgumentError
 from ...futures import Future
@@ -12,35 +18,39 @@ from ...tensor import Tensor
 from ..objects import all_gather_object
 from ..world import is_initialized, the_group
 from .errors import CheckpointException
-from .files import INDEX, flattened, folder_of
+from .files import INDEX, file_name, flattened, folder_of, numbers_of
 
 __all__ = ["async_save", "save", "save_state_dict"]
 
 _FAILED, _WRITTEN = b"failed: ", b"written"
 _numbers = itertools.count()
+_under_way: dict[str, threading.Event] = {}         # by folder: what is set once this process has no more to do there
 
 
 class _Saving:
-    """One checkpoint on its way, as this rank has to do with it."""
+    """One checkpoint on its way, as this rank has to do with it. In one folder they follow each other."""
 
     def __init__(self, state, folder, group, overwrite):
         self.folder, self.group, self.number = folder, group, next(_numbers)
-        if os.path.exists(index := os.path.join(folder, INDEX)) and (group is None or group.rank() == 0):
-            if not overwrite:
-                raise CheckpointException(f"there is a checkpoint in {folder!r}, and overwrite=False")
-            os.remove(index)                # while files are replaced there is no whole checkpoint
+        if before := _under_way.get(folder):
+            before.wait()
         values = flattened(state)
-        everyone: list = [list(values)]
+        mine: Any = (list(values), os.path.exists(os.path.join(folder, INDEX)), max(numbers_of(folder).values(), default=-1))
+        everyone = [mine]
         if group is not None:
             everyone = [None] * group.size()
-            all_gather_object(everyone, list(values), group)
+            all_gather_object(everyone, mine, group)
+        if not overwrite and any(there for _, there, _ in everyone):
+            raise CheckpointException(f"there is a checkpoint in {folder!r}, and overwrite=False")
         owners: dict = {}
-        for rank, paths in enumerate(everyone):
+        for rank, (paths, _, _) in enumerate(everyone):
             for path in paths:
                 owners.setdefault(path, rank)
         self.rank = 0 if group is None else group.rank()
-        self.index = [(list(path), _name(rank)) for path, rank in owners.items()]
+        self.turn = 1 + max(last for _, _, last in everyone)
+        self.index = [(list(path), file_name(rank, self.turn)) for path, rank in owners.items()]
         self.mine = [(list(path), value) for path, value in values.items() if owners[path] == self.rank]
+        self.done = _under_way[folder] = threading.Event()
 
     def take_copies(self):
         """Keeps the values that are to be written as they are at this time."""
@@ -48,11 +58,20 @@ class _Saving:
                      for path, value in self.mine]
 
     def write(self):
+        """Writes what this rank has to."""
+        try:
+            self._write()
+        finally:
+            if _under_way.get(self.folder) is self.done:
+                del _under_way[self.folder]
+            self.done.set()
+
+    def _write(self):
         """Writes this rank's file, and the index once all files are there."""
-        error = ""
+        error, own = "", os.path.join(self.folder, file_name(self.rank, self.turn))
         try:
             os.makedirs(self.folder, exist_ok=True)
-            save_file([(path, _apart(value)) for path, value in self.mine], os.path.join(self.folder, _name(self.rank)))
+            save_file([(path, _apart(value)) for path, value in self.mine], own)
         except Exception as e:
             error = f"rank {self.rank} could not write its file: {type(e).__name__}: {e}"
             if self.group is None:
@@ -60,11 +79,21 @@ class _Saving:
         if self.group is not None:
             error = self._hear_of_others(error)
         if error:
+            with contextlib.suppress(OSError):
+                os.remove(own)
             raise CheckpointException(error)
         if self.rank == 0:
             save_file({"format": "ingot checkpoint", "values": self.index}, os.path.join(self.folder, INDEX))
+            self._remove_older()
         if self.group is not None:
             self._finish()
+
+    def _remove_older(self):
+        """Removes what no index names any more; where that fails, the next checkpoint tries again."""
+        for name, turn in numbers_of(self.folder).items():
+            if turn < self.turn:
+                with contextlib.suppress(OSError):
+                    os.remove(os.path.join(self.folder, name))
 
     def _key(self, rank) -> str:
         return f"checkpoint/{self.group.number}/{self.number}/{rank}"
@@ -88,10 +117,6 @@ class _Saving:
             self.group.store.wait([self._key("index")], self.group.timeout)
 
 
-def _name(rank: int) -> str:
-    return f"__{rank}_0.distcp"
-
-
 def _apart(value):
     """A value without a history, and without what else is in its memory."""
     if not isinstance(value, Tensor):
@@ -107,7 +132,7 @@ def _group_for(process_group, no_dist):
 def save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=None, process_group=None, no_dist=False,
          use_collectives=True):
     """Writes a state dict into a folder; every rank of the group calls it. Where several ranks have a value under one name,
-    that of the first is written. A checkpoint that was in the folder is gone."""
+    that of the first is written. A checkpoint that was in the folder is there until the new one is whole, then gone."""
     folder = folder_of(checkpoint_id, storage_writer)
     overwrite = getattr(storage_writer, "overwrite", True)
     _Saving(state_dict, folder, _group_for(process_group, no_dist), overwrite).write()
