@@ -7,6 +7,11 @@ a name, or a call ("floordiv" | "mod", polynomial, polynomial) that is no polyno
 import math
 from functools import lru_cache
 
+from .errors import GraphError
+
+# Of what sizes are multiplied to: a product of sums has a term for each choice of parts, so its terms soon fill memory.
+_MOST_TERMS, _MOST_ATOMS = 2048, 64
+
 
 def constant(n: int):
     """A number."""
@@ -61,6 +66,10 @@ def minus(p, q):
 @lru_cache(8192)
 def times(p, q):
     """p * q."""
+    if len(p) * len(q) > _MOST_TERMS and min(len(p), len(q)) > 1:
+        raise GraphError(f"a size is a product of sums that has more than {_MOST_TERMS} terms")
+    if p and q and len(p[0][0]) + len(q[0][0]) > _MOST_ATOMS:       # the first terms are the longest
+        raise GraphError(f"a size is a product of more than {_MOST_ATOMS} sizes that are not fixed")
     terms: dict = {}
     for m, c in p:
         for n, d in q:

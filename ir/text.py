@@ -281,7 +281,11 @@ class _Parser:
             gives = f"{len(node.outputs)} result{'s' * (len(node.outputs) != 1)}"
             raise self.error(f"{node.op.name} gives {gives}, the text declares {len(results)}", start.at)
         for (token, aval), value in zip(results, node.outputs):
-            if aval != value.aval:
+            try:
+                agrees = aval == value.aval
+            except GraphError as e:
+                raise self.error(str(e), token.at) from None
+            if not agrees:
                 raise self.error(f"{token.text} is declared {aval}, but {node.op.name} gives {value.aval}", token.at)
 
     # Sizes.
@@ -322,7 +326,11 @@ class _Parser:
     def term(self):
         product = self.factor()
         while self.accept("*"):
-            product = product * self.factor()
+            other = self.factor()
+            try:
+                product = product * other
+            except GraphError as e:
+                raise self.error(str(e)) from None
         return product
 
     def factor(self):

@@ -177,6 +177,12 @@ def test_text_of_symbolic_graphs_is_read_back():
     ("graph g[b=4](%x: f32[b*]) {\n return %x\n}", "expected a size"),
     ("graph g[b=4](%x: f32[b]) {\n %0: f32[b] = mul(%x, number('b.x()'))\n return %0\n}", "expected an expression"),
     ("graph g[b=4](%x: f32[b]) {\n %0: f32[b+1] = mul(%x, 2.0)\n return %0\n}", "is declared f32[b+1]"),
+    (f"graph g[b=4](%x: f32[{'*'.join(['b'] * 2000)}]) {{\n return %x\n}}", "a product of more than 64 sizes"),
+    (f"graph g[b=4](%x: f32[b]) {{\n %0: f32[{'*'.join(f'floordiv(b+{i},{i + 2})' for i in range(40))}] = neg(%x)\n "
+     "return %x\n}",
+     "a product of sums that has more than 2048 terms"),
+    (f"graph g[a=4, b=5, c=6](%x: f32[a+b+c]) {{\n %0: f32[{','.join(['a+b+c'] * 90)}] = expand(%x, shape=("
+     f"{','.join(['a+b+c'] * 90)}))\n %1: f32[1] = reshape(%0, shape=(1,))\n return %1\n}}", "a size is a product of"),
 ])
 def test_wrong_symbolic_text_is_refused(text, said):
     with pytest.raises(Exception, match="graph text") as caught:
