@@ -5,10 +5,12 @@ import importlib
 import os
 import pickle
 
+import numpy as np
 import pytest
 
 import ingot
 import ranks
+import torch_pickles as pickles
 from ingot import distributed as dist
 from ingot import nn
 
@@ -201,6 +203,81 @@ def test_saves_into_one_folder_follow_each_other(tmp_path):
     target = {"a": ingot.zeros(1000)}
     dcp.load(target, checkpoint_id=tmp_path)
     assert target["a"].tolist() == [6.0] * 1000 and len(os.listdir(tmp_path)) == 2
+
+
+# Checkpoints of PyTorch's.
+
+PARTS = "torch.distributed.checkpoint"
+
+
+def part(name, **fields):
+    return pickles.Call(f"{PARTS}.{'filesystem' if name == '_StorageInfo' else 'metadata'}.{name}", state=fields)
+
+
+def size(*numbers):
+    return pickles.Call("torch.Size", tuple(numbers))
+
+
+def foreign(folder, chunks, whole=(4, 3), change=None):
+    """A checkpoint as two ranks write it: a tensor in chunks {start row: rows}, another one, and a list."""
+    folder.mkdir()
+    w = np.arange(whole[0] * whole[1], dtype=np.float32).reshape(whole)
+    files: dict = {"__0_0.distcp": b"", "__1_0.distcp": b""}
+    places = {}
+
+    def put(key, obj, storages, name, **more):
+        data = pickles.archive(obj, storages)
+        places[part("MetadataIndex", fqn=key, **more)] = part("_StorageInfo", relative_path=name, offset=len(files[name]),
+                                                              length=len(data))
+        files[name] += data
+
+    for i, (start, rows) in enumerate(chunks.items()):
+        stored = pickles.Stored("0", "Float", w[start:start + rows])
+        put("model.w", pickles.tensor(stored, 0, (rows, whole[1]), (whole[1], 1)), [stored], f"__{i % 2}_0.distcp",
+            offset=size(start, 0), index=i)
+    put("extra", [7, {"name": "x"}], [], "__1_0.distcp")
+    properties = part("TensorProperties", dtype=pickles.Global("torch.float32"))
+    held = [part("ChunkStorageMetadata", offsets=size(start, 0), sizes=size(rows, whole[1])) for start, rows in chunks.items()]
+    tensor = part("TensorStorageMetadata", properties=properties, size=size(*whole), chunks=held)
+    index = {"state_dict_metadata": {"model.w": tensor, "extra": part("BytesStorageMetadata")},
+             "planner_data": {"model.w": ("model", "w"), "extra": ("extra",)}, "storage_data": places,
+             "storage_meta": part("StorageMeta", checkpoint_id=pickles.Call("pathlib.PosixPath", "/", "tmp"))}
+    (folder / ".metadata").write_bytes(pickles.pickled(part("Metadata", **{**index, **(change or {})})))
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return w
+
+
+@pytest.mark.parametrize("chunks", [{0: 4}, {0: 2, 2: 2}, {3: 1, 0: 1, 1: 2}])
+def test_checkpoints_of_pytorch_are_read(chunks, tmp_path):
+    w = foreign(tmp_path / "c", chunks)
+    target = {"model": {"w": ingot.zeros(4, 3)}, "extra": [0, {"name": ""}]}
+    dcp.load(target, checkpoint_id=tmp_path / "c")
+    assert target["model"]["w"].numpy().tolist() == w.tolist() and target["extra"] == [7, {"name": "x"}]
+    with pytest.raises(dcp.CheckpointException, match=r"does not hold model\.b"):
+        dcp.load({"model": {"b": ingot.zeros(1)}}, checkpoint_id=tmp_path / "c")
+    with pytest.raises(dcp.CheckpointException, match=r"does not hold extra\.2"):
+        dcp.load({"extra": [0, {"name": ""}, 1]}, checkpoint_id=tmp_path / "c")
+    importlib.import_module("ingot.distributed.checkpoint.format_utils").dcp_to_torch_save(tmp_path / "c", tmp_path / "one.pt")
+    assert ingot.load(tmp_path / "one.pt")["extra"] == [7, {"name": "x"}]
+    dcp.save({"a": 1}, checkpoint_id=tmp_path / "c")                # takes its place
+    assert sorted(os.listdir(tmp_path / "c")) == [".metadata", "__0_1.distcp"]
+
+
+@pytest.mark.parametrize("chunks, change, said", [
+    ({0: 2}, {}, "do not make"), ({0: 2, 1: 2}, {}, "overlap"), ({0: 2, 3: 2}, {}, r"is not what|overlap|cannot be read"),
+    ({0: 4}, {"storage_data": {}}, "cannot be read"), ({0: 4}, {"storage_data": 3}, "damaged"),
+    ({0: 4}, {"storage_data": {part("MetadataIndex", fqn="model.w", offset=size(0, 0)):
+                               part("_StorageInfo", relative_path="../x", offset=0, length=9)}}, "not a file in it"),
+    ({0: 4}, {"storage_meta": pickles.Call("os.mkdir", "harm")}, "os.mkdir"),
+])
+def test_damaged_checkpoints_of_pytorch(chunks, change, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    foreign(tmp_path / "c", chunks, change=change)
+    target = {"model": {"w": ingot.zeros(4, 3)}}
+    with pytest.raises(dcp.CheckpointException, match=said):
+        dcp.load(target, checkpoint_id=tmp_path / "c")
+    assert not target["model"]["w"].any() and not os.path.exists("harm")
 
 
 class Harm:

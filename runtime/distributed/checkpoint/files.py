@@ -8,6 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from ....ir.errors import ArgumentError
 from ...serialization.save_load import load as load_file
 from .errors import CheckpointException
+from .torch_folder import TorchFolder, is_torchs
 
 __all__ = ["DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader", "FileSystemWriter", "Stateful"]
 
@@ -102,19 +103,41 @@ def _names_in(folder):
     return os.listdir(folder) if os.path.isdir(folder) else []
 
 
-def index_of(folder: str) -> dict:
-    """What a checkpoint holds: {path: name of the file}."""
+class Folder:
+    """A checkpoint that ingot wrote. `paths` are those of its values."""
+
+    def __init__(self, folder: str, index: str):
+        self.folder = folder
+        found = load_file(path := os.path.join(folder, index))
+        if not isinstance(found, dict) or found.get("format") != "ingot checkpoint":
+            raise CheckpointException(f"{path!r} is no index of a checkpoint that ingot has written")
+        self._files = {tuple(p): name for p, name in found["values"]}
+
+    @property
+    def paths(self):
+        """The paths of all values."""
+        return self._files.keys()
+
+    def read(self, paths) -> dict:
+        """{path: value} of these, each file read once."""
+        found: dict = {}
+        for name in sorted({self._files[path] for path in paths}):
+            values = self._values(name)
+            for path in (path for path in paths if self._files[path] == name):
+                if path not in values:
+                    raise CheckpointException(f"the file {name} of {self.folder!r} does not hold what the index says")
+                found[path] = values[path]
+        return found
+
+    def _values(self, name: str) -> dict:
+        if os.path.basename(name) != name:
+            raise CheckpointException(f"the index of {self.folder!r} names {name!r}, which is not a file in it")
+        return {tuple(path): value for path, value in load_file(os.path.join(self.folder, name), map_location="cpu")}
+
+
+def opened(folder: str) -> Folder | TorchFolder:
+    """The checkpoint in a folder: ingot's, or PyTorch's."""
     path = os.path.join(folder, INDEX)
     if not os.path.exists(path):
         raise CheckpointException(f"there is no whole checkpoint in {folder!r}: it has no file {INDEX}, which is written last")
-    index = load_file(path)
-    if not isinstance(index, dict) or index.get("format") != "ingot checkpoint":
-        raise CheckpointException(f"{path!r} is no index of a checkpoint that ingot has written")
-    return {tuple(p): name for p, name in index["values"]}
-
-
-def read_file(folder: str, name: str) -> dict:
-    """The values of one file: {path: value}."""
-    if os.path.basename(name) != name:
-        raise CheckpointException(f"the index of {folder!r} names {name!r}, which is not a file in it")
-    return {tuple(path): value for path, value in load_file(os.path.join(folder, name), map_location="cpu")}
+    return (TorchFolder if is_torchs(path) else Folder)(folder, INDEX)

@@ -6,7 +6,7 @@ from ....ir.errors import ArgumentError
 from ...autograd.grad_mode import no_grad
 from ...tensor import Tensor
 from .errors import CheckpointException
-from .files import Stateful, flattened, folder_of, index_of, read_file, state_of
+from .files import Stateful, flattened, folder_of, opened, state_of
 
 __all__ = ["load", "load_state_dict"]
 
@@ -36,20 +36,30 @@ def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, p
 
 def _read(folder, wanted, allow_partial) -> dict:
     """The values of the paths that are wanted, each file read once."""
-    index = index_of(folder)
-    missing = [path for path in wanted if path not in index]
+    checkpoint = opened(folder)
+    holders = {path: _holder(path, checkpoint.paths) for path in wanted}
+    missing = [path for path, holder in holders.items() if holder is None]
     if missing and not allow_partial:
         some = ", ".join(".".join(map(str, path)) for path in missing[:5])
         raise CheckpointException(f"the checkpoint in {folder!r} does not hold {some}{' and more' * (len(missing) > 5)}; "
                                   "planner=DefaultLoadPlanner(allow_partial_load=True) leaves such values as they are")
-    found: dict[tuple, Any] = {}
-    for name in sorted({index[path] for path in wanted if path in index}):
-        values = read_file(folder, name)
-        for path in (path for path in wanted if index.get(path) == name):
-            if path not in values:
-                raise CheckpointException(f"the file {name} of {folder!r} does not hold what the index says")
-            found[path] = values[path]
-    return found
+    values = checkpoint.read(dict.fromkeys([holder for holder in holders.values() if holder is not None]))
+    return {path: _within(values[holder], path, len(holder)) for path, holder in holders.items() if holder is not None}
+
+
+def _holder(path, paths):
+    """The path under which a checkpoint holds a value: its own, or that of a list or dict around it; None if there is none."""
+    return next((path[:n] for n in range(len(path), 0, -1) if path[:n] in paths), None)
+
+
+def _within(value, path, start) -> Any:
+    """What lies at the end of a path whose first keys lead to a value."""
+    try:
+        for key in path[start:]:
+            value = value[key]
+    except (LookupError, TypeError):
+        raise CheckpointException(f"the checkpoint does not hold {'.'.join(map(str, path))}") from None
+    return value
 
 
 def _check(path, target, value):

@@ -4,7 +4,7 @@ import os
 
 from ...serialization.save_load import load as load_file
 from ...serialization.save_load import save as save_file
-from .files import index_of, read_file
+from .files import opened
 from .saving import save
 
 __all__ = ["dcp_to_torch_save", "torch_save_to_dcp"]
@@ -14,12 +14,12 @@ def dcp_to_torch_save(dcp_checkpoint_dir, torch_save_path):
     """Writes the values of a checkpoint into one file, as nested dicts (lists, too, become dicts by place)."""
     folder = os.fspath(dcp_checkpoint_dir)
     whole: dict = {}
-    for name in sorted(set(index_of(folder).values())):
-        for path, value in read_file(folder, name).items():
-            inner = whole
-            for key in path[:-1]:
-                inner = inner.setdefault(key, {})
-            inner[path[-1]] = value
+    checkpoint = opened(folder)
+    for path, value in checkpoint.read(checkpoint.paths).items():
+        inner = whole
+        for key in path[:-1]:
+            inner = inner.setdefault(key, {})
+        inner[path[-1]] = value
     save_file(whole, torch_save_path)
 
 
