@@ -9,6 +9,7 @@ import numpy as np
 from ...ir.ops import elementwise as ew
 from ...ir.ops.choice import choose
 from ...ir.ops.shape import reshape
+from ...runtime.device_array import DeviceArray
 from ...runtime.pytree import tree_flatten, tree_unflatten
 from ...runtime.storage import user_line
 from ...runtime.tensor import Tensor
@@ -36,7 +37,8 @@ class Branches:
         """What cond gives."""
         if pred.numel() != 1:
             raise ExportError(f"cond takes a pred of one element, got {pred.aval}{at(user_line())}")
-        answer = bool(pred._a.reshape(-1)[0])
+        there = pred._a
+        answer = bool((there.numpy() if isinstance(there, DeviceArray) else there).reshape(-1)[0])
         taken, spec, own = self._branch("true_fn", true_fn, operands, answer)
         other, other_spec, others_own = self._branch("false_fn", false_fn, operands, not answer)
         if spec != other_spec:

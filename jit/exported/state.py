@@ -4,8 +4,6 @@ loaded model keeps them from call to call (`stateful.py`)."""
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
-
 from ...runtime.autograd.grad_mode import no_grad
 from ...runtime.tensor import Tensor
 from ..errors import ExportError
@@ -21,7 +19,7 @@ class State:
     def __init__(self, modules):
         self.names: dict = {}
         self._places: list = []           # (module, key, the buffer)
-        self._before: dict = {}           # name -> (the buffer, a copy)
+        self._before: dict = {}           # name -> (the buffer, a copy, its version)
         self._known: frozenset = frozenset()
         for prefix, module in modules:
             for key, t in module._buffers.items():
@@ -32,7 +30,7 @@ class State:
         self._places.append((module, key, t))
         if id(t) not in self.names:
             self.names[id(t)] = name
-            self._before[name] = t, t.detach().clone()
+            self._before[name] = t, t.detach().clone(), t._version
 
     def __bool__(self):
         return bool(self.names)
@@ -109,8 +107,10 @@ class State:
             if module._buffers.get(key) is not t:
                 module._buffers[key] = t
         with no_grad():
-            for t, copy in [pair for pair in self._before.values() if not np.array_equal(pair[0]._a, pair[1]._a)]:
-                t.copy_(copy)
+            for name, (t, copy, version) in self._before.items():
+                if t._version != version:
+                    t.copy_(copy)
+                    self._before[name] = t, copy, t._version
 
 
 NO_STATE = State(())
