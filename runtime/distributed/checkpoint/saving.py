@@ -28,9 +28,10 @@ _under_way: dict[str, threading.Event] = {}         # by folder: what is set onc
 
 
 class _Saving:
-    """One checkpoint on its way, as this rank has to do with it. In one folder they follow each other."""
+    """One checkpoint on its way, as this rank has to do with it, of copies of the values if it is written later. In one folder
+    they follow each other."""
 
-    def __init__(self, state, folder, group, overwrite):
+    def __init__(self, state, folder, group, overwrite, later=False):
         self.folder, self.group, self.number = folder, group, next(_numbers)
         if before := _under_way.get(folder):
             before.wait()
@@ -49,13 +50,9 @@ class _Saving:
         self.rank = 0 if group is None else group.rank()
         self.turn = 1 + max(last for _, _, last in everyone)
         self.index = [(list(path), file_name(rank, self.turn)) for path, rank in owners.items()]
-        self.mine = [(list(path), value) for path, value in values.items() if owners[path] == self.rank]
+        self.mine = [(list(path), value.detach().to("cpu", copy=True) if later and isinstance(value, Tensor) else value)
+                     for path, value in values.items() if owners[path] == self.rank]
         self.done = _under_way[folder] = threading.Event()
-
-    def take_copies(self):
-        """Keeps the values that are to be written as they are at this time."""
-        self.mine = [(path, value.detach().to("cpu", copy=True) if isinstance(value, Tensor) else value)
-                     for path, value in self.mine]
 
     def write(self):
         """Writes what this rank has to."""
@@ -144,8 +141,8 @@ def async_save(state_dict, *, checkpoint_id=None, storage_writer=None, planner=N
     if unknown := set(options) - {"async_checkpointer_type", "async_stager"}:
         raise ArgumentError(f"async_save does not know {sorted(unknown)}")
     folder = folder_of(checkpoint_id, storage_writer)
-    saving = _Saving(state_dict, folder, _group_for(process_group, no_dist), getattr(storage_writer, "overwrite", True))
-    saving.take_copies()
+    overwrite = getattr(storage_writer, "overwrite", True)
+    saving = _Saving(state_dict, folder, _group_for(process_group, no_dist), overwrite, later=True)
     found: Future = Future()
 
     def work():
