@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ..ir.errors import ArgumentError, DTypeError
-from .device import as_device
+from .device import CPU, as_device
 from .device_array import DeviceArray
 from .placement import beside, key_on, put
 from .state import Defaults, tls
@@ -77,11 +77,7 @@ class Generator:
         m = tls.m
         if m.special:
             m.only_now()
-        with self._lock:
-            drawn = np.empty(2, _UINT64)
-            _pack(drawn, 0, self._seed, self._call)
-            self._call += 1
-        key = wrap(drawn)
+        key = key_at(self.reserve(1))
         if m.recorder is not None:
             m.recorder.drew(self, key)
         return key
@@ -141,6 +137,13 @@ class Generator:
         return f"<ingot.Generator seed={self._seed} calls={self._call}>"
 
 
+def key_at(place: tuple[int, int]) -> Tensor:
+    """The key of a place in a stream."""
+    key = np.empty(2, _UINT64)
+    _pack(key, 0, *place)
+    return wrap(key)
+
+
 def _restored(device, seed, call):
     generator = Generator(device)
     generator.put((seed, call))
@@ -159,7 +162,7 @@ default_generator = Generator()
 def draw_key(generator: Generator | None = None, device=None) -> Tensor:
     """The next key of a generator (of the default one unless said), on the device where it will be used."""
     generator = generator or default_generator
-    if device is None and Defaults.device == "cpu":
+    if device is CPU or (device is None and Defaults.device == "cpu"):
         return generator.key()
     drawn = None if tls.m.recorder is not None or tls.m.batched is not None else key_on(generator, device)
     return put(generator.key(), device, wait=False) if drawn is None else drawn

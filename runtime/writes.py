@@ -49,11 +49,12 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
                 m.run(a.fill, dt.fitted(src, dst.dtype, name))
                 wrote_plainly(dst, name)
                 return dst
-        elif src._a.dtype is a.dtype and src._a.shape == a.shape and (src._node is None or not m.grad) and (
-                src._a.__class__ is _ndarray):
-            a[...] = src._a
-            wrote_plainly(dst, name)
-            return dst
+        elif src._a.__class__ is _ndarray and src._a.shape == a.shape and (src._node is None or not m.grad):
+            kind = src._a.dtype
+            if kind is a.dtype or kind.isbuiltin == a.dtype.isbuiltin == 1:
+                m.run(np.copyto, a, src._a, "unsafe")
+                wrote_plainly(dst, name)
+                return dst
     check_writable(dst, m, name, shared=not isinstance(src, Tensor))
     value = src._a if isinstance(src, Tensor) else dt.fitted(src, dst.dtype, name)
     try:

@@ -229,15 +229,18 @@ def test_long_rows_of_numbers_are_those_of_traced_code(n, dtype):
         assert ingot.arange(0.0, -n * 0.5, -0.5).numpy().tobytes() == (0.0 + i * -0.5).astype(np.float32).tobytes()
 
 
-@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64], ids=str)
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.float16, ingot.bfloat16, ingot.int64], ids=str)
 def test_few_values_are_what_operators_give(dtype, monkeypatch):
     """Short rows are made without operators, with the same bits."""
     rng = np.random.default_rng(8)
     ends = [(0, 1), (3, 3), (-5, 2), (1e300, -1e300), (np.inf, 1.0), (0.0, np.nan), *(rng.standard_normal((20, 2)) * 1e3)]
+    if not dtype.is_floating_point:
+        ends = [(a, b) for a, b in ends if abs(a) + abs(b) < 2.0 ** 31]
     found = []
-    for wide in ((ingot.float32, ingot.float64), ()):
-        monkeypatch.setattr(counting, "_WIDE", wide)
-        found.append([ingot.linspace(a, b, n, dtype=dtype).numpy() for a, b in ends for n in (2, 3, 10, 37)])
+    for by_kernel in (counting._is_by_kernel, lambda d: False):
+        monkeypatch.setattr(counting, "_is_by_kernel", by_kernel)
+        found.append([ingot.linspace(a, b, n, dtype=dtype) for a, b in ends for n in (2, 3, 10, 37, 700)]
+                     + [ingot.arange(a, b, (b - a) / 7.3, dtype=dtype) for a, b in ends[-20:]])
     for a, b in zip(*found):
-        np.testing.assert_array_equal(a, b)
+        np.testing.assert_array_equal(a.double(), b.double())
         assert a.dtype == b.dtype

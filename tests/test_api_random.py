@@ -3,16 +3,19 @@
 import copy
 import pickle
 import threading
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import ingot
-from ingot.ir.errors import ArgumentError, DTypeError
+from ingot.ir.errors import ArgumentError, DTypeError, ShapeError
 from ingot.ir.op import OPS
 from ingot.runtime.api.random import standard_gamma
 from ingot.runtime.cpu import alloc
+from ingot.runtime.cpu.often import often
 from ingot.runtime.dispatch import kernel_of
+from ingot.runtime.random import default_generator
 
 N = 100_000
 
@@ -175,6 +178,60 @@ def test_requires_grad_and_out():
     assert ingot.randn(2, requires_grad=True).requires_grad
     out = ingot.empty(3)
     assert ingot.rand(3, out=out) is out
+
+
+P = ingot.tensor([[0.1, 0.9, 0.5], [0.0, 1.0, 0.25]])
+ROADS = {
+    "rand": lambda: ingot.rand(3, 4), "rand of 64 bits": lambda: ingot.rand(5, dtype=ingot.float64),
+    "rand of 16 bits": lambda: ingot.rand(5, dtype=ingot.bfloat16),
+    "rand of complex": lambda: ingot.rand(5, dtype=ingot.complex64), "randn": lambda: ingot.randn(3, 4),
+    "randn of 16 bits": lambda: ingot.randn(5, dtype=ingot.float16), "none": lambda: ingot.randn(0, 3),
+    "one": lambda: ingot.rand(()), "many": lambda: ingot.randn(700), "rand_like": lambda: ingot.rand_like(P.t()),
+    "randn_like": lambda: ingot.randn_like(P, dtype=ingot.float64),
+    "randint": lambda: ingot.randint(-3, 9, (7,), dtype=ingot.int16), "randperm": lambda: ingot.randperm(9),
+    "normal": lambda: ingot.normal(0.1, 2.5, (5,)),
+    "normal of 16 bits": lambda: ingot.normal(0.1, 2.5, (5,), dtype=ingot.float16), "bernoulli": lambda: ingot.bernoulli(P),
+    "bernoulli of 16 bits": lambda: ingot.bernoulli(P.bfloat16()), "bernoulli of a number": lambda: ingot.bernoulli(P, 0.3),
+    "bernoulli for sure": lambda: ingot.bernoulli(P, 1.0), "bernoulli of none": lambda: ingot.bernoulli(P[:0]),
+    "bernoulli_": lambda: ingot.empty(2, 3).bernoulli_(0.7), "bernoulli_ of tensors": lambda: ingot.empty(2, 3).bernoulli_(P),
+    "bernoulli_ of ints": lambda: ingot.zeros(6, dtype=ingot.int8).bernoulli_(),
+    "exponential_": lambda: ingot.empty(9).exponential_(2.5), "exponential_ of 16 bits": lambda: P.half().exponential_(),
+    "geometric_": lambda: ingot.empty(9).geometric_(0.2),
+    "geometric_ of ints": lambda: ingot.zeros(9, dtype=ingot.int32).geometric_(0.2),
+    "cauchy_": lambda: ingot.empty(9).cauchy_(1, 3), "log_normal_": lambda: ingot.empty(9).log_normal_(0.1, 0.3),
+    "random_": lambda: ingot.empty(9).random_(5), "normal_": lambda: ingot.empty(9).normal_(1, 3),
+    "uniform_": lambda: ingot.empty(9).uniform_(-1, 3), "multinomial": lambda: ingot.multinomial(P, 2, replacement=True),
+    "multinomial without": lambda: ingot.multinomial(P + 0.1, 2), "dropout": lambda: ingot.nn.functional.dropout(P, 0.4)}
+
+
+@pytest.mark.parametrize("name", ROADS)
+def test_a_draw_gives_the_bits_and_takes_the_keys_of_its_operators(name):
+    """Where nobody listens it goes other roads: without tensors of keys, and as one graph once it came often."""
+    def drawn(seed):
+        ingot.manual_seed(seed)
+        made = ROADS[name]()
+        return made.dtype, made.shape, made.stride(), ingot.initial_seed(), default_generator.place, made._a.tobytes()
+
+    calls, seeds = often(1), (7, 2**63 + 5)
+    with ingot.profiler.profile():
+        want = [drawn(seed) for seed in seeds]
+    for _ in range(calls + 2):
+        found = [drawn(seed) for seed in seeds]
+        assert found == want
+
+
+def test_draws_that_fail_say_why_and_take_one_key():
+    for wrong in (lambda: ingot.rand(-1), lambda: ingot.randn(3, -2), lambda: ingot.randint(5, 5, (3,)),
+                  lambda: ingot.normal(0.0, 1.0, (-3,)), lambda: ingot.bernoulli(P, 1.5), lambda: ingot.bernoulli(P * 2),
+                  lambda: ingot.bernoulli(P * np.nan)):
+        said = []
+        for listens in (False, True, False):
+            before = default_generator.place[1]
+            with ingot.profiler.profile() if listens else nullcontext(), pytest.raises((ArgumentError, ShapeError)) as raised:
+                wrong()
+            said.append((type(raised.value), str(raised.value)))
+            assert default_generator.place[1] - before <= 1
+        assert said[0] == said[1] == said[2]
 
 
 FILLS = {"uniform": (lambda x: x.uniform_(-0.3, 0.7), ingot.rand, 1.0, -0.3),

@@ -46,8 +46,8 @@ def test_bits_are_those_of_the_definition():
             out = np.full(n + 8, 77, np.uint32)
             draws.plan("random_bits", n, 1)(words, out[:n])
             np.testing.assert_array_equal(out, [*want, *[77] * 8])
-            for bound in (0, 1, 2**31, 2**32 - 1):
-                np.testing.assert_array_equal(row_calls.draw_mask(seed, call, n, bound), want < bound)
+            for bound in (0, 1, 2**31, 2**32 - 1, 2**32):
+                np.testing.assert_array_equal(kernels.draw(draws.MASK)(seed, call, n, 0, bound), want < bound)
 
 
 def test_normals_of_every_corner_of_radius_and_angle():

@@ -20,7 +20,7 @@ from .creation import counted, dtype_for, filled, finish, made, mark_for, number
 from .promote import number_dtype
 from .register import FUNCTIONS, api
 
-kernels = lazy(__package__, "..cpu.kernels")
+progressions = lazy(__package__, "..cpu.progressions")
 
 
 def _sequence_dtype(dtype, *numbers):
@@ -63,17 +63,14 @@ def _progression(n, start, step, d, mark):
         kind = dt.int64
     if kind is dt.int64 and start == 0 and step == 1:
         return counted(n, d, mark) if d is not dt.bool_ else ew.cast.call(counted(n, mark=mark), dtype=d)
-    if mark is None and kind is dt.float64 and _is_long(n, d, 8 * _LONG):
-        return wrap(kernels.evenly(n, d, -0.0 if not start and step > 0 else start, step))       # -0 leaves a zero its sign
+    if mark is None and kind is dt.float64 and n > 0 and _is_by_kernel(d):
+        return wrap(progressions.evenly(n, d, -0.0 if not start and step > 0 else start, step))     # -0 leaves a zero its sign
     return of_counts(_stepped, n, start, step, kind, d, mark=mark)
 
 
-_LONG = 1 << 9      # values from which a kernel pays
-
-
-def _is_long(n, d, least=_LONG) -> bool:
-    """Whether so many values of a dtype are counted by a kernel: nobody listens, and it is one that kernels know."""
-    return not tls.m.special and n >= least and (d.is_floating_point or d.is_integer) and d not in dt.FLOAT8
+def _is_by_kernel(d) -> bool:
+    """Whether values of a dtype are counted by a kernel: nobody listens, and it is one that kernels know."""
+    return not tls.m.special and (d.is_floating_point or d.is_integer) and d not in dt.FLOAT8
 
 
 def _stepped(count, n, start, step, kind, d):
@@ -123,18 +120,6 @@ def _evenly(start, end, steps, then, mark=None) -> Tensor:
     return of_counts(values, mark=mark)
 
 
-_WIDE = (dt.float32, dt.float64)
-
-
-def _few(start, end, steps, kind) -> np.ndarray:
-    """What `_evenly` gives, without operators: for a few numbers these take longer than what they compute."""
-    gap, i = (end - start) / (steps - 1), np.arange(steps, dtype=np.float64)
-    half = steps // 2
-    made = end - (steps - 1 - i) * gap
-    made[:half] = i[:half] * gap + start
-    return made.astype(kind, copy=False)
-
-
 def _between(start, end, steps, then, mark=None) -> Tensor:
     """`_evenly` between real numbers; between complex ones both parts are."""
     if not isinstance(start, complex) and not isinstance(end, complex):
@@ -148,11 +133,9 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     """`steps` values evenly from start to end, both included."""
     require_device(device)
     (d, low, high), mark, (n,) = _ends(start, end, dtype, out), mark_for(device), integers(steps, "steps")
-    if mark is None and _is_long(n, d):
-        made = wrap(kernels.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
+    if mark is None and n > 1 and _is_by_kernel(d):
+        made = wrap(progressions.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
         return finish(made, out, requires_grad, "linspace", device, pin_memory)
-    if mark is None and n > 1 and d in _WIDE and not tls.m.special:
-        return finish(wrap(tls.m.run(_few, low, high, n, d.np)), out, requires_grad, "linspace", device, pin_memory)
     made = _between(low, high, n, lambda x: ew.cast.call(x, dtype=d), mark)
     return finish(made, out, requires_grad, "linspace", device, pin_memory)
 

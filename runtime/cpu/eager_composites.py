@@ -66,15 +66,14 @@ class Whole:
         return self._made.run([*arrays, *self._literals])
 
 
-class Composites:
-    """The compiled calls of one operator."""
+class Compiled:
+    """The compiled calls of a function that operators make up."""
 
     also: tuple = (type(None),)      # what may stand among the arguments beside arrays
+    name = ""                        # that of its graphs
 
-    def __init__(self, op: Op):
-        self.op = op
+    def __init__(self):
         self._made: dict = {}
-        self._lying: dict = {}      # by the orders of dims of arguments: those of arrays read as they lie
         self.refused = 0            # kinds of calls that did not become one kernel
         self._often: int | None = None      # calls that take as long as compiling them, once somebody had to know
 
@@ -87,17 +86,6 @@ class Composites:
         if found is None or found.__class__ is int:
             return self._count(key, found or 0, calls, args, params)
         return None if found is _NONE else found
-
-    def find_lying(self, args, params):
-        """As `find`, for arrays of which some lie in other orders than that of rows, to be read so; None where none do, or they
-        are better copied."""
-        orders = tuple([dim_order.order_of(a) if a.__class__ is np.ndarray else None for a in args])
-        if orders.count(None) == len(orders):
-            return None
-        seen = tuple([a if order is None else a.transpose(order) for a, order in zip(args, orders)])
-        made = self._lying.get(orders) or self._lying.setdefault(orders, Lying(self.op, orders))
-        run = made.find(seen, params)
-        return None if run is None else lambda args: run(seen)
 
     def known(self, args, params):
         """What runs such a call, if it was compiled already."""
@@ -144,7 +132,7 @@ class Composites:
 
     def _compiled(self, args, params):
         """A function of the arguments, or _NONE."""
-        if "random" in self.op.traits or any(a.__class__ is np.ndarray and not a.size for a in args):
+        if any(a.__class__ is np.ndarray and not a.size for a in args):
             return _NONE
         try:
             graph, many = self._graph(args, params)
@@ -157,7 +145,7 @@ class Composites:
 
     def _graph(self, args, params) -> tuple:
         """(the graph of such a call, whether it has several results)"""
-        b = Builder(f"eager_{self.op.name}")
+        b = Builder(f"eager_{self.name}")
         operands = [b.input(f"x{i}", Aval(a.shape, dt.BY_NP[a.dtype])) if a.__class__ is np.ndarray else a
                     for i, a in enumerate(args)]
         out = self._written(b, operands, params)
@@ -175,7 +163,44 @@ class Composites:
 
     def _written(self, b, operands, params) -> Any:
         """The results, as values of a graph."""
+        raise NotImplementedError
+
+
+class Composites(Compiled):
+    """The compiled calls of one operator."""
+
+    def __init__(self, op: Op):
+        super().__init__()
+        self.op, self.name = op, op.name
+        self._lying: dict = {}      # by the orders of dims of arguments: those of arrays read as they lie
+
+    def find_lying(self, args, params):
+        """As `find`, for arrays of which some lie in other orders than that of rows, to be read so; None where none do, or they
+        are better copied."""
+        orders = tuple([dim_order.order_of(a) if a.__class__ is np.ndarray else None for a in args])
+        if orders.count(None) == len(orders):
+            return None
+        seen = tuple([a if order is None else a.transpose(order) for a, order in zip(args, orders)])
+        made = self._lying.get(orders) or self._lying.setdefault(orders, Lying(self.op, orders))
+        run = made.find(seen, params)
+        return None if run is None else lambda args: run(seen)
+
+    def _compiled(self, args, params):
+        return _NONE if "random" in self.op.traits else super()._compiled(args, params)
+
+    def _written(self, b, operands, params) -> Any:
         return b.append(self.op, operands, params)
+
+
+class Drawn(Compiled):
+    """The compiled calls of a function of a key and arrays, which draws and computes by operators."""
+
+    def __init__(self, fn):
+        super().__init__()
+        self.fn, self.name = fn, fn.__name__
+
+    def _written(self, b, operands, params):
+        return self.fn(*operands, **params)
 
 
 class Lying(Composites):
@@ -321,6 +346,12 @@ def _told(param):
 def composites_of(op: Op) -> Composites:
     """The compiled calls of an operator, for all who run it."""
     return Composites(op)
+
+
+@functools.cache
+def drawn_by(fn) -> Drawn:
+    """The compiled calls of a function that draws."""
+    return Drawn(fn)
 
 
 def _caller(compiled, many, plain):

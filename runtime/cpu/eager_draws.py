@@ -1,9 +1,9 @@
 """Which compiled streams give random numbers in eager mode; see `eager.py`.
 
-They give the bits that ir/philox.py defines; normals differ from numpy's in the last one.
+They give the bits that ir/philox.py defines; normals differ from numpy's in the last one. A key may come as the two numbers
+that it holds, too.
 """
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ...ir import dtype as dt
 from ...ir.op import Op
 from ...ir.ops import counts, gamma, random
 from ...passes.codegen import rejected
-from . import kernels, row_calls
+from . import draws, kernels
 from .kernel_table import KernelTable
 
 TABLE = KernelTable()
@@ -30,7 +30,7 @@ def drawn(name):
         if draw is None:
             made = kernels.draw(name)
             draw, fill = made.__call__, made.scaled     # methods: quicker to call than an object
-        (seed, call), count = key.tolist(), 1
+        (seed, call), count = key if key.__class__ is tuple else key.tolist(), 1
         if scaled is not None:
             flat = out.reshape(-1)
             if not fill(seed, call, *scaled, flat):
@@ -59,7 +59,8 @@ def uniform(op: Op):
     made = {dt.float32: drawn("random_uniform"), dt.float64: drawn("random_uniform_double")}
 
     def run(key, *, shape, dtype, out=None, scaled=None):
-        return made[dtype](key, shape, out, scaled=scaled) if dtype in made else op.ref(key, shape=shape, dtype=dtype)
+        draw = made.get(dtype)
+        return draw(key, shape, out, 0, scaled) if draw else op.ref(np.array(key, np.uint64), shape=shape, dtype=dtype)
 
     return run
 
@@ -71,7 +72,7 @@ def normal(op: Op):
     single, double = drawn("random_normal"), drawn("random_normal_double")
 
     def run(key, *, shape, dtype, out=None, scaled=None):
-        made = (double if dtype is dt.float64 else single)(key, shape, out, scaled=scaled)
+        made = (double if dtype is dt.float64 else single)(key, shape, out, 0, scaled)
         return made if made.dtype is dtype.np else made.astype(dtype.np)
 
     return run
@@ -81,12 +82,10 @@ def normal(op: Op):
 def bernoulli_mask(op: Op):
     """word < round(p * 2**32)"""
 
+    below = drawn(draws.MASK)
+
     def run(key, *, shape, p):
-        threshold = round(p * 2**32)
-        if threshold >= 2**32:
-            return np.ones(shape, np.bool_)
-        seed, call = key.tolist()
-        return row_calls.draw_mask(seed, call, math.prod(shape), threshold).reshape(shape)
+        return below(key, shape, None, round(p * 2**32))
 
     return run
 
@@ -95,9 +94,11 @@ def bernoulli_mask(op: Op):
 def mask_below(op: Op):
     """word < bound"""
 
+    below = drawn(draws.MASK)
+
     def run(words, *, shape):
         seed, call, bound, _ = words.tolist()
-        return row_calls.draw_mask(seed, call, math.prod(shape), bound).reshape(shape)
+        return below((seed, call), shape, None, bound)
 
     return run
 

@@ -323,21 +323,6 @@ def cast(source, target) -> Elementwise:
     return Elementwise(f"cast_{source.short}_{target.short}", (source,), (target,), lambda k, x: x.to(target))
 
 
-@functools.lru_cache(None)
-def _evenly(target) -> Elementwise:
-    def build(k, start, gap, end, half, last):
-        i = k.index("d0").to(dt.float64)
-        return k.fn.where(k.fn.lt(i, half), i * gap + start, end - (last - i) * gap).to(target)
-
-    return Elementwise(f"evenly_{target.short}", (dt.float64,) * 5, (target,), build)
-
-
-def evenly(count: int, dtype, start, gap, end=0.0, half=None):
-    """start + i * gap for i below `half` (all if None), then end - (count - 1 - i) * gap, computed in float64."""
-    first, *others = [np.array(float(n)) for n in (start, gap, end, count if half is None else half, count - 1)]
-    return _evenly(dtype).general((np.ndarray((count,), first.dtype, first, strides=(0,)), *others))
-
-
 _MANY = 1 << 12      # elements from which a compiled conversion is quicker than numpy's, which goes by single bfloats
 
 

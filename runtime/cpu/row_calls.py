@@ -250,7 +250,8 @@ def _shape_kind(buffer, side_by_side):
 
 
 DRAW_DTYPES = {"random_bits": dt.uint32, "random_uniform": dt.float32, "random_uniform_double": dt.float64,
-               "random_normal": dt.float32, "random_normal_double": dt.float64, "random_below": dt.int64}
+               "random_normal": dt.float32, "random_normal_double": dt.float64, "random_below": dt.int64,
+               draws.MASK: dt.bool_}
 
 
 class Draw:
@@ -269,23 +270,32 @@ class Draw:
         numbers = [k.input(b, self.dtype, (0,)) for b in ("factor", "summand") if scaled]
         k.output("y", self.dtype, (1,))
         with k.point():
-            start, *rest = (k.load(b) for b in buffers)
-            rest = rest if self.name == "random_below" else rest[:2]
-            made = k.append(self.name, self.dtype, (k.index("i") + start, *rest))
+            start, *key, span = (k.load(b) for b in buffers)
+            at = (k.index("i") + start, *key)
+            if self.name == draws.MASK:
+                made = k.fn.lt(k.append("random_bits", dt.uint32, at).to(dt.int64), span)
+            else:
+                made = k.append(self.name, self.dtype, (*at, span) if self.name == "random_below" else at)
             k.store(made * k.load(numbers[0]) + k.load(numbers[1]) if scaled else made, "y")
         ranks = (*[0] * (len(buffers) + len(numbers)), 1)
         return entries(k.build(), {"door": ranks}, {"door": {"n": ("size", len(ranks) - 1, 0)}})["door"]
 
     def __call__(self, seed: int, call: int, n: int, start: int = 0, span: int = 0, out=None):
         """Elements start .. start + n - 1 of a call, as a 1-D array."""
+        words, parts = _local.__dict__.get("words") or _make_words()
+        if n < _LONG_DRAW and not start and self._entry is not None:        # the shortest road
+            if out is None:
+                out = _few(n, self._kind)
+            _pack_words(words, 0, 0, seed, call, span & _WORD)
+            self._entry(*parts, out)
+            return out
         if out is None:
             out = empty((n,), self._kind)
-        words, parts = _local.__dict__.get("words") or _make_words()
         if n >= _LONG_DRAW and not start % (each := draws.OF_BLOCK[self.name]) and out.flags.c_contiguous:
-            _pack_words(words, 0, seed, call, span & (2**64 - 1), start // each)
+            _pack_words(words, 0, seed, call, span & _WORD, start // each)
             draws.plan(self.name, n, pool.get_num_threads())(words, out)
             return out
-        _pack_words(words, 0, start, seed, call, span & (2**64 - 1))
+        _pack_words(words, 0, start, seed, call, span & _WORD)
         if self._entry is None:
             self._entry = self._make()
         self._entry(*parts, out)
@@ -306,18 +316,10 @@ class Draw:
         return True
 
 
-def draw_mask(seed: int, call: int, n: int, bound: int) -> np.ndarray:
-    """Which of the first words of a call are below a number that they can be."""
-    out = empty((n,), np.bool_)
-    words, _ = _local.__dict__.get("words") or _make_words()
-    _pack_words(words, 0, seed, call, 0, 0)
-    draws.plan(draws.MASK, n, pool.get_num_threads(), bound)(words, out)
-    return out
-
-
 _LONG_DRAW = 256                # elements from which all words of a block are used (`draws.py`)
 _local = threading.local()      # the four words of a draw, where its kernel reads them; one draw runs in a thread at a time
 _pack_words = struct.Struct("=4Q").pack_into
+_WORD, _few = 2**64 - 1, np.empty
 
 
 def _make_words():

@@ -5,9 +5,9 @@ from ....ir.ops import elementwise as ew
 from ....ir.ops import random as rnd
 from ....ir.ops.shape import expand
 from ....ir.substitute import as_float
+from ...api.draws import next_drawn_beside
 from ...api.nn import SELU_ALPHA, SELU_SCALE, finish, floating
 from ...api.register import checked
-from ...random import draw_key_beside
 from ...tensor import numel_of
 
 
@@ -20,7 +20,7 @@ def probability(p):
 
 def kept(input, p, shape):
     """A bool mask over the input, true with probability 1 - p, the same wherever `shape` has 1."""
-    mask = rnd.bernoulli_mask(draw_key_beside(input), shape=tuple(shape), p=1.0 - p)
+    mask = next_drawn_beside(rnd.bernoulli_mask, input, None, shape=tuple(shape), p=1.0 - p)
     return mask if tuple(shape) == tuple(input.shape) else expand(mask, shape=input.shape)
 
 
