@@ -30,7 +30,10 @@ def _listed(x, what="tensor"):
 
 def _of_values(tensors, gradients):
     """Roots and the gradients given for them, of sparse ones those of their values."""
-    if not any(type(t) in PARTS for t in tensors):
+    for t in tensors:
+        if type(t) in PARTS:
+            break
+    else:
         return tensors, gradients
     given = [gradients] if isinstance(gradients, Tensor) else gradients
     if given is not None:
@@ -47,7 +50,10 @@ def _constant_beside(t, value):
 
 def _seeds(tensors, gradients):
     """A gradient for each root: ones for a scalar, else what was given, checked."""
-    gradients = [gradients] * len(tensors) if gradients is None or isinstance(gradients, Tensor) else list(gradients)
+    if gradients is None or isinstance(gradients, Tensor):
+        gradients = [gradients] * len(tensors)
+    else:
+        gradients = list(gradients)
     if len(gradients) != len(tensors):
         raise AutogradError(f"got {len(tensors)} tensors and {len(gradients)} gradients; give one each")
     seeds, recorder = [], tls.m.recorder
@@ -71,11 +77,13 @@ def _seeds(tensors, gradients):
 
 
 def _roots(tensors):
+    roots = []
     for i, t in enumerate(tensors):
         if t._node is None:
             raise AutogradError(f"tensor {i} ({t.aval}) does not require grad and has no history, so there is nothing to "
                                 "differentiate; was it made under no_grad(), detached, or of tensors without requires_grad?")
-    return [t._node for t in tensors]
+        roots.append(t._node)
+    return roots
 
 
 def _key(t):

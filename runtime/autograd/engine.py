@@ -29,6 +29,7 @@ from .zero_curves import tie
 
 _accumulating = threading.RLock()
 _number = attrgetter("number")
+_NONE: frozenset = frozenset()
 _PARTS = frozenset((slice_, select))       # views of a part of an array, no element of it twice
 
 
@@ -38,7 +39,7 @@ class Backward:
     def __init__(self, *, retain: bool, create_graph: bool, targets=None):
         self.retain = retain
         self.targets = targets          # None: accumulate into leaves; else {edge key: None} to capture
-        self.wanted = {t[0] if type(t) is tuple else t for t in targets or ()}       # the nodes of those
+        self.wanted = {t[0] if type(t) is tuple else t for t in targets} if targets else _NONE       # the nodes of those
         m = tls.m
         self.on_tensors = create_graph or m.recorder is not None or m.batched is not None
         self.create_graph = create_graph
@@ -56,7 +57,8 @@ class Backward:
         m = tls.m
         for edge, g in zip(edges, gradients):
             self.deliver(edge, g if self.on_tensors else g._a)
-        roots = list(dict.fromkeys(e.source if type(e) is Output else e for e in edges))
+        sources = [e.source if type(e) is Output else e for e in edges]
+        roots = sources if len(sources) == 1 else list(dict.fromkeys(sources))
         needed = None if self.targets is None else reach(roots, self.wanted)
         waiting = count_dependencies(roots, needed)
         self.reached, self.needed = waiting, needed
@@ -77,7 +79,9 @@ class Backward:
     def walk(self, roots, waiting, needed):
         """Processes every node when all gradients for it have arrived: of several the one that was recorded last, which is the
         order that hooks count on."""
-        ready = sorted([n for n in roots if waiting[n] == 0], key=_number)
+        ready = [n for n in roots if waiting[n] == 0]
+        if len(ready) > 1:
+            ready.sort(key=_number)
         pending, deliver, through = self.pending, self.deliver, self.through
         plain, run, frees, wholes, wanted = self.plain, self.run, not self.retain, self.wholes, self.wanted
         node: Any = None
@@ -239,12 +243,17 @@ class Backward:
         if g is None or (self.targets is not None and leaf not in self.targets):
             return
         straight = self.plain and self.targets is None and not leaf.hooks and not leaf.post_hooks
-        if straight and leaf.grad is None and g.__class__ is np.ndarray:
+        if straight and g.__class__ is np.ndarray:
             t = wrap(g)
             del g                       # or `own` could not see that the gradient is its own
             with _accumulating:
-                if leaf.grad is None:
+                old = leaf.grad
+                if old is None:
                     leaf.grad = own(t)
+                    return
+                if old.__class__ is Tensor and old._node is None and old._a.__class__ is np.ndarray and old._a.flags.writeable:
+                    self.run(add_to, old._a, t._a)
+                    old._storage.wrote("backward")
                     return
             g = t
         g = self.as_tensor(g)

@@ -42,6 +42,17 @@ new_number = count().__next__       # for a node: one higher than those before
 _SAVED_NAMES = {"_saved_result": 0, "_saved_self": 1, "_saved_other": 2}
 
 
+_FIRST = (0,)
+
+
+def any_large(values) -> bool:
+    """Whether one of the values that a rule reads is a large array."""
+    for a in values:        # noqa: SIM110  (quicker)
+        if a.__class__ is np.ndarray and a.size >= LARGE:
+            return True
+    return False
+
+
 class PackedValues:
     """Saved values in the form that the user's pack hook gave them."""
 
@@ -153,24 +164,34 @@ class Node:
     def compiled(self, g, values, pending, far):
         """The gradients from all rules of an operator by one graph, where there is one and, on small arrays, such calls come
         often."""
+        goals, arguments = self.goals(pending), (g, *values)
+        if far:
+            made = g.backend.gradients(self.op, goals, arguments, self.params)
+        else:
+            often = OFTEN if g.size < LARGE and not any_large(values) else 1
+            run = eager_composites.rules_of(self.op, goals).find(arguments, self.params, often)
+            made = None if run is None else run(arguments)
+        if made is None or len(goals) == 1:
+            return None if made is None else list(made)
+        found, grads = iter(made), []
+        for i, goal in enumerate(goals):
+            grads.append(next(found) if goal == i else None)
+        return grads
+
+    def goals(self, pending) -> tuple:
+        """For each argument the number of the first one whose gradient goes to the same place, where they may be added up; None
+        if it needs none."""
+        edges, vjp = self.edges, self.op.vjp
+        if len(edges) == 1 and vjp[0] is not None:
+            return _FIRST
         first: dict = {}        # by edges: the first argument whose gradient goes there
         goals: list = []
-        for i, (e, rule) in enumerate(zip(self.edges, self.op.vjp)):
-            if e is None or rule is None:
+        for i, e in enumerate(edges):
+            if e is None or vjp[i] is None:
                 goals.append(None)
             else:
                 goals.append(i if type(e) is Output or e in pending else first.setdefault(e, i))
-        arguments = (g, *values)
-        if far:
-            made = g.backend.gradients(self.op, tuple(goals), arguments, self.params)
-        else:
-            often = 1 if max([a.size for a in arguments if a.__class__ is np.ndarray]) >= LARGE else OFTEN
-            run = eager_composites.rules_of(self.op, tuple(goals)).find(arguments, self.params, often)
-            made = None if run is None else run(arguments)
-        if made is None:
-            return None
-        found = iter(made)
-        return [next(found) if goal == i else None for i, goal in enumerate(goals)]
+        return tuple(goals)
 
     def pull(self, g, values):
         """Runs the gradient rules on `values` (the output, then the arguments)."""

@@ -34,6 +34,7 @@ from .often import LEAST, often
 _KINDS = {d.np for d in dt.ALL if d not in dt.FLOAT8}
 _MOST = 512             # kinds of calls that are remembered for each operator
 _NONE = object()
+_ndarray = np.ndarray
 _lock = threading.RLock()
 
 
@@ -96,18 +97,21 @@ class Compiled:
         """(the kind of a call, what is known of it); the kind is None if such calls are not compiled."""
         key: list = []
         for a in args:
-            if a.__class__ is np.ndarray:
+            if a.__class__ is _ndarray:
                 if not a.flags.c_contiguous:
                     return None, None
                 key.append(a.shape)
                 key.append(a.dtype)
+            elif a is None or a.__class__ is Aval:
+                key.append(a)
             elif a.__class__ in self.also:
                 key.append(_told(a))
             else:
                 return None, None
-        key.extend(params)
-        for v in params.values():
-            key.append(v if v.__class__ is float and v and v == v else _told(v))        # floats by themselves: most are sound
+        if params:
+            key.extend(params)
+            for v in params.values():           # floats by themselves: most are sound
+                key.append(v if v.__class__ is float and v and v == v else _told(v))
         kind = tuple(key)
         try:
             return kind, self._made.get(kind)
@@ -233,10 +237,14 @@ class Rules(Composites):
     def find(self, args, params, calls=1):
         """As of composites; a gradient that is one number everywhere (that of a sum) is handed over as that number."""
         g = args[0]
+        if g.flags.c_contiguous:
+            return super().find(args, params, calls)
         if g.size > 1 and not any(g.strides):
             rules = self.of_one.get(g.shape) or self.of_one.setdefault(g.shape, RulesOfOne(self.op, self.goals, g.shape))
-            return rules.find((one_of(g), *args[1:]), params, calls)
-        order, seen = (None, args) if g.flags.c_contiguous or not self.op.is_pointwise else in_order(args, True)
+            few = (one_of(g), *args[1:])
+            run = rules.find(few, params, calls)
+            return None if run is None else lambda args: run(few)
+        order, seen = in_order(args, True) if self.op.is_pointwise else (None, args)
         if order is None:
             return super().find(args, params, calls)
         run, back = super().find(seen, params, calls), dim_order.inverse(order)
@@ -287,11 +295,6 @@ class RulesOfOne(Rules):
     def __init__(self, op: Op, goals: tuple, shape: tuple):
         super().__init__(op, goals)
         self.shape = shape
-
-    def find(self, args, params, calls=1):
-        """A function of the arguments with the whole gradient."""
-        run = Composites.find(self, args, params, calls)
-        return None if run is None else lambda args: run((one_of(args[0]), *args[1:]))
 
     def _written(self, b, operands, params):
         return super()._written(b, [expand(operands[0], shape=self.shape), *operands[1:]], params)
@@ -357,8 +360,16 @@ def drawn_by(fn) -> Drawn:
 def _caller(compiled, many, plain):
     """What runs a compiled call on a tuple of arguments; its attribute `into` writes into an array, where that is possible."""
 
+    whole = compiled.run
+
     def run(args):
-        results = compiled.run(list(args) if plain else [a for a in args if a.__class__ is np.ndarray])
+        arrays = args
+        if not plain:
+            arrays = []
+            for a in args:              # a loop, since a list in one expression is a call of its own
+                if a.__class__ is _ndarray:
+                    arrays.append(a)
+        results = whole(arrays)
         return tuple(results) if many else results[0]
 
     parts = getattr(compiled.run, "parts", None)
