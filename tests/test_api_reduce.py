@@ -1,5 +1,7 @@
 """Reductions, scans and statistics as users call them, against numpy and hand-made cases."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
@@ -221,6 +223,32 @@ def test_median_is_the_lower_one():
     values, at = t([[4.0, 1.0, 3.0]]).median(1)
     same(values, [3.0])
     same(at, [2])
+
+
+MANY = {"even": lambda r, n: r.standard_normal(n), "ties": lambda r, n: r.integers(-3, 9, n).astype(float),
+        "zeros of both signs": lambda r, n: r.choice([0.0, -0.0], n), "infinite": lambda r, n: r.choice([np.inf, -np.inf, 1.0], n),
+        "nan": lambda r, n: np.where(r.random(n) < 0.001, np.nan, r.standard_normal(n)), "all nan": lambda r, n: np.full(n, np.nan)}
+
+
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.float16, ingot.bfloat16, ingot.int64, ingot.uint8], ids=str)
+@pytest.mark.parametrize("kind", MANY)
+def test_medians_of_many_are_those_that_sorting_gives(kind, dtype):
+    """Eagerly they are selected: the bits, and the gradients, are those of the operators that sort (under a profile)."""
+    rng = np.random.default_rng(4)
+    for n in (1 << 10, (1 << 10) + 1, 5000):
+        values = MANY[kind](rng, n)
+        if not dtype.is_floating_point:
+            values = np.abs(np.nan_to_num(values, posinf=9, neginf=-7))
+        x = t(values).to(dtype).reshape(-1, 1)
+        x.requires_grad_(dtype.is_floating_point)
+        found = []
+        for listens in (False, True, False, False):
+            with ingot.profiler.profile() if listens else nullcontext():
+                pair = x.median(), x.nanmedian()
+                if x.requires_grad:
+                    pair = *pair, *[ingot.autograd.grad(m, x)[0] for m in pair]
+            found.append([(m.dtype, m.shape, m._a.tobytes()) for m in pair])
+        assert found[0] == found[1] == found[2] == found[3]
 
 
 def test_mode_is_the_smallest_of_the_most_frequent():

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
+from ...ir.dtype import FLOAT_CHARS
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
@@ -45,7 +46,9 @@ def _median(kind, input, dim, keepdim, out, skip_nan):
         if x.shape[0] == 0:
             value = full(x, shape=(), value=math.nan if x.dtype.is_inexact else dt.int_range(x.dtype)[0], dtype=x.dtype)
         else:
-            value = _found(x.detach() if x.requires_grad else x, ranks.median_place(x, dim=0, skip_nan=skip_nan))
+            value = _selected(x)
+            if value is None:
+                value = _found(x.detach() if x.requires_grad else x, ranks.median_place(x, dim=0, skip_nan=skip_nan))
             value = ranks.found_in(x, value) if tls.m.grad and x.requires_grad else value
         return deliver(value, out, kind.__name__)
     d = canonical_dim(dim, input.ndim)
@@ -53,6 +56,27 @@ def _median(kind, input, dim, keepdim, out, skip_nan):
     if x.shape[d] == 0:
         raise ShapeError(f"{kind.__name__} along dim {dim} of {input.aval} has no value: the dim is empty")
     return one_along(kind, input, ranks.median_place(x, dim=d, skip_nan=skip_nan), d, keepdim, out)
+
+
+_MANY = 1 << 10         # elements from which it pays not to sort them
+
+
+def _selected(x):
+    """The median of many numbers, found without sorting them; None where that is left to operators: of few, while somebody
+    listens, where there are nans, and where it is 0.0, which may be -0."""
+    m, a = tls.m, x._a
+    if a.__class__ is not np.ndarray or a.size < _MANY or a.dtype.char not in _SELECTED:
+        return None
+    if m.special:
+        m.only_now()
+        return None
+    middle = (a.size - 1) // 2
+    parts = m.run(np.partition, a, middle)
+    value, largest = parts[middle], m.run(np.maximum.reduce, parts[middle:])
+    return wrap(value) if largest == largest and (value or a.dtype.kind != "f") else None
+
+
+_SELECTED = FLOAT_CHARS + "".join(np.typecodes["Integer"] + np.typecodes["UnsignedInteger"])
 
 
 @api(remembered=True)
