@@ -226,11 +226,13 @@ def test_median_is_the_lower_one():
 
 
 MANY = {"even": lambda r, n: r.standard_normal(n), "ties": lambda r, n: r.integers(-3, 9, n).astype(float),
-        "zeros of both signs": lambda r, n: r.choice([0.0, -0.0], n), "infinite": lambda r, n: r.choice([np.inf, -np.inf, 1.0], n),
-        "nan": lambda r, n: np.where(r.random(n) < 0.001, np.nan, r.standard_normal(n)), "all nan": lambda r, n: np.full(n, np.nan)}
+        "zeros of both signs": lambda r, n: r.choice([0.0, -0.0], n),
+        "infinite": lambda r, n: r.choice([np.inf, -np.inf, 1.0], n), "all nan": lambda r, n: np.full(n, np.nan),
+        "nan": lambda r, n: np.where(r.random(n) < 0.001, np.nan, r.standard_normal(n))}
+KINDS = (ingot.float32, ingot.float64, ingot.float16, ingot.bfloat16, ingot.int64, ingot.uint8)
 
 
-@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.float16, ingot.bfloat16, ingot.int64, ingot.uint8], ids=str)
+@pytest.mark.parametrize("dtype", KINDS, ids=str)
 @pytest.mark.parametrize("kind", MANY)
 def test_medians_of_many_are_those_that_sorting_gives(kind, dtype):
     """Eagerly they are selected: the bits, and the gradients, are those of the operators that sort (under a profile)."""

@@ -98,6 +98,29 @@ def test_unique_along_a_dim(dim):
     same(values.index_select(dim, inverse), a)
 
 
+KINDS = (ingot.float32, ingot.float64, ingot.float16, ingot.bfloat16, ingot.int64, ingot.uint8, ingot.bool)
+ASKED = [{"return_inverse": inverse, "return_counts": counts} for inverse in (False, True) for counts in (False, True)]
+
+
+@pytest.mark.parametrize("call", ["unique", "unique_consecutive"])
+@pytest.mark.parametrize("dtype", KINDS, ids=str)
+def test_few_distinct_values_are_those_of_the_operators(call, dtype):
+    """Of few elements they are found without operators: with the same bits, shapes and dtypes (a profile runs operators)."""
+    rng, f = np.random.default_rng(6), getattr(ingot, call)
+    for n in (1, 2, 6, 60, 700):
+        for special in ([0.0, -0.0, 1.0], [np.nan, 1.0, np.inf], [5.0]):
+            values = np.where(rng.random(n) < 0.4, rng.choice(special, n), rng.integers(0, 9, n).astype(float))
+            values = values if dtype.is_floating_point else np.abs(np.nan_to_num(values, posinf=7))
+            x = t(values).to(dtype)
+            for given in (x, x.reshape(-1, 1 if n % 2 else 2).T):
+                for asked in ASKED:
+                    here = f(given, **asked)
+                    with ingot.profiler.profile():
+                        there = f(given, **asked)
+                    for a, b in zip(*[r if type(r) is tuple else (r,) for r in (here, there)], strict=True):
+                        assert (a.dtype, a.shape, a._a.tobytes()) == (b.dtype, b.shape, b._a.tobytes())
+
+
 def test_unique_consecutive():
     values, inverse, counts = ingot.unique_consecutive(t([1, 1, 2, 2, 2, 1]), return_inverse=True, return_counts=True)
     same(values, [1, 2, 1])

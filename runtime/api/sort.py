@@ -2,8 +2,11 @@
 
 from typing import Any
 
+import numpy as np
+
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
+from ...ir.dtype import FLOAT_CHARS
 from ...ir.errors import ArgumentError, DimError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import reduce as rd
@@ -14,8 +17,9 @@ from ...ir.ops.ranks import run_starts
 from ...ir.ops.scan import cumsum
 from ...ir.ops.shape import cat, full, iota, permute, reshape
 from ...ir.substitute import as_int
-from ..dispatch import untaped
-from ..tensor import Tensor
+from ..dispatch import kernel_of, untaped
+from ..state import tls
+from ..tensor import Tensor, wrap
 from . import returns
 from .creation import filled
 from .indexing import count_of
@@ -178,8 +182,37 @@ def _runs(arranged, starts, order, count, inverse, counts):
     return take_index(arranged, at), run, lengths
 
 
+_FEW = 1 << 14          # elements of which what operators would compute takes less than calling them
+
+
+def _distinct_of_few(a, in_order, inverse, counts):
+    """What `_distinct` gives, for an array of which all elements are compared."""
+    order, arranged, n = None, a.reshape(-1), a.size
+    if in_order:
+        order = kernel_of(so.argsort)(arranged, dim=0, descending=False)
+        arranged = arranged.take(order)
+    starts = np.empty(n, np.bool_)
+    starts[0] = True
+    np.not_equal(arranged[1:], arranged[:-1], starts[1:])
+    run = lengths = None
+    if inverse:
+        run = starts.cumsum(dtype=np.int64)
+        run -= 1
+        if order is not None:
+            run, numbers = np.empty_like(run), run
+            run[order] = numbers
+        run = run.reshape(a.shape)
+    if counts:
+        ends = np.append(starts.nonzero()[0], n)
+        lengths = ends[1:] - ends[:-1]
+    return arranged[starts], run, lengths
+
+
 def _unique(input, dim, in_order, name, inverse, counts):
     """Distinct values, of the flattened tensor or of slices along `dim`; with inverse and counts if asked."""
+    m, a = tls.m, input._a
+    if dim is None and not m.special and a.__class__ is np.ndarray and 0 < a.size < _FEW and a.dtype.char in _COMPARED:
+        return _asked(*[None if x is None else wrap(x) for x in m.run(_distinct_of_few, a, in_order, inverse, counts)])
     input = input.detach()
     if dim is None:
         rows = _flat(input)
@@ -195,6 +228,9 @@ def _unique(input, dim, in_order, name, inverse, counts):
     found, run, lengths = _distinct(rows, _row_order if in_order else None, inverse, counts)
     values = reshape(found, shape=(found.shape[0], *front.shape[1:]))
     return _asked(permute(values, dims=tuple(order.index(i) for i in range(input.ndim))), run, lengths)
+
+
+_COMPARED = FLOAT_CHARS + "?" + np.typecodes["AllInteger"]
 
 
 def _asked(*found):
