@@ -127,9 +127,12 @@ row_scale = op("row_scale", infer=lambda like, index: like.with_shape(index.shap
 
 
 def _bag_of(offsets, *, size):
-    counts = np.diff(offsets, append=size)
-    if offsets.size and offsets[0] == 0 and counts.min() >= 0:
-        return np.repeat(np.arange(offsets.size), counts)
+    if offsets.size and offsets[0] == 0:
+        counts = np.empty(offsets.size, np.int64)
+        np.subtract(offsets[1:], offsets[:-1], counts[:-1])
+        counts[-1] = size - int(offsets[-1])
+        if counts.min() >= 0:
+            return np.arange(offsets.size).repeat(counts)
     return np.searchsorted(offsets, np.arange(size), side="right") - 1
 
 

@@ -83,6 +83,16 @@ def next_numbers(draw, generator, device, shape, dtype) -> Tensor:
     return drawn(draw, draw_key(generator, device), shape, dtype)
 
 
+SCALED = (dt.float32, dt.float64)      # dtypes that are drawn, scaled and shifted in one sweep
+
+
+def fill_with_next(draw, generator, factor, summand, a):
+    """Fills an array in a row, of such a dtype, with what an operator draws with the next key of a generator, times a factor,
+    plus a summand; on the host, where nobody listens."""
+    place = (generator or default_generator).reserve(1)
+    kernel_of(draw)(place, shape=a.shape, dtype=dt.BY_NP[a.dtype], out=a, scaled=(factor, summand))
+
+
 def made_of_next(fn, generator, device, *tensors, **params):
     """fn(key, *tensors, **params), which makes one tensor or several of a generator's next key by operators, and of which there
     are no gradients: for a device, or where the tensors are. Where nobody listens it runs on arrays, and as one graph once such

@@ -1,7 +1,5 @@
 """Random tensors: every function draws one key from its generator and computes the numbers from that."""
 
-import functools
-import math
 
 import numpy as np
 
@@ -19,13 +17,21 @@ from ...ir.ops.sort import arg_topk, argsort, searchsorted
 from ...ir.substitute import as_float, as_int
 from .. import random as streams
 from ..device import require
-from ..dispatch import kernel_of, untaped
-from ..random import default_generator, draw_key_beside
+from ..dispatch import untaped
+from ..random import draw_key_beside
 from ..state import tls
 from ..tensor import Tensor, wrap
-from ..writes import write, write_by
 from .creation import finish, require_device
-from .draws import drawn, float_dtype, is_here, made_of_next, next_drawn, next_drawn_beside, next_numbers
+from .draws import (
+    SCALED,
+    fill_with_next,
+    float_dtype,
+    is_here,
+    made_of_next,
+    next_drawn,
+    next_drawn_beside,
+    next_numbers,
+)
 from .every_sample import of_every_sample
 from .formats import format_of, laid_out, order_asked
 from .promote import as_operand, result_type, to_dtype
@@ -154,10 +160,10 @@ def uniform_of(shape, dtype, generator, device):
 
 def tail_of(shape, dtype, generator, device):
     """-log of a uniform in (0, 1]: exponential of rate 1, never 0."""
-    return made_of_next(_tail, generator, device, shape=tuple(shape), dtype=dt.accumulator(dtype))
+    return made_of_next(tail, generator, device, shape=tuple(shape), dtype=dt.accumulator(dtype))
 
 
-def _tail(key, *, shape, dtype):
+def tail(key, *, shape, dtype):
     """As `tail_of` says."""
     u = rn.uniform.call(key, shape=shape, dtype=dtype)
     return at_least(ew.neg(ew.log1p(ew.neg(u))), 2.0 ** -54 if dtype is dt.float64 else 2.0 ** -25)
@@ -181,9 +187,9 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
     shape = given_sizes((size,)) if size is not None else broadcast_shapes(*(x.shape for x in given))
     device = given[0].device if given and device is None else device
     d = float_dtype(dtype) if not given else float_dtype(dtype or result_type(*given))
-    if not given and d in _SCALED and is_here(device) and not tls.m.special and min(shape, default=0) >= 0:
+    if not given and d in SCALED and is_here(device) and not tls.m.special and min(shape, default=0) >= 0:
         made = np.empty(shape, d.np)
-        tls.m.run(_fill, rn.normal, (generator or default_generator).reserve(1), as_float(std), as_float(mean), made)
+        tls.m.run(fill_with_next, rn.normal, generator, as_float(std), as_float(mean), made)
         return finish(wrap(made), out, requires_grad, "normal", device, pin_memory)
     noise = next_drawn(rn.normal, generator, device, shape=tuple(shape), dtype=d)
     result = ew.add(ew.mul(noise, to_dtype(std, d)), to_dtype(mean, d))
@@ -210,7 +216,7 @@ def bernoulli(input, p=None, *, generator=None, out=None):
 def _ones(chance, generator, dtype):
     """1 with the probability that each element says, else 0."""
     if tls.m.special or not chance.numel():
-        _check_probabilities(chance, "bernoulli")
+        check_probabilities(chance, "bernoulli")
         return made_of_next(_ones_below, generator, None, chance, dtype=dtype)
     ones, low, high = made_of_next(_ones_and_extremes, generator, None, chance, dtype=dtype)
     _check_extremes(low.item(), high.item(), "bernoulli")
@@ -237,7 +243,8 @@ def _check_extremes(low, high, name):
         raise ArgumentError(f"{name} takes probabilities between 0 and 1")
 
 
-def _check_probabilities(p, name):
+def check_probabilities(p, name):
+    """Raises unless all elements are probabilities."""
     if p.numel() and not tls.m.special:
         low, high = untaped(_extremes, p)
         _check_extremes(low.item(), high.item(), name)
@@ -307,159 +314,3 @@ def _are_weights(p):
     valid = rd.all_(ew.logical_and(ew.isfinite(p), ew.ge(p, 0)), dim=axes, keepdim=False)
     some = rd.all_(ew.gt(rd.sum_(p, dim=axes[-1:], keepdim=False), 0), dim=axes[:-1], keepdim=False)
     return ew.logical_and(valid, some)
-
-
-# In place.
-
-
-def in_place(fn):
-    """Makes fn(self, ..., generator=) a method that writes its result into the tensor."""
-    name = fn.__name__
-
-    def method(self, *args, **kwargs):
-        return write(self, fn(self, *args, **kwargs), name)
-
-    method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", fn.__doc__
-    setattr(Tensor, name, method)
-    return fn
-
-
-def _floating(x, name, takes_complex=False):
-    if not (x.dtype.is_floating_point or (takes_complex and x.dtype.is_complex)):
-        raise DTypeError(f"{name} fills floating point tensors, this one is {x.aval}")
-    return x.dtype
-
-
-def filling(fn):
-    """Makes fn(self, ..., generator=) -> (operator, generator, factor, summand) a method that fills the tensor with what the
-    operator draws, times the factor, plus the summand; a large one where it lies, without an array of its size beside it."""
-    name = fn.__name__
-
-    def method(self, *args, **kwargs):
-        draw, generator, factor, summand = fn(self, *args, **kwargs)
-        if _lies_open(self):
-            place = (generator or default_generator).reserve(1)
-            return write_by(self, functools.partial(_fill, draw, place, factor, summand), name)
-        noise = drawn(draw, draw_key_beside(self, generator), tuple(self.shape), self.dtype)
-        return write(self, ew.add(ew.mul(noise, factor), summand), name)
-
-    method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", fn.__doc__
-    setattr(Tensor, name, method)
-    return fn
-
-
-_SCALED = (dt.float32, dt.float64)      # dtypes that are drawn, scaled and shifted in one sweep
-
-
-def _lies_open(x) -> bool:
-    """Whether kernels may write a tensor's memory themselves: floats of the processor in a row, and nothing that listens."""
-    a = x._a
-    return not tls.m.special and a.__class__ is np.ndarray and a.flags.carray and x.dtype in _SCALED
-
-
-def _fill(draw, place, factor, summand, a):
-    kernel_of(draw)(place, shape=a.shape, dtype=dt.BY_NP[a.dtype], out=a, scaled=(factor, summand))
-
-
-@filling
-def normal_(self, mean=0, std=1, *, generator=None):
-    """Fills with normal numbers."""
-    if std < 0:
-        raise ArgumentError(f"normal_ takes a deviation of at least 0, got {std}")
-    _floating(self, "normal_", takes_complex=True)
-    return rn.normal, generator, as_float(std), as_float(mean)
-
-
-@filling
-def uniform_(self, from_=0, to=1, *, generator=None, **named):
-    """Fills with numbers uniform in [from, to); of complex numbers both parts."""
-    low = named.pop("from", from_)
-    no_more("uniform_", named)
-    if low > to:
-        raise ArgumentError(f"uniform_ takes from <= to, got {low} and {to}")
-    _floating(self, "uniform_", takes_complex=True)
-    start = as_float(low)
-    return rn.uniform, generator, as_float(to - low), complex(start, start) if self.dtype.is_complex else start
-
-
-@in_place
-def bernoulli_(self, p=0.5, *, generator=None):
-    """Fills with 1 with probability p (a number or a tensor), else 0."""
-    if isinstance(p, Tensor):
-        _check_probabilities(p, "bernoulli_")
-        chance = to_dtype(p.detach(), dt.accumulator(p.dtype))
-        return ew.lt.call(uniform_of(self.shape, chance.dtype, generator, self.device), expand(chance, shape=tuple(self.shape)))
-    return next_drawn_beside(rn.bernoulli_mask, self, generator, shape=tuple(self.shape), p=as_float(p))
-
-
-def exact_end(d) -> int:
-    """One more than the largest integer up to which every one is held exactly by a dtype."""
-    if d is dt.bool_:
-        return 2
-    return 2 ** _MANTISSA[d] + 1 if d.is_floating_point else 2 ** (8 * d.itemsize - (d.kind == dt.SIGNED))
-
-
-_MANTISSA = {dt.float64: 53, dt.float32: 24, dt.float16: 11, dt.bfloat16: 8}
-
-
-@in_place
-def random_(self, from_=0, to=None, *, generator=None, **named):
-    """Fills with integers uniform in [from, to): random_(to), random_(from, to); without ends, all that fit exactly."""
-    low = named.pop("from", from_)
-    no_more("random_", named)
-    if to is None and low:
-        low, to = 0, low
-    if to is None:
-        to = exact_end(self.dtype)
-    return next_drawn_beside(rn.randint, self, generator, shape=tuple(self.shape), low=int(low), high=min(int(to), 2 ** 63),
-                             dtype=self.dtype)
-
-
-@in_place
-def exponential_(self, lambd=1, *, generator=None):
-    """Fills with exponential numbers of rate lambd."""
-    if lambd <= 0:
-        raise ArgumentError(f"exponential_ takes a rate above 0, got {lambd}")
-    wide = dt.accumulator(_floating(self, "exponential_"))
-    return made_of_next(_exponential, generator, self.device, shape=tuple(self.shape), dtype=wide, rate=as_float(lambd))
-
-
-def _exponential(key, *, shape, dtype, rate):
-    return ew.div(_tail(key, shape=shape, dtype=dtype), rate)
-
-
-@in_place
-def geometric_(self, p, *, generator=None):
-    """Fills with how many trials of probability p it takes to succeed."""
-    if not 0 < p < 1:
-        raise ArgumentError(f"geometric_ takes a probability between 0 and 1, got {p}")
-    wide = dt.accumulator(self.dtype if self.dtype.is_floating_point else dt.float32)
-    return made_of_next(_geometric, generator, self.device, shape=tuple(self.shape), dtype=wide, rate=-math.log1p(-p))
-
-
-def _geometric(key, *, shape, dtype, rate):
-    return at_least(ew.ceil(ew.div(_tail(key, shape=shape, dtype=dtype), rate)), 1.0)
-
-
-@in_place
-def log_normal_(self, mean=1, std=2, *, generator=None):
-    """Fills with numbers whose logarithm is normal."""
-    return made_of_next(_log_normal, generator, self.device, shape=tuple(self.shape), dtype=_floating(self, "log_normal_"),
-                        mean=as_float(mean), std=as_float(std))
-
-
-def _log_normal(key, *, shape, dtype, mean, std):
-    return ew.exp(ew.add(ew.mul(rn.normal.call(key, shape=shape, dtype=dtype), std), mean))
-
-
-@in_place
-def cauchy_(self, median=0, sigma=1, *, generator=None):
-    """Fills with Cauchy numbers."""
-    wide = dt.accumulator(_floating(self, "cauchy_"))
-    return made_of_next(_cauchy, generator, self.device, shape=tuple(self.shape), dtype=wide, median=as_float(median),
-                        sigma=as_float(sigma))
-
-
-def _cauchy(key, *, shape, dtype, median, sigma):
-    u = rn.uniform.call(key, shape=shape, dtype=dtype)
-    return ew.add(ew.mul(ew.tan(ew.mul(ew.sub(u, 0.5), math.pi)), sigma), median)
