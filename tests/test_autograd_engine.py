@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot import jit
 from ingot.autograd import backward, grad
 from ingot.ir.ops.shape import pad
 from ingot.runtime import dispatch
@@ -315,6 +316,14 @@ def test_hook_result_that_the_user_keeps_is_copied():
     (x * 2).sum().backward()
     x.grad.zero_()
     assert mine.tolist() == [5.0]
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jit.trace], ids=["eager", "traced"])
+def test_gradients_of_which_elements_share_memory_are_not_added_into(wrap):
+    p, one = ingot.ones(3, requires_grad=True), ingot.ones(1)
+    p.grad = one.expand(3)
+    wrap(lambda: (p * ingot.tensor([1.0, 2.0, 3.0])).sum().backward())()
+    assert p.grad.tolist() == [2, 3, 4] and one.tolist() == [1]
 
 
 def test_accumulation_is_in_place():

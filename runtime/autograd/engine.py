@@ -23,7 +23,7 @@ from ..state import tls
 from ..tensor import Tensor, wrap
 from ..writes import write
 from .node import CHECK_NAN, ComplexNode, Leaf, Node, Output, aval_of
-from .ownership import add_to, can_add_to, copied, own
+from .ownership import add_to, can_add_to, copied, own, takes_sums
 from .sparse_gradient import accumulate_sparse, is_sparse, sum_of
 from .zero_curves import tie
 
@@ -251,7 +251,7 @@ class Backward:
                 if old is None:
                     leaf.grad = own(t)
                     return
-                if old.__class__ is Tensor and old._node is None and old._a.__class__ is np.ndarray and old._a.flags.writeable:
+                if old.__class__ is Tensor and old._node is None and old._a.__class__ is np.ndarray and takes_sums(old._a):
                     self.run(add_to, old._a, t._a)
                     old._storage.wrote("backward")
                     return
@@ -345,7 +345,7 @@ def accumulate(leaf, g: Tensor, create_graph: bool):
             leaf.grad = g
             if tls.m.recorder is not None:
                 tls.m.recorder.grad_set(leaf)
-        elif create_graph or old._node is not None or not old._a.flags.writeable:
+        elif create_graph or old._node is not None or not takes_sums(old._a):
             leaf.grad = add(old, g)
             if tls.m.recorder is not None:
                 tls.m.recorder.grad_set(leaf)

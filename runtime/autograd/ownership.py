@@ -10,6 +10,7 @@ from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
 from ...ir.ops.shape import contiguous
 from ..tensor import Tensor, wrap
+from ..writes import overlaps
 from .node import LARGE
 
 copies = lazy(__package__, "..cpu.copies")
@@ -24,6 +25,12 @@ def add_to(total, g):
     if total.size < LARGE or kind is None or not kind.is_floating_point or kind in FLOAT8 or total.dtype != g.dtype:
         return np.add(total, g, total)
     return kernels.binary("add", kind)(total, g, out=total)
+
+
+def takes_sums(a) -> bool:
+    """Whether gradients may be added into an array that is a gradient: no element of it lies in two places."""
+    flags = a.flags
+    return flags.writeable and (flags.c_contiguous or not overlaps(a))
 
 
 def can_add_to(held: list, g) -> bool:
