@@ -7,6 +7,7 @@ from .data_sizes import given_conditions, given_hints
 from .guard_code import quick_check
 from .memory_order import lie_over_each_other, memory_order, overlapping
 from .path import Tree
+from .recorded_gradients import GradientGuard
 from .recording import kind_of_gradient
 
 
@@ -43,6 +44,7 @@ class Entry:
         self.lays: dict = {}             # (kind, id, question) -> (where an input comes from, how it lies)
         self.same: dict = {}             # argument -> the tensor that it is and that is reached otherwise, too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
+        self.fixed: set = set()          # ids of leaves whose gradient is the same tensor at each call
         self.reached: dict = {}          # id -> container that is reached, which no argument may be that is changed
         self.clashes: dict = {}          # positions or ids -> where two inputs come from that must not lie over each other
         self.written: dict = {}          # id -> captured tensor that is written in place
@@ -117,6 +119,7 @@ class Entry:
         pairs = [(recording.sources[i], recording.sources[j]) for i, j in recording.clashes]
         self.clashes = joined(self.clashes, [(tuple([s.what if s.kind == "argument" else id(s.what) for s in pair]), pair)
                                              for pair in pairs])
+        self.fixed = {*self.fixed, *[id(g.leaf) for g in guards if type(g) is GradientGuard]}
         self.reached = joined(self.reached, [(id(c), c) for c in recording.reached])
         self.writes = self.writes or bool(recording.updates or recording.grads)
         self.rebinds = self.rebinds or bool(recording.rebinds)
@@ -215,6 +218,7 @@ class Entry:
         for pair in self.clashes.values():
             if lie_over_each_other(*[arguments[s.what] if s.kind == "argument" else s.what for s in pair]):
                 return "a tensor whose memory is replaced lies over one that is written"
+        gradients = []
         for source, kind in self.leaves.values():
             t = arguments[source.what] if source.kind == "argument" else source.what
             now = t.grad if isinstance(t, Tensor) else None
@@ -222,10 +226,20 @@ class Entry:
                 return "a gradient that was None is set, or the other way round"
             if kind_of_gradient(now) is not kind:
                 return "a gradient that was dense is sparse, or the other way round"
+            if kind is False and self.writes and id(t) not in self.fixed:
+                gradients.append(now)
+        if gradients and self._share_memory(gradients, arguments):
+            return "a gradient lies in memory that the function uses otherwise, too"
         for (_, _, ask), (source, lay) in self.lays.items():
             if ask(arguments[source.what] if source.kind == "argument" else source.what) != lay:
                 return "a tensor lies in its memory in another way, and the function asks in which"
         return None
+
+    def _share_memory(self, gradients, arguments) -> bool:
+        """Whether gradients lie in each other's memory, or in that of other tensors which the function uses."""
+        storages = {id(g._storage) for g in gradients}
+        others = [id(t._storage) for t in (*[t for t, *_ in self.captured.values()], *arguments)]
+        return len(storages) < len(gradients) or not storages.isdisjoint(others)
 
 
 def kinds_of(leaves) -> tuple:

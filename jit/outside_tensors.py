@@ -13,7 +13,7 @@ from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor
 from .errors import TraceError, at
 from .memory_order import is_root, lay_of
-from .recording import Cell, LeafState, Link, MemoryGuard, PartsGuard, Source, base_of
+from .recording import Cell, Link, MemoryGuard, PartsGuard, Source, base_of
 
 
 class OutsideTensors:
@@ -68,7 +68,8 @@ class OutsideTensors:
 
     def _capture(self: Any, t: Tensor) -> Link:
         """A tensor that the function got from elsewhere: an input by reference, through the root of its memory."""
-        root = base_of(t) if base_of(t)._storage is t._storage else t     # (`base.data = new` moves the base)
+        leaf = self.leaf_of_gradient(t)
+        root = base_of(t) if leaf is None and base_of(t)._storage is t._storage else t     # (`base.data = new` moves the base)
         if self.is_state(root):
             self.refuse("it uses the state of a random generator as a tensor", "take it outside of the function")
         known = self.cell_of(t)
@@ -78,6 +79,8 @@ class OutsideTensors:
             self.tie(t, Link(self, known, (*chain, *t._chain), None))
             t.__dict__["_traced"].version = -1
             return t.__dict__["_traced"]
+        for other in {id(o): o for o in (root, known and known.root) if o is not None and o is not t}.values():
+            self._fix_gradient(other)
         if known is not None and self.sources[known.source].kind == "argument" and t is not known.root:
             self.shared.append((self.sources[known.source].what, t))
         is_same = known is not None and (known.root is root or known.root._a is t._a)
@@ -86,11 +89,10 @@ class OutsideTensors:
         if not (is_same and (known.root is root or root.is_leaf)):
             if known is not None and known.version:
                 raise self._overlap()
-            owner = root.__dict__.get("_gradient_of")
-            if owner is None or owner[0] is not self:
+            if leaf is None:
                 self.enter(root, Source("captured", root), f"captured{len(self.sources)}")
             else:
-                self.enter(root, Source("grad", owner[1]), f"grad{len(self.sources)}", self.builder.inputs[owner[1]].aval)
+                self.enter(root, Source("grad", leaf), f"grad{len(self.sources)}", self.builder.inputs[leaf].aval)
             known = t._storage.cell
             self.note_leaf(root)
         if t is not root or "_traced" not in t.__dict__ or t.__dict__["_traced"].recorder is not self:
@@ -162,14 +164,3 @@ class OutsideTensors:
             if self.input_of(t) is None:
                 self.refuse("it uses the gradient of a tensor that shares memory with another one it uses", "clone one of them")
             self.add_leaf(t, leaf, leaf.grad)
-
-    def add_leaf(self: Any, t, leaf, grad):
-        """An input has this leaf, and this gradient."""
-        position = self.input_of(t)
-        if t._node is leaf and position is not None:
-            self.edges[position] = leaf
-        self.leaves[id(leaf)] = LeafState(position, leaf, grad)
-        self.meets_hooks("a hook of a tensor", leaf.all_hooks())
-        if grad is not None:
-            grad.__dict__["_gradient_of"] = self, position
-            self._linked.append(weakref.ref(grad))

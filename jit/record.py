@@ -62,6 +62,8 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
         self.orders: dict[int, tuple] = {}       # position of an argument: the order of its dims in memory, if not that of rows
         self.outside: list[Cell] = []            # of memory that comes from outside
         self.leaves: dict[int, LeafState] = {}   # by id of the leaf
+        self.gradients: list = []                # (leaf from outside, its state, weak reference to the gradient it came with)
+        self.fixed: dict = {}                    # by id of such a leaf: its gradient, which is the same tensor at each call
         self.hosts: list = []                    # (host step, values)
         self.shared: list = []                   # (argument, captured tensor over the same memory)
         self.lays: dict = {}                     # (position of an input, question): how it lies in memory

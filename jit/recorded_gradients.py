@@ -1,16 +1,85 @@
 """Gradients while a recorder listens: what rules will read, what is read and set of leaves, and their hooks."""
 
+import weakref
 from typing import Any
 
 from ..ir.symbolic import is_symbol
 from ..runtime.autograd.node import Leaf
 from ..runtime.tensor import Tensor
+from .conditions import Condition
 from .errors import TraceError
 from .recording import HooksGuard, LeafState
 
 
+class GradientGuard(Condition):
+    """A leaf's gradient is this very tensor, which the function also reaches otherwise, or through other memory."""
+
+    def __init__(self, leaf: Tensor, gradient: Tensor):
+        self.leaf, self.gradient = leaf, gradient
+
+    @property
+    def watched(self) -> tuple:
+        """What identifies the condition."""
+        return "gradient", id(self.leaf)
+
+    def holds(self) -> bool:
+        """Whether it still is."""
+        return self.leaf.grad is self.gradient
+
+    def moved(self) -> list:
+        """The gradient, which may be looked up by its leaf."""
+        return [self.watched]
+
+    def __str__(self):
+        return "a gradient that lies in memory of other tensors is another tensor now"
+
+
 class Gradients:
     """The part of a recorder that hears of them."""
+
+    def add_leaf(self: Any, t, leaf, grad):
+        """An input has this leaf, and this gradient."""
+        position = self.input_of(t)
+        if t._node is leaf and position is not None:
+            self.edges[position] = leaf
+        state = self.leaves[id(leaf)] = LeafState(position, leaf, grad)
+        self.meets_hooks("a hook of a tensor", leaf.all_hooks())
+        if grad is not None:
+            is_shared = self._fix_gradient(grad)            # (it is another leaf's, too)
+            grad.__dict__["_gradient_of"] = self, position, t
+            self._linked.append(weakref.ref(grad))
+            self.gradients.append((t, state, weakref.ref(grad)))
+            if is_shared or self.cell_of(grad) is not None:
+                self._fix_gradient(grad)
+
+    def leaf_of_gradient(self: Any, t) -> int | None:
+        """The position of the leaf by which a tensor is looked up at every call, if it is a gradient and has its memory for
+        itself. One that has not is the same tensor at each call, as long as it is not seen to be another one."""
+        owner = t.__dict__.get("_gradient_of")
+        if owner is None or owner[0] is not self:
+            return None
+        views = [ref() for ref in t._storage.aliases]
+        has_own = t._base is None or (("gradient", id(owner[2])) in self.changing and all(v is None or v is t for v in views))
+        if self.cell_of(t) is None and has_own:
+            return owner[1]
+        self._fix_gradient(t)
+        return None
+
+    def _fix_gradient(self: Any, grad) -> bool:
+        """If a tensor is the gradient of a leaf, then it is so at all calls for which the recording is good."""
+        owner = grad.__dict__.get("_gradient_of")
+        if owner is None or owner[0] is not self:
+            return False
+        self.fixed[id(owner[2])] = grad
+        return True
+
+    def gradient_guards(self: Any, reached) -> list:
+        """What must be so of gradients that were read: those that lie in other memory, or that the function has `reached`
+        otherwise, too (tensors by id), are the same ones at each call."""
+        looked_up = {s.what for s in self.sources if s.kind == "grad"}
+        read = [(t, self.fixed.get(id(t), ref())) for t, state, ref in self.gradients
+                if state.was_read or state.position in looked_up]
+        return [GradientGuard(t, grad) for t, grad in read if grad is not None and (id(t) in self.fixed or id(grad) in reached)]
 
     def taped(self: Any, node, args, out):
         """An operation went on the tape: notes the graph values of what its rule will read."""

@@ -245,4 +245,7 @@ class Run:
         for guard in recorder.guards:
             watch.tensors.update(guard.tensors())
         self.recording.same = watch.found_outside(call.leaves)
+        fixed = recorder.gradient_guards(watch.tensors)
+        self.guards += fixed
+        self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
         held.close()
