@@ -5,6 +5,7 @@ from typing import Any
 
 from ..ir.symbolic import is_symbol
 from ..runtime.autograd.node import Leaf
+from ..runtime.parts import PARTS
 from ..runtime.tensor import Tensor
 from .conditions import Condition
 from .errors import TraceError
@@ -49,7 +50,7 @@ class Gradients:
             grad.__dict__["_gradient_of"] = self, position, t
             self._linked.append(weakref.ref(grad))
             self.gradients.append((t, state, weakref.ref(grad)))
-            if is_shared or self.cell_of(grad) is not None:
+            if is_shared or (type(grad) not in PARTS and self.cell_of(grad) is not None):
                 self._fix_gradient(grad)
 
     def leaf_of_gradient(self: Any, t) -> int | None:

@@ -1,5 +1,5 @@
-"""Gradients that lie in memory of other tensors: views (of an argument, of one buffer for all), the same tensor for two leaves, one
-that is reached otherwise, too. Calls of a traced function give what eager ones give."""
+"""Gradients that lie in memory of other tensors: views (of an argument, of one buffer for all), the same tensor for two
+leaves, one that is reached otherwise, too. Calls of a traced function give what eager ones give."""
 
 import pytest
 
@@ -72,10 +72,11 @@ def backward(s, x):
 
 
 def writes(s, x):
-    if s.w.grad is not None and s.v.grad is not None:
-        s.w.grad.mul_(2)
-        s.v.grad.add_(s.w.grad)
-        return s.v.grad + s.other
+    if s.w.grad is None or s.v.grad is None:
+        return None
+    s.w.grad.mul_(2)
+    s.v.grad.add_(s.w.grad)
+    return s.v.grad + s.other
 
 
 def swaps(s, x):
