@@ -8,7 +8,7 @@ from .guard_code import quick_check
 from .memory_order import lie_over_each_other, memory_order, overlapping
 from .path import Tree
 from .recorded_gradients import GradientGuard
-from .recording import kind_of_gradient
+from .recording import Source, kind_of_gradient
 
 
 def joined(known: dict, more) -> dict:
@@ -116,9 +116,8 @@ class Entry:
                                      [(recording.sources[position], *asked) for position, *asked in recording.lays]}}
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
         self.same = {**self.same, **dict(recording.same)}
-        pairs = [(recording.sources[i], recording.sources[j]) for i, j in recording.clashes]
-        self.clashes = joined(self.clashes, [(tuple([s.what if s.kind == "argument" else id(s.what) for s in pair]), pair)
-                                             for pair in pairs])
+        pairs = [tuple([_origin(recording.sources, i) for i in pair]) for pair in recording.clashes]
+        self.clashes = joined(self.clashes, [(tuple(map(_name_of, pair)), pair) for pair in pairs])
         self.fixed = {*self.fixed, *[id(g.leaf) for g in guards if type(g) is GradientGuard]}
         self.reached = joined(self.reached, [(id(c), c) for c in recording.reached])
         self.writes = self.writes or bool(recording.updates or recording.grads)
@@ -215,9 +214,6 @@ class Entry:
             return "an argument shares memory with a captured tensor"
         if self.writes and overlapping(arguments, [t for t, *_ in self.captured.values()]):
             return "an argument lies over an array over which a captured tensor lies, too"
-        for pair in self.clashes.values():
-            if lie_over_each_other(*[arguments[s.what] if s.kind == "argument" else s.what for s in pair]):
-                return "a tensor whose memory is replaced lies over one that is written"
         gradients = []
         for source, kind in self.leaves.values():
             t = arguments[source.what] if source.kind == "argument" else source.what
@@ -230,6 +226,9 @@ class Entry:
                 gradients.append(now)
         if gradients and self._share_memory(gradients, arguments):
             return "a gradient lies in memory that the function uses otherwise, too"
+        for pair in self.clashes.values():
+            if lie_over_each_other(*[_tensor_of(source, arguments) for source in pair]):
+                return "a tensor whose memory is replaced lies over one that is written"
         for (_, _, ask), (source, lay) in self.lays.items():
             if ask(arguments[source.what] if source.kind == "argument" else source.what) != lay:
                 return "a tensor lies in its memory in another way, and the function asks in which"
@@ -240,6 +239,26 @@ class Entry:
         storages = {id(g._storage) for g in gradients}
         others = [id(t._storage) for t in (*[t for t, *_ in self.captured.values()], *arguments)]
         return len(storages) < len(gradients) or not storages.isdisjoint(others)
+
+
+def _origin(sources, position) -> Source:
+    """Where an input of a recording comes from, that of a gradient by where its leaf does."""
+    source = sources[position]
+    return Source("grad", sources[source.what]) if source.kind == "grad" else source
+
+
+def _name_of(source) -> tuple:
+    """What identifies such an origin."""
+    if source.kind == "grad":
+        return "grad", _name_of(source.what)
+    return source.kind, source.what if source.kind == "argument" else id(source.what)
+
+
+def _tensor_of(source, arguments):
+    """The tensor that an origin leads to in a call."""
+    if source.kind == "grad":
+        return _tensor_of(source.what, arguments).grad
+    return arguments[source.what] if source.kind == "argument" else source.what
 
 
 def kinds_of(leaves) -> tuple:

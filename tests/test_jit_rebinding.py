@@ -216,3 +216,24 @@ def test_a_vector_that_is_handed_out_over_the_parameters_is_refused():
 
     with pytest.raises(ingot.jit.TraceError, match="clone, or return one"):
         step()
+
+
+@pytest.mark.parametrize("captured", [False, True])
+def test_memory_that_is_lost_and_a_gradient_that_is_added_to(captured):
+    def life(wrap):
+        w, x, seen = ingot.ones(3, requires_grad=True), ingot.arange(3.0), []
+
+        @wrap
+        def step(given):
+            t = x if captured else given
+            y = t * 1
+            t.data = t.data * 2
+            (y * w).sum().backward()
+
+        for n in (2, 3, 5, 4, 4):
+            given = ingot.ones(n, 3)
+            step(given)
+            seen.append((w.grad.tolist(), x.tolist(), given.tolist()))
+        return seen
+
+    assert life(ingot.jit.trace) == life(lambda step: step)

@@ -111,6 +111,16 @@ def test_sizes_of_1_do_not_say_how_results_lie(fn, sizes):
             assert laid(traced(x)) == laid(fn(x)), (shape, x.stride())
 
 
+@pytest.mark.parametrize("fn", [lambda x: ingot.fft.rfft(x, dim=1), ingot.fft.fft, lambda x: ingot.fft.ifft(x * 1j),
+                                lambda x: x.sort(1)[0]])
+@pytest.mark.parametrize("lies", [lambda n: ingot.arange(4.0).expand(n, 4), lambda n: ingot.arange(4.0 * n).reshape(4, n).t(),
+                                  lambda n: ingot.arange(8.0 * n).reshape(n, 8)[:, ::2]])
+def test_what_no_native_call_makes_lies_row_by_row(fn, lies):
+    traced = jit.trace(fn)
+    for n in (4, 7, 7, 5, 5):
+        assert laid(traced(lies(n))) == laid(fn(lies(n)))
+
+
 @pytest.mark.parametrize("clears", [False, True])
 @pytest.mark.parametrize("fn", [lambda w, x: w.t() * 2, lambda w, x: x[:, :4] @ w.t(), lambda w, x: (w.mT + 1).t(),
                                 lambda w, x: w.t().expand(2, 4, 3)])

@@ -78,6 +78,15 @@ def test_without_momentum_the_running_mean_is_the_mean_over_batches():
         np.testing.assert_allclose(layer.running_mean.numpy(), np.mean([b.mean(0) for b in batches], axis=0), atol=atol)
 
 
+def test_the_mean_over_batches_has_the_same_bits_traced():
+    eager, traced = [nn.BatchNorm1d(16, momentum=None) for _ in range(2)]
+    run = ingot.jit.trace(traced)
+    for _ in range(7):
+        x = ingot.tensor(RNG.standard_normal((5, 16)).astype("f"))
+        eager(x), run(x)
+        assert eager.running_mean.equal(traced.running_mean) and eager.running_var.equal(traced.running_var)
+
+
 def test_a_state_without_the_count_of_batches_leaves_it_alone():
     layer = nn.BatchNorm1d(2, momentum=None)
     layer(ingot.ones(4, 2))

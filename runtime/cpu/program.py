@@ -20,6 +20,7 @@ from ...passes.plan_memory import arrange, place
 from ...passes.plan_steps import Plan, Run, shallow
 from ...passes.remake import remake
 from ...passes.turned_operands import turned_operands
+from ..doors import lies_by_rows
 from . import (  # noqa: F401 (the families register their makers)
     copies,
     native,
@@ -42,6 +43,7 @@ from . import (  # noqa: F401 (the families register their makers)
     native_windows,
     pool,
 )
+from .copies import dense
 from .eager_in_place import writer_for
 from .native_run import NativeRun, call_kernel, kernel_text
 
@@ -159,6 +161,7 @@ class CalledNode:
         self.node, self.source = node, step
         self.kernel = kernel_of(node.op)
         self.params = node.params
+        self.is_by_rows = lies_by_rows(node.op)
         self.sources = tuple([(number[x], None) if type(x) is Value else (-1, x) for x in node.inputs])
         self.outs = tuple([number[v] for v in node.outputs])
         self.dead = tuple([number[v] for v in step.dead])
@@ -174,9 +177,13 @@ class CalledNode:
         else:
             result = self._call(self.kernel, arguments)
             for i, r in zip(self.outs, result if self.node.multi else (result,)):
-                env[i] = r if type(r) is np.ndarray else np.asarray(r)
+                env[i] = self._lying(r if type(r) is np.ndarray else np.asarray(r))
         for i in self.dead:
             env[i] = None
+
+    def _lying(self, a):
+        """A result in the order in memory that eager mode gives it."""
+        return a if not self.is_by_rows or a.flags.c_contiguous else dense(a)
 
     def _update(self, home, arguments):
         """Writes the result over an input."""

@@ -27,7 +27,8 @@ def update_running(running, found, momentum, name, count=0):
     with no_grad():
         found = to_dtype(found.detach(), running.dtype)
         if isinstance(momentum, Tensor):
-            write(running, ew.add(ew.mul(running, 1.0 - momentum), ew.mul(found, ew.mul(momentum, factor))), name)
+            keep, take = [to_dtype(share, running.dtype) for share in (1.0 - momentum, ew.mul(momentum, factor))]
+            write(running, ew.add(ew.mul(running, keep), ew.mul(found, take)), name)
             return
         momentum = as_float(momentum)
         shares = 1.0 - momentum, momentum * factor
