@@ -9,6 +9,7 @@ from .memory_order import lie_over_each_other, memory_order, overlapping
 from .path import Tree
 from .recorded_gradients import GradientGuard
 from .recording import Source, kind_of_gradient
+from .tensor_attributes import attributes_seen
 
 
 def joined(known: dict, more) -> dict:
@@ -231,7 +232,8 @@ class Entry:
                 return "a tensor whose memory is replaced lies over one that is written"
         for (_, _, ask), (source, lay) in self.lays.items():
             if ask(arguments[source.what] if source.kind == "argument" else source.what) != lay:
-                return "a tensor lies in its memory in another way, and the function asks in which"
+                return ("a tensor has other attributes, for which the function asks" if ask is attributes_seen else
+                        "a tensor lies in its memory in another way, and the function asks in which")
         return None
 
     def _share_memory(self, gradients, arguments) -> bool:

@@ -1,5 +1,5 @@
 """What code reads where no chain of names shows it: the code and defaults of functions, modules that it imports itself, methods
-behind `super()`, context variables, attributes of tensors and classes, names that it computes."""
+behind `super()`, context variables, attributes of classes, names that it computes."""
 
 import functools
 import gc
@@ -19,7 +19,7 @@ from .conditions import Condition
 from .errors import FirstTimeError, TraceError
 from .instances import is_users
 from .photograph import brief, is_plain, looks_like, photograph
-from .reads import GLOBAL, MISSING, Chain, follow
+from .reads import GLOBAL, MISSING, Chain
 from .stdlib_state import held_by
 
 _IN_CLASSES = (types.FunctionType, staticmethod, classmethod, property, Tensor)
@@ -176,6 +176,7 @@ class HiddenReads:
     def called(self: Any, fn, args, kwargs, tensors):
         """The function that is about to be called, and with what; the tensors that are in that."""
         self.passed = {id(x) for x in (*args, *kwargs.values(), *tensors)}
+        self._gets_tensors(tensors)
         if type(fn) is functools.partial:
             self._walk("the traced function", fn)
         function = called(fn, ())[0]
@@ -249,32 +250,6 @@ class HiddenReads:
         for function, misses in self.caches.values():
             if function.cache_info().misses != misses:
                 raise FirstTimeError(f"{function.__name__}() was run to fill its cache, which later calls don't repeat")
-
-    def _through_tensor(self: Any, base, steps) -> bool:
-        """Whether a chain reads an attribute of a tensor: its kind is guarded where the tensor comes in, what users have put
-        there here."""
-        for n, (kind, key) in enumerate(steps):
-            t = follow(base, steps[:n])
-            if isinstance(t, Tensor):
-                if kind == "attr" and key in t.__dict__:
-                    self._note_own(t, key)
-                return True
-        return False
-
-    def _note_own(self: Any, t, name):
-        """The function reads an attribute that a tensor has got from the user."""
-        if id(t) in self.passed:
-            self._refuse(f"it reads the attribute {name} of a tensor that is an argument; pass it as an argument of its own")
-        elif id(t) not in self.made:
-            self._note_attributes("a tensor", t, (name,))
-
-    def _note_own_write(self: Any, t, chain):
-        """The function gives a tensor an attribute of the user's."""
-        name = chain.steps[-1][1]
-        if id(t) in self.passed:
-            self._refuse(f"it sets the attribute {name} of a tensor that is an argument; return the value instead")
-        else:
-            self._note_target(t, name, "attr", t.__dict__.get(name, MISSING), str(chain))
 
     def _check_copies(self: Any):
         """Raises if the function changed containers or namespaces in ways that cannot be repeated."""

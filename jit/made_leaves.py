@@ -2,21 +2,22 @@
 
 from dataclasses import dataclass
 
-from ..runtime.nn.parameter import Owned, attributes_of, over
+from ..runtime.interop import attributes_of
+from ..runtime.nn.parameter import Owned, over
 from ..runtime.tensor import Tensor
-from .errors import TraceError
-
-_SIMPLE = (bool, int, float, str, bytes, type(None))
+from .made_objects import MadeObjects
+from .numpy_scalars import fixed
+from .own_view import mapped
+from .tree import flatten, unflatten
 
 
 @dataclass(frozen=True)
 class MadeLeaf:
-    """What such a tensor is beside its values: its class, whether it requires grad, and attributes that the user gave it. Its
-    gradient is the result with the number `gradient`, if it has one."""
+    """What such a tensor is beside its values: its class, and whether it requires grad. Its gradient is the result with the
+    number `gradient`, if it has one."""
 
     kind: type
     requires_grad: bool
-    attributes: tuple
     gradient: int | None
 
     @staticmethod
@@ -26,17 +27,35 @@ class MadeLeaf:
         is_owned = isinstance(t, Owned)
         if not t.is_leaf or not (is_owned or t.requires_grad):
             return None
-        attributes = tuple(sorted(attributes_of(t).items())) if is_owned else ()
-        if any(type(v) not in _SIMPLE for _, v in attributes):
-            raise TraceError(f"this function cannot be traced: it makes a {type(t).__name__} with attributes that a "
-                             "trace could not make again; numbers and text it can")
-        return MadeLeaf(type(t) if is_owned else Tensor, t.requires_grad, attributes, number_of(t.grad, results))
+        return MadeLeaf(type(t) if is_owned else Tensor, t.requires_grad, number_of(t.grad, results))
 
     def over(self, t: Tensor) -> Tensor:
         """Such a leaf over the memory of a tensor."""
         made = t.detach() if self.kind is Tensor else over(self.kind, t)
-        made.__dict__.update(self.attributes)
         return Tensor.requires_grad_(made) if self.requires_grad else made
+
+
+@dataclass(frozen=True)
+class Attributes:
+    """The attributes that the user gave a result: a structure (`tree.flatten`), and which results the tensors in it are."""
+
+    spec: tuple
+    numbers: tuple
+
+    @staticmethod
+    def of(t: Tensor, results: list, recorder) -> "Attributes | None":
+        """Those of a result that the function has made; the tensors among them are further results."""
+        given = attributes_of(t)
+        if not given:
+            return None
+        made = () if recorder.watch is None else recorder.watch.made
+        leaves: list = []
+        spec = flatten(mapped(given, fixed), leaves, None, MadeObjects(recorder, made).attributes)
+        return Attributes(spec, tuple([number_of(leaf, results) for leaf in leaves]))
+
+    def give(self, t: Tensor, made: list):
+        """Gives them to a result of another call, `made` anew as all of them."""
+        t.__dict__.update(unflatten(self.spec, iter([made[n] for n in self.numbers])))
 
 
 def number_of(gradient, results) -> int | None:
@@ -51,8 +70,10 @@ def number_of(gradient, results) -> int | None:
 
 
 def hand_over(outputs, made):
-    """Gives tensors that were made anew their gradients."""
+    """Gives tensors that were made anew their gradients and attributes."""
     for o, t in zip(outputs, made):
+        if o.attributes is not None:
+            o.attributes.give(t, made)
         if o.kept is not None:
             t._kept_grad = made[o.kept]
         if o.leaf is not None and o.leaf.gradient is not None:

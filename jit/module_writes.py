@@ -26,12 +26,13 @@ class ModuleWrites:
         self._names: set = set()     # attributes that code reads or writes of objects that no chain leads to
         self.unread: set = set()
 
-    def remember(self, module):
-        """Notes how a module is, and those below, unless it is known."""
-        if id(module) not in self._first:
-            for m in Module.modules(module):
-                self._first.setdefault(id(m), (m, _attributes(m)))
-                self._tables.setdefault(id(m), (m, _tables_of(m)))
+    def remember(self, module) -> list:
+        """Notes how a module is, and those below, unless it is known; gives those that are new."""
+        new = [m for m in Module.modules(module) if id(m) not in self._first] if id(module) not in self._first else []
+        for m in new:
+            self._first[id(m)] = m, _attributes(m)
+            self._tables[id(m)] = m, _tables_of(m)
+        return new
 
     def ran(self, module):
         """A module runs code that is not the user's."""

@@ -8,7 +8,6 @@ import weakref
 from typing import Any
 
 from ..runtime.nn.module import Module
-from ..runtime.parts import PARTS
 from ..runtime.tensor import Tensor
 from .asked import NOTHING
 from .guards import Guard
@@ -36,10 +35,6 @@ class Outside:
                          "as an argument")
         self._walk(str(chain), value)
 
-    def _note_tensor(self: Any, value):
-        if isinstance(value, Tensor) and type(value) not in PARTS and id(value) not in self.held.known:
-            self.tensors[id(value)] = value
-
     def _ask(self: Any, asked):
         """Takes in what the code that starts asks: of all objects that were reached, or will be, as functions hand them on."""
         self._asked, kind = asked, asked._replace(names=NOTHING.names, computes=False)
@@ -49,8 +44,7 @@ class Outside:
             question = kind._replace(names=asked.names - (known or NOTHING.names))
             for value, text, _ in list(self.outside.values()):
                 self._answer(question, text, value)
-            for t in [t for t in self.tensors.values() if t.__dict__ or asked.sets or asked.by_name]:
-                self._answer_tensor(question, "a tensor", t)
+            self._ask_tensors(question)
         if asked.computes and kind not in self._computing:
             self._computing.append(kind)
             for value, text, _ in list(self.outside.values()):
@@ -71,7 +65,7 @@ class Outside:
                 continue
             seen[id(value)] = value
             if isinstance(value, Module):
-                self.module_writes.remember(value)
+                self._remember(value)
                 below = Module.modules(value) if id(value) not in self.outside else ()
                 stack += [(f"a hook of {type(m).__name__}", hook) for m in below for hook in m._hooks.objects()]
             if is_given and is_structure(value):
@@ -150,16 +144,6 @@ class Outside:
         if type(value) in weakref.ProxyTypes:
             return [(text, value.__repr__.__self__)]
         return [(f"{text}()", value())] if isinstance(value, weakref.ref) else []
-
-    def _answer_tensor(self: Any, question, text, t):
-        """Attributes that users have given, or give, a tensor, and those that code has asked for and that are not there."""
-        for name in t.__dict__.keys() & question.names:
-            self._note_own(t, name)
-        if question.by_name and id(t) not in self.passed and id(t) not in self.made:
-            self._note_lack(text, t, self._names_in_class(type(t), question.names)[1] - t.__dict__.keys())
-        for name in question.names if question.sets else ():
-            if not hasattr(Tensor, name):
-                self._note_target(t, name, "attr", t.__dict__.get(name, MISSING), f"{text}.{name}")
 
     def _answer(self: Any, question, text, value):
         """Guards what code asks of an object, a class or a module."""

@@ -1,6 +1,7 @@
 """Tensors that come to a recording from outside: arguments, and what the function got from elsewhere."""
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from ..ir.aval import Aval
@@ -142,6 +143,12 @@ class OutsideTensors:
         cell = self.link(t).cell
         if cell.source is not None and self.sources[cell.source].kind in ("argument", "captured"):
             self.lays[cell.source, lay_of] = lay_of(cell.root)
+
+    def asks_of(self: Any, t: Tensor, ask: Callable):
+        """Something of a tensor that is an argument is looked at, beside its values: it counts by what `ask` gives."""
+        position = self.input_of(t)
+        if position is not None:
+            self.lays[position, ask] = ask(t)
 
     def asks_whether_root(self: Any, t: Tensor):
         """Where a tensor begins in its memory is looked at, and it is the whole of that: so it has to be."""

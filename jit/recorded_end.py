@@ -9,7 +9,7 @@ from ..runtime.parts import PARTS
 from .backward import backward_of
 from .differentiate import is_freed
 from .errors import TraceError
-from .made_leaves import MadeLeaf, number_of
+from .made_leaves import Attributes, MadeLeaf, number_of
 from .memory_order import overlapping
 from .recording import Gradient, Output, Recording, base_of
 from .shared_results import share_memory
@@ -88,7 +88,8 @@ class RecordedEnd:
         if output.same:
             return output
         kept = None if output.source is not None or t.is_leaf else number_of(t._kept_grad, results)
-        return replace(output, leaf=MadeLeaf.of(t, results), kept=kept)
+        attributes = None if link.is_given else Attributes.of(t, results, self)
+        return replace(output, leaf=MadeLeaf.of(t, results), kept=kept, attributes=attributes)
 
     def memory_of(self: Any, t, link, value):
         root = link.cell.root

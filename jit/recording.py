@@ -13,7 +13,7 @@ from ..runtime.optim.step_hooks import step_hooks
 from ..runtime.parts import PARTS
 from ..runtime.tensor import Tensor
 from .conditions import Condition, StructureCondition
-from .made_leaves import MadeLeaf
+from .made_leaves import Attributes, MadeLeaf
 
 
 class Cell:
@@ -43,6 +43,20 @@ class Link:
         self.value = value
         self.version = cell.version
         self.is_given = False
+
+
+class Saved:
+    """A tensor that is saved for gradients: its value at the time, its link and its storage."""
+
+    __slots__ = ("link", "storage", "value")
+
+    def __init__(self, value: Value, link: Link, storage):
+        self.value, self.link, self.storage = value, link, storage
+
+    @property
+    def aval(self):
+        """Its shape and dtype."""
+        return self.value.aval
 
 
 @dataclass(frozen=True)
@@ -117,7 +131,7 @@ class Output:
     a result, which has the number `memory_of`. `leaf` says what else a leaf is that the function has made, `part` how it lies
     in the memory of another result (`shared_results.Part`), `order` how the dims of a fresh value lie in memory
     (`ir/dim_order.py`), `locked` that nobody can write there. The gradient that it has kept (`retain_grad()`) is the result
-    with the number `kept`."""
+    with the number `kept`; `attributes` are those that the user gave it."""
 
     value: Value
     source: int | None
@@ -135,6 +149,7 @@ class Output:
     is_data: bool = False
     kept: int | None = None
     locked: bool = False
+    attributes: Attributes | None = None
 
     @property
     def back(self) -> tuple | None:
@@ -144,7 +159,7 @@ class Output:
     @property
     def does_more(self) -> bool:
         """Whether it is anything else than new memory of the host."""
-        is_more = any(x is not None for x in (self.source, self.device, self.leaf, self.part, self.kept))
+        is_more = any(x is not None for x in (self.source, self.device, self.leaf, self.part, self.kept, self.attributes))
         return is_more or self.freed or self.locked
 
     @property

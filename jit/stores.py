@@ -27,7 +27,7 @@ class Stores:
         if id(target) in self.made:
             return
         if isinstance(target, Tensor) and not hasattr(type(target), chain.steps[-1][1]):
-            self._note_own_write(target, chain)
+            self._note_own_write(target, chain.steps[-1][1], f"{chain}")
         elif isinstance(target, Module) or (id(target) in self.outside and not isinstance(target, Tensor)):
             self._note_target(target, chain.steps[-1][1], "attr", follow(target, chain.steps[-1:]), f"{chain}")
 

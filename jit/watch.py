@@ -49,6 +49,7 @@ from .reads import (
 )
 from .stand_ins import real
 from .stores import Stores
+from .tensor_attributes import TensorAttributes
 from .world import World, modes, random_states
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
@@ -58,10 +59,11 @@ _NEW = (copyreg.__newobj__, copyreg.__newobj_ex__, copyreg._reconstructor)      
 _COPIES = frozenset(("__reduce_ex__", "__getstate__"))
 
 
-class Watch(AskedByName, Outside, HiddenReads, Stores, World):
+class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
     """Collects guards and refuses what cannot be repeated, while a function runs for the first time."""
 
     def __init__(self, held=None):
+        super().__init__()
         self.held = held or Held()       # what is looked up at every call
         self.contents = self.held.contents = Contents()
         self.casts = Casts()
@@ -177,9 +179,15 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, World):
         """A module runs or is read."""
         if id(m) not in self.modules:
             self.modules[id(m)] = m
-            self.module_writes.remember(m)
+            self._remember(m)
             for name, value in attributes_of_module(m).items():
                 self.contents.see(value, f"{type(m).__name__}.{name}", self.held)
+
+    def _remember(self, m):
+        """Notes how a module and those below it are, with their tensors."""
+        for new in self.module_writes.remember(m):
+            for t in (*new._parameters.values(), *new._buffers.values()):
+                self._note_tensor(t)
 
     def _see_in_class(self, m, name):
         """An attribute of a module is asked for: it may be its class that has it."""
@@ -455,6 +463,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, World):
         self._note_imports()
         self._check_copies()
         self._check_contexts()
+        self._check_others()
         for guard in self.guards.values():
             if not self.contents.was(guard.value(), guard.expected) and written.keys().isdisjoint(guard.places_on_the_way()):
                 if not is_alone():

@@ -273,6 +273,11 @@ def _look(owner, dtype, window) -> np.ndarray:
     return np.ndarray(shape, dtype.np, flat, offset, strides)
 
 
+def attributes_of(t) -> dict:
+    """The attributes that users have given a tensor."""
+    return {k: v for k, v in t.__dict__.items() if k not in _NOT_STATE and k not in _RECORDERS}
+
+
 def _state(t) -> dict:
     """Attributes that the user set on a tensor."""
     return {k: v for k, v in t.__dict__.items() if k not in _NOT_STATE}
@@ -353,7 +358,7 @@ def _look_alike(a, b) -> bool:
 def taken_along(t, made, memo) -> Tensor:
     """A copy with what its original has besides values: attributes of the user's, a gradient, and whether it asks for one."""
     memo[id(t)] = made
-    made.__dict__.update(deepcopy({k: v for k, v in _state(t).items() if k not in _RECORDERS}, memo))
+    made.__dict__.update(deepcopy(attributes_of(t), memo))
     if t.requires_grad:
         made.requires_grad_()
     made.grad = gradient_of_copy(t, memo)

@@ -88,11 +88,6 @@ def _rebuild(cls, array, requires_grad, state):
     return t.requires_grad_() if requires_grad else t
 
 
-def attributes_of(t) -> dict:
-    """The public attributes that a tensor was given."""
-    return {k: v for k, v in t.__dict__.items() if not k.startswith("_")}
-
-
 class Owned(Tensor):
     """What parameters and buffers share: copying and pickling keep the class."""
 
