@@ -3,13 +3,14 @@
 import weakref
 from typing import Any
 
+from ..ir.ops.assign import run_chain
 from ..ir.symbolic import is_symbol
 from ..runtime.autograd.node import Leaf
 from ..runtime.parts import PARTS
 from ..runtime.tensor import Tensor
 from .conditions import Condition
 from .errors import TraceError
-from .recording import HooksGuard, LeafState
+from .recording import HooksGuard, LeafState, Saved
 
 
 class GradientGuard(Condition):
@@ -83,20 +84,25 @@ class Gradients:
         return [GradientGuard(t, grad) for t, grad in read if grad is not None and (id(t) in self.fixed or id(grad) in reached)]
 
     def taped(self: Any, node, args, out):
-        """An operation went on the tape: notes the graph values of what its rule will read."""
+        """An operation went on the tape: notes what the graph knows of what its rule will read."""
         tensors = [out, *args]
-        node.traced = tuple([self._traced_value(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
+        node.traced = tuple([self.saved(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
 
-    def _traced_value(self: Any, t):
+    def saved(self: Any, t):
+        """What the graph knows of a tensor that is saved, or of several; numbers that are symbolic."""
         if type(t) is tuple:
-            return tuple([self.value_of(x) for x in t])
-        return self.value_of(t) if isinstance(t, Tensor) else t if is_symbol(t) else None
+            return tuple(map(self.saved, t))
+        return Saved(self.value_of(t), self.link(t), t._storage) if isinstance(t, Tensor) else t if is_symbol(t) else None
 
-    def unpacked(self: Any, t: Tensor, value, node):
-        """Backward took a saved array out as the tensor `t`."""
+    def unpacked(self: Any, t: Tensor, saved, node, guards):
+        """Backward took a saved array out as the tensor `t`; `guards` are (storage, version) of what was saved with it. What
+        was written through `.data` since holds what was written."""
+        value = None if saved is None else saved.value
         if value is None or value.owner is not self.builder:
             raise TraceError(f"backward inside a traced function reached {node.op.name}, which ran before it; call backward() "
                              "in the same traced function as the forward pass, or outside of it")
+        if any(storage is saved.storage and storage.version != version for storage, version in guards):
+            value = run_chain(saved.link.cell.value, saved.link.chain)
         self.fresh(t, value)
 
     def grad_access(self: Any, t: Tensor, setting: bool):

@@ -87,7 +87,7 @@ class Tensor:
 
     _base = None        # for a view: the tensor whose memory it looks into
     _path = None        # and how it leads there: (path before, view operator, parameters)
-    _passed_by: Any = None      # for an argument that a Function returned as it was, or a part of it: the Function's name
+    _passed_by: Any = None      # for an argument that a Function returned as it was, or a part of it: see `Passed`
     _part_of: Any = None        # of one that detach() made of a view: a tensor over all of the memory that it looked into
     _kept_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
     _kept_leaf = None   # the leaf of a tensor that stopped requiring grad: histories lead there

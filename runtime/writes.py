@@ -4,6 +4,8 @@ A tensor that is a view has the history of its base and the chain of views that 
 base gets an `assign_view` node, and every live view is derived from it again.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..ir import dtype as dt
@@ -17,7 +19,7 @@ from ..ir.substitute import at_hint
 from .autograd.hooks import keep_gradient
 from .autograd.node import INEXACT, ForbiddenNode, Leaf, Node, broadcast_edge, rescue_operands, rescue_result
 from .state import tls
-from .tensor import Tensor, shape_of
+from .tensor import Tensor, memory_of, shape_of
 
 _ndarray = np.ndarray
 
@@ -40,10 +42,10 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
     a gradient of zeros.
     """
     m = tls.m
-    a = dst._a
     if m.recorder is not None:
         src = operand(src, dst.dtype)
     if is_plain(dst, m):
+        a = dst._a
         if not isinstance(src, Tensor):
             if a.dtype.isbuiltin == 1:
                 m.run(a.fill, dt.fitted(src, dst.dtype, name))
@@ -56,6 +58,7 @@ def write(dst: Tensor, src, name: str, *, foreign: bool = False):
                 wrote_plainly(dst, name)
                 return dst
     check_writable(dst, m, name, shared=not isinstance(src, Tensor))
+    a = dst._a
     value = src._a if isinstance(src, Tensor) else dt.fitted(src, dst.dtype, name)
     try:
         if isinstance(src, Tensor) and value.shape != a.shape and np.broadcast_shapes(value.shape, a.shape) != a.shape:
@@ -126,6 +129,16 @@ def wrote_plainly(dst: Tensor, name: str):
         storage.wrote_unchecked()
 
 
+class Passed(NamedTuple):
+    """Why a tensor lies over another one as the result of a node that is none of a view: the node's label, how that comes, what to
+    do where it forbids a write, beside writing to a clone. With `may_part` it takes memory of its own before it is written."""
+
+    label: str
+    told: str
+    instead: str
+    may_part: bool
+
+
 def check_writable(dst: Tensor, m, name: str, shared: bool = False):
     """Raises if writing into `dst` would be wrong; `shared` says that all elements get one value, so that several of them may
     share one place."""
@@ -157,9 +170,30 @@ def _check_history(dst: Tensor, name: str):
                                 "make the view and write to it both under no_grad(), or both outside")
     owner = dst if base is None else base
     if owner._passed_by is not None and owner._node is not None:
-        raise AutogradError(f"{name}: {owner._passed_by}.forward returned an argument, or a view of one: a write to what it "
-                            "returned would be missing from the history of the argument. Write to a clone(), or let forward "
-                            "return one; where forward itself writes to an argument, ctx.mark_dirty() says so")
+        if owner._passed_by.may_part and dst is owner and not has_views(dst):
+            _part(dst, name)
+            return
+        raise AutogradError(f"{name}: {owner._passed_by.told}: a write would be missing from the history of what lies below it."
+                            f" Write to a clone(), or {owner._passed_by.instead}")
+
+
+def has_views(t: Tensor) -> bool:
+    """Whether there are views of a tensor."""
+    return any(view is not None and view._base is t for view in [ref() for ref in t._storage.aliases])
+
+
+def _part(t: Tensor, name: str):
+    """Gives a tensor memory of its own, with the same values and history."""
+    m = tls.m
+    before, m.grad = m.grad, False
+    try:
+        own = copy(t.detach())
+    finally:
+        m.grad = before
+    if m.recorder is not None:
+        m.recorder.rebound(t, own, name)
+    t._a, t._storage, t._base, t._path = memory_of(own)
+    t._passed_by = None
 
 
 def overlaps(a) -> bool:
@@ -187,7 +221,7 @@ def wrote(dst: Tensor, src, name: str, foreign: bool = False):
     m = tls.m
     storage = dst._storage
     storage.wrote(name)
-    if m.recorder is None and (dst if dst._base is None else dst._base)._is_data:     # a recording keeps what was there
+    if (dst if dst._base is None else dst._base)._is_data:
         storage.wrote_unchecked()
     node = getattr(src, "_node", None)
     if m.grad and (node is not None or dst._node is not None or (dst._base is not None and dst._base._node is not None)):
@@ -219,9 +253,9 @@ def rewrite_history(dst: Tensor, src, name: str, foreign: bool = False):
         if view is None:
             continue
         if view._passed_by is not None and view is not base:
-            view._node = ForbiddenNode(view._passed_by, (view._node,), f"{view._passed_by}.forward returned an argument, or a "
-                                       f"view of one, whose memory {name} then wrote to: the history of what was returned does "
-                                       "not know of it. Let forward return a clone()")
+            told = f"{view._passed_by.told}, whose memory {name} then wrote to, of which its history does not know"
+            view._node = ForbiddenNode(view._passed_by.label, (view._node,),
+                                       f"{told}. Write to a clone(), or {view._passed_by.instead}")
         elif view._base is base:
             view._node = chain_history(base, chain_of(view))
             if view._retains:

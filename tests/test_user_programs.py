@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import jit, nn, optim
+from ingot import autograd, jit, nn, optim
 from ingot.ir.errors import AutogradError
 from random_programs import bits
 
@@ -241,16 +241,89 @@ def test_writes_through_data_are_not_checked(between):
         assert bits(x.grad) == bits(scratch)
 
 
-def test_a_recording_refuses_what_data_overwrote():
-    x, scratch = normal(3, 2).requires_grad_(), normal(3, 2, seed=21)
+class Put(autograd.Function):
+    """Writes to a part of a tensor past the checks of what was saved for gradients."""
 
-    def fn():
-        y = (x * scratch).sum()
-        scratch.data.mul_(2)
-        y.backward()
+    @staticmethod
+    def forward(ctx, scratch, value, at):
+        ctx.at = at
+        scratch.data[at] = value
+        return scratch
 
-    with pytest.raises(AutogradError, match="overwritten"):
-        jit.trace(fn)()
+    @staticmethod
+    def backward(ctx, g):
+        return g, g[ctx.at], None
+
+
+def fills_columns(x):
+    stages = Put.apply(ingot.empty(3, 3), x, (..., 0))
+    for i in range(2):
+        stages = Put.apply(stages, (stages[..., :i + 1] * x[0]).sum(-1).sin(), (..., i + 1))
+    return (stages * stages).sum()
+
+
+def overwrites_what_was_saved(x):
+    y = x * 2
+    z = (y * y).sum()
+    BETWEEN["a view of data"][0](y)
+    u = (y.exp() * y).sum()
+    BETWEEN["data, twice"][0](y)
+    z.backward(retain_graph=True)
+    return z + u
+
+
+def overwrites_what_a_function_saved(x):
+    class Cube(autograd.Function):
+        @staticmethod
+        def forward(ctx, v):
+            ctx.save_for_backward(v)
+            return v ** 3
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3 * ctx.saved_tensors[0] ** 2
+
+    y = x * 2
+    z = Cube.apply(y).sum()
+    y.data.mul_(3)
+    return z
+
+
+@pytest.mark.parametrize("outside", [False, True])
+@pytest.mark.parametrize("fn", [fills_columns, overwrites_what_was_saved, overwrites_what_a_function_saved])
+def test_recordings_read_what_was_written_through_data(fn, outside):
+    def step(x):
+        loss = fn(x)
+        if not outside:
+            loss.backward()
+        return loss
+
+    def run(call):
+        seen = []
+        for i in range(4):
+            x = normal(3, seed=i).requires_grad_()
+            loss = call(x)
+            if outside:
+                loss.backward()
+            seen.append((bits(loss), bits(x.grad)))
+        return seen
+
+    traced = jit.trace(step)
+    assert run(traced) == run(step)
+    assert traced.stats()["compiles"] == 1
+
+
+def test_recordings_check_what_was_written_otherwise():
+    def fn(x, write):
+        y = x * 2
+        z = (y * y).sum()
+        write(y)
+        z.backward()
+
+    for write, is_checked in BETWEEN.values():
+        if is_checked:
+            with pytest.raises(AutogradError, match="overwritten"):
+                jit.trace(fn)(normal(3, 2).requires_grad_(), write)
 
 
 def test_modules_made_within_a_traced_function_are_its_own():

@@ -440,7 +440,7 @@ def _retie(value, edge, traced, node, recorder):
         hidden_expand = isinstance(edge, Node) and edge.op is expand and at_hint(edge.params["shape"]) != value.shape
         t._node = edge.edges[0] if hidden_expand else edge
     if recorder is not None:
-        recorder.unpacked(t, traced, node)
+        recorder.unpacked(t, traced, node, node.guards)
     return t
 
 

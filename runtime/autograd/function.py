@@ -13,7 +13,7 @@ from ..parts import PARTS, values_in
 from ..state import tls
 from ..storage import user_line
 from ..tensor import Tensor, shape_of, wrap
-from ..writes import rewrite_history
+from ..writes import Passed, rewrite_history
 from .backward import grad
 from .grad_mode import enable_grad
 from .node import ForbiddenNode, Freed, Leaf, Named, Node, Output, aval_of, is_inexact, overwritten
@@ -76,7 +76,7 @@ class SavedTensor:
 
     def __init__(self, t: Tensor, edge, index):
         hooks, recorder = tls.m.saved_hooks, tls.m.recorder
-        self.traced = None if recorder is None else recorder.value_of(t)      # its graph value
+        self.traced = None if recorder is None else recorder.saved(t)
         self.edge = edge            # of an input; an output's is made from its index, as it would be a cycle
         self.index = index
         self.storage, self.version = t._storage.guard()
@@ -99,7 +99,7 @@ class SavedTensor:
         if self.index is not None and node is not None:
             t._node = Output(node, self.index)
         if recorder is not None:
-            recorder.unpacked(t, self.traced, node or named)
+            recorder.unpacked(t, self.traced, node or named, ((self.storage, self.version),))
         return t
 
 
@@ -198,6 +198,7 @@ class Function:
     """
 
     generate_vmap_rule = False
+    _passing: Passed | None = None      # what is said of results that lie over arguments, if not that forward returned such
 
     def __init__(self, *args, **kwargs):
         raise AutogradError(f"{type(self).__name__} is not called as an object; use {type(self).__name__}.apply(...) with "
@@ -360,7 +361,10 @@ def _carry(node, i, out, ctx, args, inputs):
         out = out.detach()
     shared = out._shared
     if shared and node is not None and not dirty and any(_memory_of(a) is shared for a in args):
-        out._passed_by = node.cls.__name__
+        name = node.cls.__name__
+        out._passed_by = node.cls._passing or Passed(
+            name, f"{name}.forward returned an argument, or a view of one",
+            "let forward return one; where forward itself writes to an argument, ctx.mark_dirty() says so", False)
         shared.add_aliases([out])
     if node is None or _among(out, ctx._non_differentiable) or not is_inexact(out._a):
         return out

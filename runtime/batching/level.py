@@ -267,17 +267,18 @@ class SampleRecorder:
     def taped(self, node, args, out):
         """Notes the graph values of what a rule will read and that is one for all samples."""
         tensors = [out, *args]
-        node.traced = tuple([self._traced_value(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
+        node.traced = tuple([self.saved(t) if kept is not None else None for t, kept in zip(tensors, node.saved)])
 
-    def _traced_value(self, t):
+    def saved(self, t):
+        """What the graph knows of a tensor that is saved."""
         if type(t) is tuple:
-            return tuple([self._traced_value(x) for x in t])
-        return None if is_batched(t) else self._recorder._traced_value(t)
+            return tuple(map(self.saved, t))
+        return None if is_batched(t) else self._recorder.saved(t)
 
-    def unpacked(self, t, value, node):
+    def unpacked(self, t, saved, node, guards):
         """Backward took a saved array out."""
         if not is_batched(t):
-            self._recorder.unpacked(t, value, node)
+            self._recorder.unpacked(t, saved, node, guards)
 
 
 class Backend:
