@@ -11,8 +11,8 @@ import pytest
 
 import ingot
 import ingot.nn.functional as F
-from ingot import nn
-from ingot.ir.errors import IngotError
+from ingot import jit, nn
+from ingot.ir.errors import AutogradError, IngotError
 from ingot.runtime.structure import Structure
 
 
@@ -248,6 +248,53 @@ def test_backward_hooks_see_a_gradient_for_each_tensor_that_went_in():
     x, unused = ingot.ones(2, requires_grad=True), ingot.ones(3, requires_grad=True)
     m(x, ingot.full((2,), 5.0), unused, "name").sum().backward()
     assert [None if g is None else g.tolist() for g in seen] == [[5, 5], [0, 0], [0, 0, 0], None]
+
+
+def test_backward_hooks_copy_nothing():
+    """Who compares what one layer returned with what the next one got finds the same memory."""
+    net = nn.Sequential(nn.Linear(2, 3), nn.Sigmoid(), nn.Linear(3, 1))
+    given, returned = [], []
+    for layer in net:
+        layer.register_forward_hook(lambda mod, args, out: given.append(args[0]))
+        layer.register_forward_hook(lambda mod, args, out: returned.append(out))
+        layer.register_full_backward_hook(lambda mod, gi, go: None)
+    x = ingot.ones(4, 2, requires_grad=True)
+    y = net(x)
+    assert [t.data_ptr() for t in (*given, y)] == [t.data_ptr() for t in (x, *returned)]
+    assert y.grad_fn.name() == "BackwardHookFunctionBackward"
+
+
+@pytest.mark.parametrize("wrap", [lambda fn: fn, jit.trace])
+def test_layers_with_backward_hooks_that_write_in_place(wrap):
+    def life(hooked):
+        net = nn.Sequential(nn.Linear(2, 3), nn.ReLU(inplace=True), nn.Linear(3, 3), nn.Hardtanh(inplace=True))
+        for i, p in enumerate(net.parameters()):
+            p.detach().copy_(ingot.linspace(-1, 1, p.numel()).view_as(p) / (i + 1))
+        seen = []
+        for layer in net if hooked else ():
+            layer.register_full_backward_hook(lambda mod, gi, go: None)
+
+        def step(x):
+            net(x).square().sum().backward()
+
+        step = wrap(step) if hooked else step
+        for i in range(3):
+            x = (ingot.arange(8.0).view(4, 2) - i).requires_grad_()
+            step(x)
+            seen.append([t.grad.tolist() for t in (x, *net.parameters())])
+        return seen
+
+    assert life(True) == life(False)
+
+
+def test_views_of_what_a_layer_with_backward_hooks_returns_are_not_written_to():
+    layer = nn.Sigmoid()
+    layer.register_full_backward_hook(lambda mod, gi, go: None)
+    y = layer(ingot.ones(2, requires_grad=True))
+    part = y[1:]
+    for t in (part, y):
+        with pytest.raises(AutogradError, match="full backward hooks"):
+            t.mul_(2)
 
 
 def test_what_a_layer_with_backward_hooks_returns_may_be_written_to():

@@ -3,13 +3,14 @@
 import types
 from typing import Any
 
-from ...ir.ops.nn import group
 from ...ir.ops.shape import full as filled
+from ..autograd.function import Function
 from ..state import tls
 from ..structure import HookTable
 from ..structure import RemovableHandle as RemovableHandle
 from ..structure import add_hook as add_hook
 from ..tensor import Tensor
+from ..writes import Passed
 
 _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType)
 
@@ -232,6 +233,23 @@ class _Watch:
         return tuple(full[p] for p in self.positions)
 
 
+class BackwardHookFunction(Function):
+    """Its arguments, over the same memory, with one history node for all of them."""
+
+    _passing = Passed("BackwardHookFunction", "full backward hooks watch a module that took or returned this tensor",
+                      "write before there are views of it", True)
+
+    @staticmethod
+    def forward(ctx, *tensors):
+        """The arguments as they are."""
+        return tensors
+
+    @staticmethod
+    def backward(ctx, *grads):
+        """Their gradients as they come."""
+        return grads
+
+
 def _joined(values):
     """(positions, values, node): the differentiable tensors of `values` passed through one identity node."""
     positions = [i for i, v in enumerate(values) if isinstance(v, Tensor) and v._node is not None]
@@ -239,6 +257,6 @@ def _joined(values):
         return positions, values, None
     sources = [values[i] for i in positions]
     out = list(values)
-    for i, t in zip(positions, group(*sources)):
+    for i, t in zip(positions, BackwardHookFunction.apply(*sources)):
         out[i] = t
     return positions, tuple(out), out[positions[0]]._node.source
