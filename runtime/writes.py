@@ -130,8 +130,8 @@ def wrote_plainly(dst: Tensor, name: str):
 
 
 class Passed(NamedTuple):
-    """Why a tensor lies over another one as the result of a node that is none of a view: the node's label, how that comes, what to
-    do where it forbids a write, beside writing to a clone. With `may_part` it takes memory of its own before it is written."""
+    """Why a tensor lies over another one as the result of a node that is none of a view: the node's label, how that comes, and
+    what to do where it forbids a write. With `may_part` it takes memory of its own before it is written."""
 
     label: str
     told: str
