@@ -71,7 +71,7 @@ class TensorAttributes:
         """Attributes that users have given, or give, a tensor, and those that code has asked for and that are not there."""
         if self._is_other(t):
             if question.by_name or not attributes_of(t).keys().isdisjoint(question.names):
-                tls.m.recorder.asks_of(t, attributes_seen)
+                _counts_by_attributes(t)
             return
         for name in t.__dict__.keys() & question.names:
             self._note_own(t, name)
@@ -97,7 +97,7 @@ class TensorAttributes:
         if id(t) in self.passed:
             self._refuse(f"it reads the attribute {name} of a tensor that is an argument; pass it as an argument of its own")
         elif id(t) in self.held.known:
-            tls.m.recorder.asks_of(t, attributes_seen)
+            _counts_by_attributes(t)
         elif id(t) not in self.made and not _is_made(t):
             self._note_attributes("a tensor", t, (name,))
 
@@ -116,6 +116,11 @@ class TensorAttributes:
                 name = next(name for name, *_ in (*now, *before) if name not in _names_alike(now, before))
                 raise TraceError(f"this function cannot be traced: it sets the attribute {name} of a tensor that is {what}; "
                                  "return the value instead, or give it a place of its own")
+
+
+def _counts_by_attributes(t):
+    recorder: Any = tls.m.recorder
+    recorder.asks_of(t, attributes_seen)
 
 
 def _names_alike(now, before) -> set:
