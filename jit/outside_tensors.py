@@ -13,6 +13,7 @@ from ..runtime.device_array import DeviceArray
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor
 from .errors import TraceError, at
+from .frames import unwatched
 from .memory_order import is_root, lay_of
 from .recording import Cell, Link, MemoryGuard, PartsGuard, Source, base_of
 
@@ -149,6 +150,16 @@ class OutsideTensors:
         position = self.input_of(t)
         if position is not None:
             self.lays[position, ask] = ask(t)
+
+    def asks_attribute(self: Any, t: Tensor, name: str):
+        """Ingot's own code reads an attribute that a tensor may have got."""
+        if self.watch is not None:
+            unwatched(self.watch.own_code_reads, t, name)
+
+    def sets_attribute(self: Any, t: Tensor, name: str):
+        """Ingot's own code is about to give a tensor an attribute."""
+        if self.watch is not None:
+            unwatched(self.watch.own_code_writes, t, name)
 
     def asks_whether_root(self: Any, t: Tensor):
         """Where a tensor begins in its memory is looked at, and it is the whole of that: so it has to be."""

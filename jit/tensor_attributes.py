@@ -108,6 +108,18 @@ class TensorAttributes:
         if not (self._is_other(t) or _is_made(t)):
             self._note_target(t, name, "attr", t.__dict__.get(name, MISSING), text)
 
+    def own_code_reads(self: Any, t, name):
+        """Ingot reads an attribute of a tensor, which may be missing."""
+        self._note_tensor(t)
+        if name in t.__dict__:
+            self._note_own(t, name)
+        else:
+            self.asks_for(t, name)
+
+    def own_code_writes(self: Any, t, name):
+        """Ingot gives a tensor an attribute."""
+        self._note_own_write(t, name, f"a tensor.{name}")
+
     def _check_others(self: Any):
         """Raises if the run gave tensors attributes that are others at each call."""
         for t, what, before in self._others:

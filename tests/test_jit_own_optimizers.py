@@ -4,7 +4,9 @@ import pytest
 
 import ingot
 from ingot import jit, nn, optim
-from side_by_side import numbers, plain
+from ingot.ir.errors import DTypeError
+from ingot.optim import optimizer as outside
+from side_by_side import numbers, plain, vec
 
 
 class Lion(optim.Optimizer):
@@ -239,3 +241,70 @@ def test_a_refusal_prints_no_parameters():
     with pytest.raises(ingot.jit.TraceError, match=r"state\[<Parameter of shape \[4\]>\]") as raised:
         life(lambda params: Noting(params, lambda state, p: object()), jit.trace)
     assert "requires_grad" not in str(raised.value)
+
+
+class Signed(optim.Optimizer):
+    """An optimizer as it is written against the parts of `torch.optim.optimizer`."""
+
+    def __init__(self, params, lr=0.1, foreach=None, fused=None, differentiable=False):
+        super().__init__(params, {"lr": lr, "foreach": foreach, "fused": fused, "differentiable": differentiable})
+
+    @outside._use_grad_for_differentiable
+    def step(self, closure=None):
+        for group in self.param_groups:
+            params = [p for p in group["params"] if p.grad is not None]
+            grads = [p.grad for p in params]
+            fused, foreach = outside._default_to_fused_or_foreach(params, group["differentiable"], group["fused"])
+            assert not foreach and fused == bool(group["fused"])
+            signed(params, grads, lr=outside._get_value(group["lr"]))
+
+
+@outside._disable_dynamo_if_unsupported()
+def signed(params, grads, lr):
+    outside._view_as_real(params, grads)
+    for p, g in zip(params, grads):
+        p.add_(g.sign(), alpha=-lr)
+
+
+@pytest.mark.parametrize("lr", [0.1, ingot.tensor(0.1)])
+@pytest.mark.parametrize("fused", [None, True])
+def test_optimizers_of_the_parts_that_others_take(lr, fused):
+    def life(wrap):
+        p = nn.Parameter(ingot.tensor([1.0, -2.0, 3.0]))
+        opt = Signed([p], lr, fused=fused)
+
+        def step(x):
+            opt.zero_grad()
+            (p * x).square().sum().backward()
+            opt.step()
+
+        step = wrap(step)
+        for i in range(4):
+            step(vec(1.0, i + 1.0, 2.0))
+        return plain(p.detach())
+
+    assert life(jit.trace) == life(lambda step: step)
+
+
+def test_what_suits_parameters():
+    ones = [ingot.ones(2), None]
+    assert outside._default_to_fused_or_foreach(ones, False, use_fused=True) == (True, False)
+    assert outside._default_to_fused_or_foreach(ones, True, use_fused=True) == (False, False)
+    assert outside._default_to_fused_or_foreach([ingot.arange(2)], False, use_fused=True) == (False, False)
+    assert "cpu" not in outside._get_capturable_supported_devices()
+    assert outside._get_scalar_dtype() is ingot.float32 and outside._to_scalar(ingot.ones(1)).shape == ()
+    outside._device_dtype_check_for_fused(ones[0])
+    with pytest.raises(DTypeError, match="are copies"):
+        outside._view_as_real([ingot.ones(2, dtype=ingot.complex64)], [ingot.ones(2, dtype=ingot.complex64)])
+    with pytest.raises(DTypeError, match="fused=True"):
+        outside._device_dtype_check_for_fused(ingot.arange(2))
+
+
+def test_differentiable_steps_record_gradients():
+    x = ingot.tensor([2.0], requires_grad=True)
+    p = x * 1
+    opt = Signed([ingot.zeros(1)], differentiable=True)
+    opt.param_groups[0]["params"] = [p]
+    p.grad = x * 3
+    opt.step()
+    assert p.requires_grad and not p.is_leaf

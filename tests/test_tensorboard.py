@@ -16,6 +16,7 @@ from ingot import jit, nn
 from ingot.ir.errors import ArgumentError, DTypeError, ShapeError
 from ingot.jit.tensorboard.event_file import crc32c
 from ingot.utils.tensorboard import FileWriter, SummaryWriter
+from ingot.utils.tensorboard.summary import hparams
 
 
 def fields(data: bytes) -> dict:
@@ -230,6 +231,15 @@ def test_hyperparameters(writer, tmp_path):
     said = {fields(pair)[1][0].decode(): fields(fields(pair)[2][0]) for pair in start[1]}
     assert said["opt"][3] == [b"adam"] and said["flag"][4] == [1]
     assert {name: double(said[name][2][0]) for name in ("lr", "n")} == {"lr": 0.1, "n": 3}
+
+
+def test_hyperparameters_of_who_writes_the_three_summaries_itself(writer, tmp_path):
+    file = writer._get_file_writer()
+    for part in hparams({"lr": 0.1, "n": ingot.tensor(3)}, {"accuracy": 0.9}):
+        file.add_summary(part)
+    writer.close()
+    assert [tag for _, tag, _ in values(tmp_path)] == [f"_hparams_/{part}" for part in (
+        "experiment", "session_start_info", "session_end_info")]
 
 
 def test_embeddings(writer, tmp_path):

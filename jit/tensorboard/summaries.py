@@ -5,6 +5,7 @@ import time
 import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError
+from ...runtime.tensor import Tensor
 from . import media
 from .wire import Float, message
 
@@ -140,16 +141,16 @@ def layout(charts: dict) -> bytes:
     return _summary(message((1, "custom_scalars__config__"), (8, content), (9, _plugin("custom_scalars"))))
 
 
-def hparams(given: dict, metrics, domains: dict | None = None) -> list:
+def hparams(hparam_dict: dict, metric_dict, hparam_domain_discrete: dict | None = None) -> list:
     """The three summaries of a run's hyperparameters: what there are, what this run has, that it has ended."""
     infos, values = [], []
-    for name, value in given.items():
-        kind, number = _hparam(name, value)
-        choices = (domains or {}).get(name)
+    for name, given in hparam_dict.items():
+        kind, number = _hparam(name, given.item() if isinstance(given, Tensor) else given)
+        choices = (hparam_domain_discrete or {}).get(name)
         offered = None if choices is None else message(*[(1, _hparam(name, choice)[1]) for choice in choices])
         infos.append((4, message((1, name), (4, kind), (5, offered))))
         values.append((1, message((1, name), (2, number))))
-    measured = [(5, message((1, message((2, tag))))) for tag in metrics]
+    measured = [(5, message((1, message((2, tag))))) for tag in metric_dict]
     now = time.time()
     parts = (("experiment", (2, message((3, now), *infos, *measured))), ("session_start_info", (3, message(*values, (5, now)))),
              ("session_end_info", (4, message((1, 1), (2, now)))))

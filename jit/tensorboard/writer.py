@@ -66,6 +66,9 @@ class SummaryWriter:
         """The event file of the run."""
         return self._file()
 
+    def _get_file_writer(self) -> EventFile:
+        return self._file()
+
     def get_logdir(self) -> str:
         """The folder of the run."""
         return self.log_dir
@@ -171,9 +174,8 @@ class SummaryWriter:
     @host
     def add_hparams(self, hparam_dict, metric_dict, hparam_domain_discrete=None, run_name=None, global_step=None):
         """The hyperparameters of a run and what it reached, in a run of their own below this one."""
-        values = {name: value.item() if isinstance(value, Tensor) else value for name, value in hparam_dict.items()}
         file = self._file(run_name or str(time.time()))
-        for summary in summaries.hparams(values, metric_dict, hparam_domain_discrete):
+        for summary in summaries.hparams(hparam_dict, metric_dict, hparam_domain_discrete):
             file.add_summary(summary)
         for tag, value in metric_dict.items():
             file.add_summary(summaries.scalar(tag, _number(value, f"add_hparams: {tag!r}")), global_step)

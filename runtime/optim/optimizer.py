@@ -29,6 +29,25 @@ from .scalar_parameters import by_vectors
 from .step_hooks import hooked
 from .step_hooks import register_optimizer_step_post_hook as register_optimizer_step_post_hook
 from .step_hooks import register_optimizer_step_pre_hook as register_optimizer_step_pre_hook
+from .written_outside import _capturable_doc as _capturable_doc
+from .written_outside import _default_to_fused_or_foreach as _default_to_fused_or_foreach
+from .written_outside import _device_dtype_check_for_fused as _device_dtype_check_for_fused
+from .written_outside import _differentiable_doc as _differentiable_doc
+from .written_outside import _disable_dynamo_if_unsupported as _disable_dynamo_if_unsupported
+from .written_outside import _foreach_doc as _foreach_doc
+from .written_outside import _foreach_supported_types as _foreach_supported_types
+from .written_outside import _fused_doc as _fused_doc
+from .written_outside import _get_capturable_supported_devices as _get_capturable_supported_devices
+from .written_outside import _get_foreach_kernels_supported_devices as _get_foreach_kernels_supported_devices
+from .written_outside import _get_fused_kernels_supported_devices as _get_fused_kernels_supported_devices
+from .written_outside import _get_scalar_dtype as _get_scalar_dtype
+from .written_outside import _get_value as _get_value
+from .written_outside import _maximize_doc as _maximize_doc
+from .written_outside import _params_doc as _params_doc
+from .written_outside import _stack_if_compiling as _stack_if_compiling
+from .written_outside import _to_scalar as _to_scalar
+from .written_outside import _use_grad_for_differentiable as _use_grad_for_differentiable
+from .written_outside import _view_as_real as _view_as_real
 
 ranges = lazy(__package__, "..profiler.ranges")
 
