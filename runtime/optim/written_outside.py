@@ -93,5 +93,5 @@ def _view_as_real(params, *state_and_grads):
     """Raises where parameters are complex: parts of complex tensors are copies, which a step could not write through."""
     for p in params:
         if p.is_complex():
-            raise DTypeError(f"a step that takes complex parameters as pairs of real numbers cannot write to {p.aval}, whose parts "
-                             "are copies; use one of ingot's optimizers, or keep real and imaginary parts as parameters")
+            raise DTypeError(f"a step that takes complex parameters as pairs of real numbers cannot write to {p.aval}, whose "
+                             "parts are copies; use one of ingot's optimizers, or keep real and imaginary parts as parameters")
