@@ -155,9 +155,18 @@ class Wrapped(optim.Optimizer):
         return self.inner.step(closure)
 
 
-def test_an_optimizer_around_another_takes_hooks_and_schedules():
+class Patched(Wrapped):
+    """One that asks for its hooks itself."""
+
+    def __init__(self, inner):
+        self.inner = inner
+        self._patch_step_function()
+
+
+@pytest.mark.parametrize("kind", [Wrapped, Patched])
+def test_an_optimizer_around_another_takes_hooks_and_schedules(kind):
     weight = ingot.ones(2, requires_grad=True)
-    around, seen = Wrapped(optim.SGD([weight], lr=1.0)), []
+    around, seen = kind(optim.SGD([weight], lr=1.0)), []
     around.register_step_post_hook(lambda *_: seen.append("stepped"))
     schedule = optim.lr_scheduler.StepLR(around, step_size=1, gamma=0.5)
     for _ in range(2):

@@ -165,6 +165,12 @@ class Optimizer:
         if isinstance(cls.__dict__.get("step"), FunctionType):
             cls.step = hooked(cls.__dict__["step"])  # type: ignore[method-assign]
 
+    profile_hook_step = staticmethod(hooked)
+
+    def _patch_step_function(self):
+        """What optimizers call that leave out `__init__`: their step has its hooks since their class was made."""
+        self._zero_grad_profile_name = f"Optimizer.zero_grad#{type(self).__name__}.zero_grad"
+
     def __init__(self, params, defaults):
         if tls.m.recorder is not None:
             tls.m.recorder.makes_optimizer(self)

@@ -1,4 +1,5 @@
 from ...runtime.nn.utils import *
+from . import _per_sample_grad as _per_sample_grad
 from . import clip_grad as clip_grad
 from . import convert_parameters as convert_parameters
 from . import fusion as fusion

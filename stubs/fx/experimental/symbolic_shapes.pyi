@@ -1,0 +1,1 @@
+from ...jit.fx.symbolic_shapes import *

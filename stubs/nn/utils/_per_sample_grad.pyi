@@ -1,0 +1,1 @@
+from ...runtime.nn.utils.per_sample_grad import *

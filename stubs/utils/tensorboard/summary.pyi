@@ -1,0 +1,1 @@
+from ...jit.tensorboard.summaries import *
