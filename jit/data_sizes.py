@@ -67,7 +67,7 @@ def stages_of(recording) -> list:
     """The stage of each stretch of a recording."""
     scope, cuts = recording.scope, recording.cuts
     if scope is None or not scope.reads:
-        return [Stage() for _ in range(len(cuts) + 1)]
+        return [Stage(scope)] * (len(cuts) + 1)
     texts = list(scope.conditions)
     bounds = [0, *[cut.conditions for cut in cuts], len(texts)]
     found, reads = [], 0

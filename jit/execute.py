@@ -115,11 +115,12 @@ class Result:
 
 class Piece:
     """A stretch of nodes, whose values `slots` numbers; `captured` are the tensors behind some inputs, by slot; `scope` has
-    the sizes that are symbolic, if any are; `backend` is where it ran when it was recorded, None for the host; `orders` how
-    inputs lie that do not lie row by row, by slot."""
+    the sizes that are symbolic, if any are, of which the first `known` have values where it runs, None for all; `backend` is
+    where it ran when it was recorded, None for the host; `orders` how inputs lie that do not lie row by row, by slot."""
 
-    def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None, backend=None, orders=None):
-        self.name, self.nodes, self.backend = name, tuple(nodes), backend
+    def __init__(self, name: str, nodes, slots: dict, captured=None, scope: Scope | None = None, backend=None, orders=None,
+                 known: int | None = None):
+        self.name, self.nodes, self.backend, self.known = name, tuple(nodes), backend, known
         self.calls_host = any(n.op is host_call for n in self.nodes)
         self.scope: Any = scope
         self.captured, self.orders = captured or {}, orders or {}

@@ -155,7 +155,7 @@ def stretches_of(recording, give=None) -> list:
     captured = {-1 - i: s.what for i, s in enumerate(recording.sources) if s.kind == "captured"}
     orders = {-1 - i: order for i, order in recording.orders.items()}
     made, start, known = [], 0, 0
-    for i, end in enumerate(bounds):
+    for i, (end, stage) in enumerate(zip(bounds, stages_of(recording))):
         nodes = b.nodes[start:end]
         used = [-1 - slots[x] for n in nodes for x in n.inputs if type(x) is Value and x.is_input]
         if i < len(recording.cuts) and recording.cuts[i].value.is_input:
@@ -166,14 +166,12 @@ def stretches_of(recording, give=None) -> list:
         read = {x for n in nodes for x in n.inputs if type(x) is Value and x not in own}
         follows = any(not x.is_input for x in read)          # what a stretch before it has made, on its device
         backend = next((at for n, at in recording.devices.items() if follows or b.inputs[n] in read), None)
-        piece = Piece(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope, backend, orders)
-        made.append(Stretch(sources, _signature(nodes, slots, sources, give), piece))
+        piece = Piece(f"{b.name}_{i}" if i else b.name, nodes, slots, captured, recording.scope, backend, orders, stage.count)
+        made.append(Stretch(sources, _signature(nodes, slots, sources, give), piece, stage=stage))
         if i < len(recording.cuts):
             made[-1].question = (slots[recording.cuts[i].value], recording.cuts[i].how)
             made[-1].line = recording.cuts[i].line
         start, known = end, reach
-    for stretch, stage in zip(made, stages_of(recording)):
-        stretch.stage = stage
     if give is None:
         made[-1].finish = _finish(recording, slots)
     return made

@@ -146,4 +146,4 @@ class SymbolicJob(Job):
 
     def compile(self):
         """What was compiled last, or for the sizes that were recorded, where that was."""
-        return self.compiled or self._bind(tuple(self.scope.hints.values()), self.piece.backend).compiled
+        return self.compiled or self._bind(tuple(self.scope.hints.values())[: self.piece.known], self.piece.backend).compiled

@@ -321,6 +321,22 @@ def test_what_was_asked_is_not_asked_again(program, stretches):
     assert traced.stats()["compiles"] <= (MOST if stretches else 16), traced.stats()["misses"]
 
 
+@pytest.mark.parametrize("look", [lambda traced: traced.graphs, lambda traced: traced.explain(), lambda traced: traced.kernels])
+def test_looking_at_recordings_compiles_what_calls_run(look):
+    """A stretch before a number is read knows nothing of it."""
+    def f(x):
+        some = (x * x.shape[0])[x > 0]
+        few = some[some < x.shape[0] / 2]
+        return some.exp().sum() + few.sum(), few * few.shape[0]
+
+    traced = jit.trace(f)
+    for i in range(CALLS):
+        x = normal(i % 7, 12 + i % 5)
+        assert plain(traced(x)) == plain(f(x)), i
+        look(traced)
+    assert traced.stats()["compiles"] <= 8, traced.stats()["misses"]
+
+
 class Experts(nn.Module):
     """A layer of experts, each for those rows whose two best it is among."""
 
