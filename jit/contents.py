@@ -79,10 +79,10 @@ class Contents:
         at = id(container)
         return self._done.get(at) if all((at, call) in self._arrived for call in self._calls.get(at, ())) else None
 
-    def is_written(self, table: dict, key) -> bool:
-        """Whether the run has set an item of a dictionary."""
-        copy = self._base.get(id(table), table)
-        return table.get(key, MISSING) is not copy.get(key, MISSING)
+    def is_written(self, container, key) -> bool:
+        """Whether the run has set an item of a container."""
+        before = self._base.get(id(container), container)
+        return before is not container and item_of(container, key) is not item_of(before, key)
 
     def has_seen(self, container) -> bool:
         """Whether a container was looked at."""
@@ -202,6 +202,16 @@ class Besides:
 
     def __repr__(self):
         return f"<dict with {len(self.rest)} keys that are not written>"
+
+
+def item_of(container, key):
+    """An item of a list, deque or dictionary; MISSING where there is none."""
+    if type(container) in DICTS:
+        return container.get(key, MISSING)
+    try:
+        return container[key]
+    except IndexError:
+        return MISSING
 
 
 def _is_same(a, b) -> bool:

@@ -18,6 +18,7 @@ from .asked_by_name import AskedByName
 from .bystanders import is_alone
 from .casts import Casts
 from .contents import Contents
+from .effects import is_repeatable
 from .errors import DisturbedError, TraceError
 from .frames import cells_of, function_of, functions_with_code, is_user, unwatched, watch_again, works_for_user
 from .given import Parts
@@ -358,6 +359,8 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
             return
         if chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value):
             return
+        if self._is_own_item(base, chain.steps, value):
+            return
         kind = self.parts.class_with(base, chain.steps, value)
         if kind is not None:
             self._note(Chain(ARGUMENT, kind.__name__, chain.steps[-1:]), kind, kind)
@@ -373,6 +376,12 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._note_hidden(value)
         self._note_generator(value)
         self._keep_outside(chain, value)
+
+    def _is_own_item(self, base, steps, value) -> bool:
+        """Whether a chain leads to an item that the function has set: what that was made of is watched where it came from."""
+        if not steps or steps[-1][0] != "item" or not is_repeatable(value, self.contents):
+            return False
+        return self.contents.is_written(follow(base, steps[:-1]), steps[-1][1])
 
     def _note_computed(self, owner, step, name):
         """Code of the user's gives an attribute or item of an object: that it is this code which does so is noted."""

@@ -112,6 +112,51 @@ def read_by_another_after_it_was_written():
     return fn, lambda: log, nothing
 
 
+COUNT = [0]
+
+
+def count():
+    return 0.5 ** (COUNT[0] // 2)
+
+
+def counted_in_a_global_and_read_by_another():
+    COUNT[0] = 0
+
+    def fn(x):
+        COUNT[0] += 1
+        return x * count()
+    return fn, lambda: COUNT, lambda i: COUNT.__setitem__(0, 3) if i == 6 else None
+
+
+def counted_and_read_by_inner_functions():
+    o = {"n": 0, "rate": 0.5, "last": ingot.zeros(3)}
+
+    def scaled(v):
+        return v * o["rate"] * o["n"] + o["last"]
+
+    def fn(x):
+        o["n"] += 1
+        o["last"] = x + o["n"]
+        return scaled(x) + (lambda: o["n"] * 2)()
+    return fn, lambda: o, lambda i: o.update(rate=i * 1.5)
+
+
+def set_to_what_others_change():
+    o, table = Holder(rate=0.5, parts=[1.0, 2.0]), {}
+
+    def scaled(v):
+        return v * table["rate"] * table["part"]
+
+    def fn(x):
+        table["rate"] = o.rate
+        table["part"] = o.parts[0]
+        return scaled(x)
+
+    def change(i):
+        o.rate, o.parts[0] = i * 2.0, i + 0.5
+    return fn, lambda: table, change
+
+
 def constant_that_others_change():
     cfg = {"mode": 0.5, "other": 1.0}
 
@@ -296,6 +341,7 @@ def handed_on_as_several():
     (handed_on_as_several, 24),
     (appended, 2), (appended_twice_in_a_global, 2), (appended_and_cleared_outside, 2), (history, 2),
     (counted_in_a_dictionary, 2), (features_by_hooks, 4), (features_by_a_hook_that_stores, 3), (list_of_a_module, 3),
+    (counted_in_a_global_and_read_by_another, 3), (counted_and_read_by_inner_functions, 4), (set_to_what_others_change, 4),
     (read_by_another_after_it_was_written, 12), (constant_that_others_change, 12), (set_item_of_a_list, 3),
     (only_on_one_branch, 2), (written_in_a_loop_over_objects, 12), (written_in_a_loop_over_modules, 12)],
     ids=lambda v: getattr(v, "__name__", ""))
