@@ -351,6 +351,45 @@ def test_plain_writes_are_those_of_the_long_road(dtype, monkeypatch):
     assert repr(quick) == repr([written(*case) for case in PLAIN_WRITES])      # nan is like nan
 
 
+MASKED_VALUES = {
+    "as many": lambda x: ingot.arange(5) - 7, "one": lambda x: ingot.tensor([7]), "too few": lambda x: ingot.arange(3),
+    "too many": lambda x: ingot.arange(6), "a column": lambda x: ingot.arange(5).view(5, 1),
+    "a row": lambda x: ingot.arange(5)[None], "its own": lambda x: x.view(12)[3:8],
+    "a copy of its own": lambda x: x.view(12)[3:8].clone(), "turned": lambda x: ingot.arange(10).flip(0)[::2],
+    "another dtype": lambda x: ingot.arange(5) / 2, "with a history": lambda x: ingot.ones(5, requires_grad=True) * 3}
+
+
+@pytest.mark.parametrize("layout", ["rows", "turned", "part"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bfloat16", "bool"])
+def test_values_for_the_hits_of_a_mask_are_written_as_on_the_long_road(dtype, layout, monkeypatch):
+    def written(make):
+        x = ingot.arange(12).to(getattr(ingot, dtype)).reshape(3, 4)
+        mask = ingot.arange(12).reshape(3, 4) % 5 < 2
+        mask[2, 3] = False              # which leaves 5 hits
+        kept = x.to(ingot.float64)
+        value = make(x)
+        value = value if make in (MASKED_VALUES["another dtype"], MASKED_VALUES["with a history"]) else value.to(x.dtype)
+        if layout != "rows":
+            x = ingot.stack([x, x], -1)[..., 1] if layout == "part" else x.t().contiguous().t()
+        before = x._version
+        try:
+            x[mask] = value
+        except (ingot.IngotError, RuntimeError) as e:
+            return type(e), str(e), x.tolist() == kept.tolist()
+        return x._version - before, x.tolist(), x.requires_grad
+
+    quick = [written(make) for make in MASKED_VALUES.values()]
+    monkeypatch.setattr(indexing, "is_plain", lambda *_: False)
+    assert quick == [written(make) for make in MASKED_VALUES.values()]
+
+
+def test_few_values_for_a_mask_are_one_write_of_numpy(monkeypatch):
+    x, mask = ingot.zeros(3, 4), ingot.arange(12).reshape(3, 4) % 2 == 0
+    monkeypatch.setattr(indexing, "resolve", None)
+    x[mask] = ingot.arange(6.0)
+    assert x.view(12)[::2].tolist() == [0, 1, 2, 3, 4, 5]
+
+
 def test_plain_writes_keep_out_where_somebody_takes_notice():
     x = ingot.ones(3, requires_grad=True)
     y = x * 2

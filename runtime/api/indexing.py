@@ -328,7 +328,8 @@ def setitem(self, key, value) -> None:
 
 def _set_plainly(x, key, value) -> bool:
     """Writes x[key] = value by numpy alone, where key is a mask of x or of ints, slices and index tensors, the value a number
-    or has x's dtype, and nothing but x's memory and version takes notice; False if that is not so."""
+    or has x's dtype, and nothing but x's memory and version takes notice; False if that is not so. As many values as a mask
+    has hits are written so if they are few, and none lies in x's memory, over which numpy does not look then."""
     m, a = tls.m, x._a
     if not is_plain(x, m):
         return False
@@ -344,9 +345,13 @@ def _set_plainly(x, key, value) -> bool:
         if v is value:
             v = dt.fitted(v, x.dtype, "__setitem__")
         if _is_mask_of(x, key):
-            if key._a.__class__ is not _ndarray or not _is_single(value):
+            if key._a.__class__ is not _ndarray:
                 return False
-            if a.size < SMALL or not write_over(m.run, ew.where, a, (key._a, v, a), {}):
+            if not _is_single(value):
+                if v.ndim != 1 or a.size >= SMALL or value._storage is x._storage:
+                    return False
+                m.run(a.__setitem__, key._a, v)
+            elif a.size < SMALL or not write_over(m.run, ew.where, a, (key._a, v, a), {}):
                 m.run(np.copyto, a, v, casting="unsafe", where=key._a)
         else:
             at = _plain_key(key)
