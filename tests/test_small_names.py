@@ -274,8 +274,8 @@ def test_settings_of_what_is_not_there_can_be_made():
     assert fsdp.ShardingStrategy.FULL_SHARD is not fsdp.ShardingStrategy.NO_SHARD
     assert len({*fsdp.StateDictType}) == 3 and len({*fsdp.BackwardPrefetch}) == 2
     policy = functools.partial(wrap.transformer_auto_wrap_policy, transformer_layer_cls={ingot.nn.TransformerEncoderLayer})
-    with pytest.raises(RuntimeError, match="DistributedDataParallel"):
-        policy(ingot.nn.Linear(1, 1), recurse=True, nonwrapped_numel=3)
+    assert policy(ingot.nn.Linear(1, 1), recurse=True, nonwrapped_numel=3)
+    assert not policy(ingot.nn.Linear(1, 1), recurse=False, nonwrapped_numel=3)
     assert wrap.ModuleWrapPolicy([ingot.nn.Linear]).module_classes == {ingot.nn.Linear}
     for kind in (ingot.xpu, ingot.mps, ingot.mtia):
         assert not kind.is_available() and not kind.is_initialized() and kind.device_count() == 0

@@ -51,6 +51,7 @@ class Backward:
             self.through = m.clock.around_backward(self.through)
         self.pending: dict = {}
         self.wholes: dict = {}          # by edge: gradients that were made for one part, and that nothing else holds
+        self.endings: list = []         # functions to call when all gradients are there
 
     def start(self, edges, gradients):
         """Runs from `edges` with the given gradients (tensors); returns the captured gradients if targets were named."""
@@ -66,6 +67,8 @@ class Backward:
         m.grad, m.autocast, m.backward = self.create_graph, None, self      # rules run in the dtypes that forward had
         try:
             self.walk(roots, waiting, needed)
+            for ending in self.endings:
+                ending()
         finally:
             m.grad, m.autocast, m.backward = outside
         return self.targets

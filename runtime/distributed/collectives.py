@@ -89,13 +89,13 @@ def reduce_arrays(group, a: np.ndarray, op, note: str) -> np.ndarray:
         found = group.swap(note, dict.fromkeys(others(group), a), others(group))
         return combined(op, [a if r == group.rank() else as_array(found[r], a) for r in range(n)])
     pieces = np.array_split(np.ascontiguousarray(a).reshape(-1), n)
-    mine = _reduced_piece(group, pieces, op, note)
+    mine = reduced_piece(group, pieces, op, note)
     found = group.swap(note, dict.fromkeys(others(group), mine), others(group))
     whole = [mine if r == group.rank() else as_array(found[r], pieces[r]) for r in range(n)]
     return np.concatenate(whole).reshape(a.shape)
 
 
-def _reduced_piece(group, pieces, op, note) -> np.ndarray:
+def reduced_piece(group, pieces, op, note) -> np.ndarray:
     """This rank's piece, combined over all ranks; each rank hands the others theirs."""
     found = group.swap(note, {r: pieces[r] for r in others(group)}, others(group))
     own = pieces[group.rank()]
@@ -178,6 +178,22 @@ def broadcast(tensor, src=None, group=None, async_op=False, group_src=None):
         return [tensor]
 
     return group.run(work, async_op)
+
+
+def copy_from(group, first: int, tensors, what: str):
+    """Copies values from one rank of a group to all others, those of one dtype together."""
+    kinds: dict = {}
+    for t in tensors:
+        kinds.setdefault(t._a.dtype, []).append(t)
+    for kind, same in kinds.items():
+        flat = np.concatenate([host(t).reshape(-1) for t in same])
+        note = f"module state of {flat.size} {kind.name}"
+        found: list = []
+        group.run(lambda flat=flat, note=note, found=found: found.append(broadcast_array(group, flat, first, note)), False)
+        if group.rank() != first:
+            ends = np.cumsum([t._a.size for t in same])[:-1]
+            for t, piece in zip(same, np.split(found[0], ends)):
+                deliver(t, piece, what)
 
 
 def barrier(group=None, async_op=False, device_ids=None):
@@ -313,7 +329,7 @@ def reduce_scatter(output, input_list, op=ReduceOp.SUM, group=None, async_op=Fal
     note = _described("reduce_scatter", a, op.value)
 
     def work():
-        deliver(output, _reduced_piece(group, [host(t) for t in input_list], op, note), "reduce_scatter")
+        deliver(output, reduced_piece(group, [host(t) for t in input_list], op, note), "reduce_scatter")
         return [output]
 
     return group.run(work, async_op)
@@ -333,7 +349,7 @@ def reduce_scatter_tensor(output, input, op=ReduceOp.SUM, group=None, async_op=F
 
     def work():
         pieces = np.split(np.ascontiguousarray(host(input)).reshape(-1), group.size())
-        deliver(output, _reduced_piece(group, pieces, op, note), "reduce_scatter_tensor")
+        deliver(output, reduced_piece(group, pieces, op, note), "reduce_scatter_tensor")
         return [output]
 
     return group.run(work, async_op)

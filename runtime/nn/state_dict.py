@@ -54,13 +54,16 @@ class StateMethods:
         for hook in list(self._state_hooks["state_pre"].values()):
             hook(self, prefix, keep_vars)
         self._save_to_state_dict(destination, prefix, keep_vars)
-        for name, child in self._modules.items():
-            if child is not None:
-                child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+        for path, child in self._children_in_state(prefix):
+            child.state_dict(destination=destination, prefix=path, keep_vars=keep_vars)
         for hook in list(self._state_hooks["state_post"].values()):
             replaced = hook(self, destination, prefix, local)
             destination = destination if replaced is None else replaced
         return destination
+
+    def _children_in_state(self, prefix):
+        """(what the names of its state begin with, module) of the direct children."""
+        return [(f"{prefix}{name}.", child) for name, child in self._modules.items() if child is not None]
 
     def _save_to_state_dict(self, destination, prefix, keep_vars):
         """Enters this module's own tensors, not its children's."""
@@ -94,7 +97,7 @@ class StateMethods:
         if metadata is not None:
             state._metadata = metadata
         report = _Report()
-        _load(self, state, "", strict, assign, report)
+        self._load_tree(state, "", assign, report)
         if strict and report.unexpected:
             report.errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(report.unexpected)}. ")
         if strict and report.missing:
@@ -103,6 +106,20 @@ class StateMethods:
             report.errors += _advice(state, report)
             raise StateDictError(f"Error(s) in loading state_dict for {type(self).__name__}:\n\t" + "\n\t".join(report.errors))
         return IncompatibleKeys(report.missing, report.unexpected)
+
+    def _load_tree(self, state, prefix, assign, report):
+        """Loads this module, then its children."""
+        metadata = getattr(state, "_metadata", None)
+        local = dict(metadata.get(prefix[:-1], {})) if metadata is not None else {}
+        if assign:
+            local["assign_to_params_buffers"] = True
+        self._load_from_state_dict(state, prefix, local, True, report.missing, report.unexpected, report.errors)
+        for path, child in self._children_in_state(prefix):
+            child._load_tree(state, path, assign, report)
+        keys = IncompatibleKeys(report.missing, report.unexpected)
+        for hook in list(self._state_hooks["load_post"].values()):
+            if hook(self, keys) is not None:
+                raise StateDictError("a load_state_dict post hook edits the lists it is given and returns nothing")
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         """Copies this module's own tensors, not its children's, and notes what does not fit."""
@@ -186,22 +203,6 @@ class _Report:
 
     def __init__(self):
         self.missing, self.unexpected, self.errors = [], [], []
-
-
-def _load(module, state, prefix, strict, assign, report):
-    """Loads a module, then its children."""
-    metadata = getattr(state, "_metadata", None)
-    local = dict(metadata.get(prefix[:-1], {})) if metadata is not None else {}
-    if assign:
-        local["assign_to_params_buffers"] = True
-    module._load_from_state_dict(state, prefix, local, True, report.missing, report.unexpected, report.errors)
-    for name, child in module._modules.items():
-        if child is not None:
-            _load(child, state, f"{prefix}{name}.", strict, assign, report)
-    keys = IncompatibleKeys(report.missing, report.unexpected)
-    for hook in list(module._state_hooks["load_post"].values()):
-        if hook(module, keys) is not None:
-            raise StateDictError("a load_state_dict post hook edits the lists it is given and returns nothing")
 
 
 def _load_one(module, name, t, value, key, assign, errors):

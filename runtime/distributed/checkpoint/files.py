@@ -1,11 +1,13 @@
 """Where checkpoints are and what is in them: a folder with a file for each rank that wrote, and one that says where each value
 is."""
 
+import math
 import os
 import re
 from typing import Any, Protocol, runtime_checkable
 
 from ....ir.errors import ArgumentError
+from ...api.register import FUNCTIONS
 from ...serialization.save_load import load as load_file
 from .errors import CheckpointException
 from .torch_folder import TorchFolder, is_torchs
@@ -70,7 +72,8 @@ def state_of(value):
 
 
 def flattened(state: dict) -> dict:
-    """{path: value} of nested dicts and lists, where a path is a tuple of keys and places. Empty ones are values."""
+    """{path: value} of nested dicts and lists, where a path is a tuple of keys and places. Empty ones are values, as are pieces
+    of tensors."""
     found: dict = {}
 
     def walk(value, path):
@@ -112,18 +115,46 @@ class Folder:
         if not isinstance(found, dict) or found.get("format") != "ingot checkpoint":
             raise CheckpointException(f"{path!r} is no index of a checkpoint that ingot has written")
         self._files = {tuple(p): name for p, name in found["values"]}
+        self._pieces: dict = {}         # by path: (number of the first element, shape of the whole, name of the file) of each
+        for p, start, shape, name in found.get("pieces", ()):
+            self._pieces.setdefault(tuple(p), []).append((start, tuple(shape), name))
 
     @property
     def paths(self):
         """The paths of all values."""
-        return self._files.keys()
+        return self._files.keys() | self._pieces.keys()
 
     def read(self, paths) -> dict:
-        """{path: value} of these, each file read once."""
+        """{path: value} of these; pieces of a tensor are put together."""
+        paths = list(paths)
+        parts = {(*path, start): name for path in paths for start, _, name in self._pieces.get(path, ())}
+        files = {**{path: self._files[path] for path in paths if path in self._files}, **parts}
+        found = self._read(files)
+        for path in paths:
+            if path in self._pieces:
+                found[path] = self._together(path, found)
+        return {path: found[path] for path in paths}
+
+    def _together(self, path, found):
+        """The tensor whose pieces were read."""
+        (_, shape, _), *_ = pieces = sorted(self._pieces[path])
+        values = [found[*path, start] for start, _, _ in pieces]
+        at = 0
+        for (start, of, _), piece in zip(pieces, values):
+            if start != at or of != shape:
+                raise CheckpointException(f"the pieces of {'.'.join(map(str, path))} in {self.folder!r} do not fit together")
+            at += piece.numel()
+        if at != math.prod(shape):
+            raise CheckpointException(f"{self.folder!r} holds {at} elements of {'.'.join(map(str, path))}, which has "
+                                      f"{math.prod(shape)}")
+        return FUNCTIONS["cat"](values).reshape(shape)
+
+    def _read(self, files) -> dict:
+        """{path: value} of what lies in some files, each of which is read once."""
         found: dict = {}
-        for name in sorted({self._files[path] for path in paths}):
+        for name in sorted(set(files.values())):
             values = self._values(name)
-            for path in (path for path in paths if self._files[path] == name):
+            for path in (path for path in files if files[path] == name):
                 if path not in values:
                     raise CheckpointException(f"the file {name} of {self.folder!r} does not hold what the index says")
                 found[path] = values[path]

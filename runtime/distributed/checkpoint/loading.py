@@ -5,6 +5,7 @@ from typing import Any
 from ....ir.errors import ArgumentError
 from ...autograd.grad_mode import no_grad
 from ...tensor import Tensor
+from ..pieces import Piece
 from .errors import CheckpointException
 from .files import Stateful, flattened, folder_of, opened, state_of
 
@@ -25,6 +26,8 @@ def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, p
             target = wanted[path]
             if isinstance(target, Tensor):
                 target.copy_(value)
+            elif isinstance(target, Piece):
+                target.fill(value)
             else:
                 _replace(templates, path, value)
     for key, value in state_dict.items():
@@ -65,9 +68,9 @@ def _within(value, path, start) -> Any:
 def _check(path, target, value):
     """Raises unless a value can take the place of what is there."""
     name = ".".join(map(str, path))
-    if isinstance(target, Tensor) != isinstance(value, Tensor):
+    if isinstance(target, (Tensor, Piece)) != isinstance(value, Tensor):
         raise CheckpointException(f"{name} is a {type(value).__name__} in the checkpoint, a {type(target).__name__} here")
-    if isinstance(target, Tensor) and target.shape != value.shape:
+    if isinstance(value, Tensor) and tuple(target.shape) != tuple(value.shape):
         raise CheckpointException(f"{name} has shape {tuple(value.shape)} in the checkpoint, {tuple(target.shape)} here")
 
 

@@ -9,13 +9,14 @@ import contextlib
 import itertools
 import os
 import threading
-from typing import Any
+from typing import Any, NamedTuple
 
 from ....ir.errors import ArgumentError
 from ...futures import Future
 from ...serialization.save_load import save as save_file
 from ...tensor import Tensor
 from ..objects import all_gather_object
+from ..pieces import Piece
 from ..world import is_initialized, the_group
 from .errors import CheckpointException
 from .files import INDEX, file_name, flattened, folder_of, numbers_of
@@ -27,6 +28,28 @@ _numbers = itertools.count()
 _under_way: dict[str, threading.Event] = {}         # by folder: what is set once this process has no more to do there
 
 
+class _At(NamedTuple):
+    """The last key of the path of a piece: where in its tensor it begins, and the shape of that."""
+
+    start: int
+    shape: tuple
+
+
+def _by_pieces(values: dict) -> dict:
+    """Values by path, those that are pieces of tensors under paths of their own; empty ones are left to other ranks."""
+    found: dict = {}
+    for path, value in values.items():
+        if not isinstance(value, Piece):
+            found[path] = value
+        elif value.tensor.numel() or 0 in value.shape:
+            found[*path, _At(value.start, tuple(value.shape))] = value.tensor
+    return found
+
+
+def _is_piece(path) -> bool:
+    return len(path) > 0 and type(path[-1]) is _At
+
+
 class _Saving:
     """One checkpoint on its way, as this rank has to do with it, of copies of the values if it is written later. In one folder
     they follow each other."""
@@ -35,7 +58,7 @@ class _Saving:
         self.folder, self.group, self.number = folder, group, next(_numbers)
         if before := _under_way.get(folder):
             before.wait()
-        values = flattened(state)
+        values = _by_pieces(flattened(state))
         mine: Any = (list(values), os.path.exists(os.path.join(folder, INDEX)), max(numbers_of(folder).values(), default=-1))
         everyone = [mine]
         if group is not None:
@@ -49,7 +72,9 @@ class _Saving:
                 owners.setdefault(path, rank)
         self.rank = 0 if group is None else group.rank()
         self.turn = 1 + max(last for _, _, last in everyone)
-        self.index = [(list(path), file_name(rank, self.turn)) for path, rank in owners.items()]
+        self.index = [(list(path), file_name(rank, self.turn)) for path, rank in owners.items() if not _is_piece(path)]
+        self.pieces = [(list(path[:-1]), *path[-1], file_name(rank, self.turn)) for path, rank in owners.items()
+                       if _is_piece(path)]
         self.mine = [(list(path), value.detach().to("cpu", copy=True) if later and isinstance(value, Tensor) else value)
                      for path, value in values.items() if owners[path] == self.rank]
         self.done = _under_way[folder] = threading.Event()
@@ -68,7 +93,8 @@ class _Saving:
         error, own = "", os.path.join(self.folder, file_name(self.rank, self.turn))
         try:
             os.makedirs(self.folder, exist_ok=True)
-            save_file([(path, _apart(value)) for path, value in self.mine], own)
+            save_file([([*path[:-1], path[-1].start] if _is_piece(path) else path, _apart(value)) for path, value in self.mine],
+                      own)
         except Exception as e:
             error = f"rank {self.rank} could not write its file: {type(e).__name__}: {e}"
             if self.group is None:
@@ -80,7 +106,8 @@ class _Saving:
                 os.remove(own)
             raise CheckpointException(error)
         if self.rank == 0:
-            save_file({"format": "ingot checkpoint", "values": self.index}, os.path.join(self.folder, INDEX))
+            index = {"format": "ingot checkpoint", "values": self.index, "pieces": self.pieces}
+            save_file(index, os.path.join(self.folder, INDEX))
             self._remove_older()
         if self.group is not None:
             self._finish()

@@ -7,7 +7,10 @@ from ....ir.errors import ArgumentError
 from ...autograd.grad_mode import no_grad
 from ...nn.parallel import DataParallel, DistributedDataParallel
 from ...tensor import Tensor, wrap
+from ..fsdp.settings import StateDictType
+from ..fsdp.sharded import FullyShardedDataParallel
 from ..objects import broadcast_object_list
+from ..pieces import Piece
 from ..world import get_rank, is_initialized
 
 __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
@@ -16,7 +19,8 @@ __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict
 
 @dataclass
 class StateDictOptions:
-    """How states are taken and given. Models are whole on every rank, so `full_state_dict` changes nothing."""
+    """How states are taken and given. Models are whole on every rank, but for those in FullyShardedDataParallel, of which each
+    rank has pieces unless `full_state_dict` says otherwise."""
 
     full_state_dict: bool = False
     cpu_offload: bool = False
@@ -46,14 +50,27 @@ def _placed(value, options):
     """A value where the options want it, without a history."""
     if isinstance(value, dict):
         return {k: _placed(v, options) for k, v in value.items()}
+    if isinstance(value, Piece):
+        return Piece(_placed(value.tensor, options), value.start, value.shape)
     if isinstance(value, Tensor):
         return value.detach().cpu() if options.cpu_offload else value.detach()
     return value
 
 
+def _in_form(model, options):
+    """The context in which modules whose parameters are shared out give and take their states."""
+    form = StateDictType.FULL_STATE_DICT if options.full_state_dict else StateDictType.SHARDED_STATE_DICT
+    return FullyShardedDataParallel.state_dict_type(model, form)
+
+
 def get_model_state_dict(model, *, submodules=None, options=None) -> dict:
     """The model's state, under names without what wraps it."""
     options = options or StateDictOptions()
+    with _in_form(model, options):
+        return _model_state(model, submodules, options)
+
+
+def _model_state(model, submodules, options) -> dict:
     names, found = _plain_names(model), {}
     frozen = {name for name, p in model.named_parameters() if not p.requires_grad}
     prefixes = [path for path, m in model.named_modules() if submodules is not None and m in submodules]
@@ -112,6 +129,12 @@ def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None
     found: dict[str, Any] = {"state": {}, "param_groups": []}
     for optimizer in _listed(optimizers):
         _make_state(optimizer)
+        if FullyShardedDataParallel.fsdp_modules(model):
+            with _in_form(model, options):
+                own = FullyShardedDataParallel.optim_state_dict(model, optimizer)
+            found["state"].update((p, _placed(state, options)) for p, state in own["state"].items())
+            found["param_groups"] += own["param_groups"]
+            continue
         params = [_name(names, p) for group in optimizer.param_groups for p in group["params"]]
         own = optimizer.state_dict()
         found["state"].update((params[k], _placed(state, options)) for k, state in own["state"].items())
@@ -162,9 +185,10 @@ def _from_first(state, options):
 def set_model_state_dict(model, model_state_dict, *, options=None):
     """Gives a model a state under names without what wraps it; returns what load_state_dict does."""
     options = options or StateDictOptions()
-    wrapped = {plain: name for name, plain in _plain_names(model).items()}
     state = _from_first(model_state_dict, options)
-    return model.load_state_dict({wrapped.get(k, k): v for k, v in state.items()}, strict=options.strict)
+    with _in_form(model, options):
+        wrapped = {plain: name for name, plain in _plain_names(model).items()}
+        return model.load_state_dict({wrapped.get(k, k): v for k, v in state.items()}, strict=options.strict)
 
 
 def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=None):
@@ -176,6 +200,9 @@ def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=Non
         whole = _nested(whole, list(dict.fromkeys(names.values())))
     of_parameter = {p: group for group in whole["param_groups"] for p in group["params"]}
     for optimizer in _listed(optimizers):
+        if FullyShardedDataParallel.fsdp_modules(model):
+            FullyShardedDataParallel.optim_state_dict_to_load(model, optimizer, whole, load_directly=True)
+            continue
         groups, state, number = [], {}, 0
         for group in optimizer.param_groups:
             params = [_name(names, p) for p in group["params"]]

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from ....ir.errors import ArgumentError, AutogradError, DTypeError
-from ...distributed.collectives import broadcast_array, deliver, host, reduce_arrays
+from ...distributed.collectives import copy_from, reduce_arrays
 from ...distributed.objects import all_gather_object
 from ...distributed.reduce_op import ReduceOp
 from ...distributed.uneven import Join, Joinable, JoinHook
@@ -62,20 +62,8 @@ class DistributedDataParallel(Module, Joinable):
                                     f"rank {self.process_group.ranks[0]} differ in {different or 'the order of parameters'}")
 
     def _copy_from(self, first: int, tensors):
-        """Copies values from one process of the group to all others, those of one dtype together."""
-        group = self.process_group
-        kinds: dict = {}
-        for t in tensors:
-            kinds.setdefault(t._a.dtype, []).append(t)
-        for kind, same in kinds.items():
-            flat = np.concatenate([host(t).reshape(-1) for t in same])
-            note = f"module state of {flat.size} {kind.name}"
-            found = []
-            group.run(lambda flat=flat, note=note, found=found: found.append(broadcast_array(group, flat, first, note)), False)
-            if group.rank() != first:
-                ends = np.cumsum([t._a.size for t in same])[:-1]
-                for t, piece in zip(same, np.split(found[0], ends)):
-                    deliver(t, piece, "DistributedDataParallel")
+        """Copies values from one process of the group to all others."""
+        copy_from(self.process_group, first, tensors, "DistributedDataParallel")
 
     def _synced(self, buffers_alone=False) -> list:
         """The tensors that are the same on all processes."""

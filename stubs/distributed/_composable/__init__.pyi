@@ -1,2 +1,2 @@
-from ...runtime.distributed.fsdp import *
+from ...runtime.distributed.fsdp.composable import *
 from . import fsdp as fsdp

@@ -1,2 +1,4 @@
+from ...runtime.distributed.fsdp import *
 from . import api as api
 from . import fully_sharded_data_parallel as fully_sharded_data_parallel
+from . import wrap as wrap

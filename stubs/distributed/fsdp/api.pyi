@@ -1,1 +1,1 @@
-from ...runtime.distributed.fsdp import *
+from ...runtime.distributed.fsdp.settings import *
