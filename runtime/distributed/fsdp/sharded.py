@@ -280,6 +280,7 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Module):
         if self.sharding_strategy not in _KEEPS_WHOLE and unit.count > 1 and not is_root:
             unit.let_go_of_saved(tensors, since, fetch)
             unit.reshard()
+        unit.hide()
         return outputs
 
     # Gradients.
@@ -303,10 +304,6 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Module):
         `nn.utils.clip_grad_norm_` would take this rank's part for all."""
         with no_grad():
             return clip_gradients(self, float(max_norm), float(norm_type))
-
-    def zero_grad(self, set_to_none=True):
-        """Drops the gradients of all parameters (or sets them to zero)."""
-        super().zero_grad(set_to_none)
 
     def register_comm_hook(self, state, hook):
         """Refused, with what to use instead."""

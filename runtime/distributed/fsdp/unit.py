@@ -96,7 +96,7 @@ class Unit:
         self.device = device
         self.whole: Any = None          # all values, while they are there
         self.stamp: Any = None          # of what they were gathered
-        self.is_summoned = False
+        self.is_shown = self.is_summoned = False
         self.entries, self.params, self.leaves = [], [], []
         if not params:
             self.length = 0
@@ -122,7 +122,9 @@ class Unit:
             self.params = [FlatParameter(kept, requires_grad=params[0].requires_grad)]
         for p in params:
             p._fsdp_flattened = True
-        self._hide()
+        self.is_shown = True
+        self.hide()
+        self._empty()
 
     def _part_of(self, values) -> Tensor:
         """This rank's part of values, one after the other."""
@@ -238,55 +240,73 @@ class Unit:
             return [flat[e.start:e.stop].view(e.shape) for e in self.entries]
 
     def unshard(self, dtype=None, device=None):
-        """Has whole values there, if they are not."""
-        if self.whole is not None or not self.entries:
+        """Has whole values there, in the modules."""
+        if not self.entries:
             return
-        member_of(self.groups.shards or self.groups.replicas, "FullyShardedDataParallel")  # refuses while a function is traced
-        with no_grad():
-            part = self.part().detach()
-            part = part if dtype is None else part.to(dtype)
-            self.whole = self.collect(part, "parameters").to(device or self.device)
-        self.stamp = self.versions()
+        if self.whole is None:
+            member_of(self.groups.shards or self.groups.replicas, "FullyShardedDataParallel")   # refuses inside of a trace
+            with no_grad():
+                part = self.part().detach()
+                part = part if dtype is None else part.to(dtype)
+                self.whole = self.collect(part, "parameters").to(device or self.device)
+            self.stamp = self.versions()
+            self._fill()
         self._show()
 
     def reshard(self):
         """Lets whole values go."""
         if self.whole is None:
             return
-        if self.count > 1 and not self.is_summoned:
-            for entry, leaf, seen in zip(self.entries, self.leaves, self.seen):
-                if leaf._storage.version != seen:
-                    self._hide()
-                    raise AutogradError(f"{entry.name} was written while its module ran, in values that are there for that "
-                                        "time only; write parameters within summon_full_params()")
-        self._hide()
+        written = [e.name for e, leaf, seen in zip(self.entries, self.leaves, self.seen) if leaf._storage.version != seen]
+        self.hide()
+        self._empty()
+        if written and self.count > 1 and not self.is_summoned:
+            raise AutogradError(f"{written[0]} was written while its module ran, in values that are there for that time only; "
+                                "write parameters within summon_full_params()")
 
-    def _show(self):
-        """Puts whole values into the modules."""
-        frozen = not self.use_orig_params and not self.params[0].requires_grad
+    def _fill(self):
+        """Gives leaves whole values, and has them require gradients as parameters do."""
         for i, (leaf, values) in enumerate(zip(self.leaves, self.cut(self.whole))):
             leaf.data = wrap(values._a)
-            wants = not frozen if not self.use_orig_params else self.params[i].requires_grad
+            wants = self.params[i if self.use_orig_params else 0].requires_grad
             if leaf.requires_grad is not wants:
                 leaf.requires_grad_(wants)
         self.seen = [leaf._storage.version for leaf in self.leaves]
-        for place in self.places:
-            place.module.__dict__.pop(place.name, None)
-            place.module._parameters[place.name] = self.leaves[place.number]
-        Structure.version += 1
 
-    def _hide(self):
-        """Puts this rank's part into the modules, or stand-ins that have shapes and no values."""
+    def _empty(self):
+        """Leaves leaves their shapes, and no values."""
         self.whole = None
         for entry, leaf in zip(self.entries, self.leaves):
             leaf.data = FUNCTIONS["empty"](entry.shape, dtype=leaf.dtype, device="meta")
-        for place in self.places:
-            if self.use_orig_params:
-                place.module._parameters[place.name] = self.params[place.number]
-            else:
-                place.module._parameters.pop(place.name, None)
-                place.module.__dict__[place.name] = self.leaves[place.number]
-        Structure.version += 1
+
+    def _show(self):
+        """Makes leaves the parameters of the modules."""
+        if not self.is_shown:
+            for place in self.places:
+                place.module.__dict__.pop(place.name, None)
+                place.module._parameters[place.name] = self.leaves[place.number]
+            self.is_shown = True
+            Structure.version += 1
+
+    def hide(self):
+        """Makes what optimizers know the parameters of the modules; beside a flat parameter, leaves are plain attributes."""
+        if self.is_shown:
+            for place in self.places:
+                if self.use_orig_params:
+                    place.module._parameters[place.name] = self.params[place.number]
+                else:
+                    place.module._parameters.pop(place.name, None)
+                    place.module.__dict__[place.name] = self.leaves[place.number]
+            self.is_shown = False
+            Structure.version += 1
+
+    def again(self, stamp, dtype) -> Tensor:
+        """Whole values as they were in forward, for gradients."""
+        if any(s is not now or v != n for (s, v), (now, n) in zip(stamp, self.versions())):
+            raise AutogradError(f"{self.entries[0].name} and what is gathered with it were overwritten after the forward whose "
+                                "gradients are computed; step once backward is done")
+        self.unshard(dtype)
+        return self.whole
 
     @contextlib.contextmanager
     def without_parameters(self):
@@ -298,16 +318,8 @@ class Unit:
         try:
             yield
         finally:
-            if self.entries:
-                self._hide()
-
-    def again(self, stamp, dtype) -> Tensor:
-        """Whole values as they were in forward, for gradients."""
-        if any(s is not now or v != n for (s, v), (now, n) in zip(stamp, self.versions())):
-            raise AutogradError(f"{self.entries[0].name} and what is gathered with it were overwritten after the forward whose "
-                                "gradients are computed; step once backward is done")
-        self.unshard(dtype)
-        return self.whole
+            self.is_shown = True
+            self.hide()
 
     def let_go_of_saved(self, outputs, since, fetch):
         """Has what was recorded since then ask `fetch` for whole values, instead of holding them."""

@@ -1,0 +1,551 @@
+"""FullyShardedDataParallel: parameters, gradients and states of optimizers that are shared out over ranks, beside the same model
+on one rank."""
+
+import functools
+import gc
+import importlib
+import weakref
+
+import pytest
+
+import ingot
+import mock_cuda
+import ranks
+from ingot import distributed as dist
+from ingot import nn, optim
+from ingot.distributed import checkpoint as dcp
+from ingot.distributed.fsdp import (
+    CPUOffload,
+    FullStateDictConfig,
+    FullyShardedDataParallel,
+    MixedPrecision,
+    ShardingStrategy,
+    StateDictType,
+)
+
+FSDP, S, T = FullyShardedDataParallel, ShardingStrategy, StateDictType
+SIZE = 2
+F = nn.functional
+wrap = importlib.import_module("ingot.distributed.fsdp.wrap")
+states = importlib.import_module("ingot.distributed.checkpoint.state_dict")
+
+
+class Block(nn.Module):
+    def __init__(self, d):
+        super().__init__()
+        self.norm, self.first, self.second = nn.LayerNorm(d), nn.Linear(d, 2 * d), nn.Linear(2 * d, d)
+
+    def forward(self, x):
+        return x + self.second(F.gelu(self.first(self.norm(x))))
+
+
+class Net(nn.Module):
+    """A shared weight, a block that is used twice, and a layer that is not used."""
+
+    def __init__(self, d=7):
+        super().__init__()
+        self.table = nn.Embedding(11, d)
+        self.blocks = nn.ModuleList([Block(d) for _ in range(2)])
+        self.unused = nn.Linear(2, 2)
+        self.head = nn.Linear(d, 11, bias=False)
+        self.head.weight = self.table.weight
+        self.register_buffer("scale", ingot.ones(1))
+
+    def forward(self, t):
+        x = self.table(t)
+        for block in [*self.blocks, self.blocks[0]]:
+            x = block(x)
+        return self.head(x * self.scale)
+
+
+def make_net():
+    ingot.manual_seed(0)
+    return Net()
+
+
+def make_sharded(**options):
+    options = {"auto_wrap_policy": wrap.ModuleWrapPolicy({Block}), **options}
+    return FSDP(make_net(), **options)
+
+
+def batch(step, rank=None):
+    ingot.manual_seed(100 + step)
+    t = ingot.randint(0, 11, (8, 5))
+    return t if rank is None else t[rank::SIZE]
+
+
+def loss_of(net, t):
+    y = net(t[:, :-1])
+    return F.cross_entropy(y.flatten(0, 1).float(), t[:, 1:].flatten().to(y.device))
+
+
+def make_optimizer(net):
+    return optim.AdamW([p for p in net.parameters() if p.requires_grad], lr=0.01)
+
+
+@functools.cache
+def trained_alone(steps=3):
+    """{name: value} after steps with the average of what ranks would get for gradients."""
+    net = make_net()
+    optimizer = make_optimizer(net)
+    for step in range(steps):
+        found = []
+        for rank in range(SIZE):
+            net.zero_grad()
+            loss_of(net, batch(step, rank)).backward()
+            found.append([ingot.zeros_like(p) if p.grad is None else p.grad for p in net.parameters()])
+        for p, *grads in zip(net.parameters(), *found):
+            p.grad = (grads[0] + grads[1]) / 2
+        optimizer.step()
+    return {k: v.clone() for k, v in net.state_dict().items()}
+
+
+def train(net, optimizer, rank, steps=range(3)):
+    for step in steps:
+        optimizer.zero_grad()
+        loss_of(net, batch(step, rank)).backward()
+        optimizer.step()
+
+
+def assert_same(state, want):
+    assert list(state) == list(want)
+    for name, value in state.items():
+        assert ingot.equal(value, want[name]), name
+
+
+def _trains(rank, options):
+    net = make_sharded(**options)
+    assert [type(m) for m in net.blocks] == [FSDP] * 2 and net.module.head.weight is net.module.table.weight
+    train(net, make_optimizer(net), rank)
+    assert_same(net.state_dict(), trained_alone())
+    sizes = sum([p.numel() for p in net.parameters()])
+    whole = sum([p.numel() for p in make_net().parameters()])
+    assert sizes <= whole // SIZE + 3 if options["sharding_strategy"] is not S.NO_SHARD else sizes == whole
+
+
+@pytest.mark.parametrize("use_orig_params", [False, True])
+@pytest.mark.parametrize("strategy", [S.FULL_SHARD, S.SHARD_GRAD_OP, S.NO_SHARD])
+def test_training_has_the_bits_of_one_whole_model(strategy, use_orig_params):
+    trained_alone()
+    ranks.run(SIZE, _trains, {"sharding_strategy": strategy, "use_orig_params": use_orig_params})
+
+
+def _lets_go(rank, strategy, use_orig_params):
+    net = make_sharded(sharding_strategy=strategy, use_orig_params=use_orig_params)
+    seen = []
+    for block in net.blocks:
+        block.module.register_forward_hook(lambda m, *_: seen.append(weakref.ref(m.first.weight._a.base)))
+    loss = loss_of(net, batch(0, rank))
+    gc.collect()
+    assert len(seen) == 3 and all((one() is None) is (strategy is S.FULL_SHARD) for one in seen)
+    assert all((b._unit.whole is None) is (strategy is S.FULL_SHARD) for b in net.blocks)
+    loss.backward()
+    del loss
+    gc.collect()
+    assert all(one() is None for one in seen) and all(m._unit.whole is None for m in FSDP.fsdp_modules(net))
+    with ingot.no_grad():
+        net(batch(0, rank))
+    gc.collect()
+    assert all(one() is None for one in seen) and all(m._unit.whole is None for m in FSDP.fsdp_modules(net))
+    loss = loss_of(net, batch(0, rank))
+    names = [n for n, _ in net.named_parameters()]
+    net.zero_grad()                                     # between forward and backward
+    loss.backward()
+    got = {n: p.grad for n, p in net.named_parameters()}
+    net.zero_grad()
+    loss_of(net, batch(0, rank)).backward()
+    assert all(ingot.equal(p.grad, got[n]) for n, p in net.named_parameters() if p.grad is not None) and names == [*got]
+    if not use_orig_params:
+        assert tuple(net.blocks[0].module.first.weight.shape) == (14, 7)
+        with pytest.raises(ingot.IngotError, match="no elements"):
+            net.blocks[0].module.first.weight.sum().item()
+
+
+@pytest.mark.parametrize("use_orig_params", [False, True])
+@pytest.mark.parametrize("strategy", [S.FULL_SHARD, S.SHARD_GRAD_OP])
+def test_whole_parameters_are_there_only_while_they_are_used(strategy, use_orig_params):
+    ranks.run(SIZE, _lets_go, strategy, use_orig_params)
+
+
+def _accumulates(rank, strategy, use_orig_params):
+    def gradients(net):
+        with FSDP.summon_full_params(net, with_grads=True):
+            return {n: p.grad.clone() for n, p in net.named_parameters()}
+
+    net = make_sharded(sharding_strategy=strategy, use_orig_params=use_orig_params)
+    alone = make_net()
+    for step in range(2):
+        for r in range(SIZE):
+            (loss_of(alone, batch(step, r)) / SIZE).backward()
+    want = {n: ingot.zeros_like(p) if p.grad is None else p.grad for n, p in alone.named_parameters()}
+    with net.no_sync():
+        loss_of(net, batch(7, rank)).backward()
+    net.zero_grad()                                     # what waited is dropped
+    for outside in (False, True):                       # sums of ranks, and what was averaged before
+        with net.no_sync() if not outside else FSDP.state_dict_type(net, T.FULL_STATE_DICT):
+            loss_of(net, batch(0, rank)).backward()
+        if not outside and strategy is not S.NO_SHARD:
+            with pytest.raises(Exception):
+                optim.SGD(net.parameters(), lr=1.0).step()
+            with pytest.raises(RuntimeError, match="no_sync"):
+                net.clip_grad_norm_(1.0)
+        loss_of(net, batch(1, rank)).backward()
+        ingot.testing.assert_close(gradients(net), want)
+        net.zero_grad()
+    loss_of(net, batch(0, rank)).backward()
+    with net.no_sync():
+        loss_of(net, batch(1, rank)).backward()
+    loss_of(net, batch(1, rank)).backward()
+    got = gradients(net)
+    alone.zero_grad()
+    for step in (0, 1, 1):
+        for r in range(SIZE):
+            (loss_of(alone, batch(step, r)) / SIZE).backward()
+    ingot.testing.assert_close(got, {n: got[n] * 0 if p.grad is None else p.grad for n, p in alone.named_parameters()})
+    norm = net.clip_grad_norm_(0.5)
+    ingot.testing.assert_close(norm, nn.utils.clip_grad_norm_(alone.parameters(), 0.5))
+    ingot.testing.assert_close(gradients(net)["table.weight"], alone.table.weight.grad)
+    ingot.testing.assert_close(net.clip_grad_norm_(9.0, float("inf")),
+                               nn.utils.clip_grad_norm_(alone.parameters(), 9.0, float("inf")))
+
+
+@pytest.mark.parametrize("use_orig_params", [False, True])
+@pytest.mark.parametrize("strategy", [S.FULL_SHARD, S.NO_SHARD])
+def test_gradients_accumulate_and_are_clipped(strategy, use_orig_params):
+    ranks.run(SIZE, _accumulates, strategy, use_orig_params)
+
+
+# States.
+
+
+def _saves(rank, path, size, use_orig_params):
+    net = make_sharded(use_orig_params=use_orig_params)
+    optimizer = make_optimizer(net)
+    train(net, optimizer, rank if size > 1 else None, range(1))
+    with FSDP.state_dict_type(net, T.FULL_STATE_DICT, FullStateDictConfig(offload_to_cpu=True, rank0_only=True)):
+        whole = net.state_dict()
+    assert bool(whole) is (rank == 0)
+    found = FSDP.full_optim_state_dict(net, optimizer)
+    assert bool(found) is (rank == 0)
+    if rank == 0:
+        ingot.save({"net": whole, "optimizer": found}, f"{path}/whole.pt")
+    pieces = {}
+    with FSDP.state_dict_type(net, T.SHARDED_STATE_DICT):
+        pieces = {"net": net.state_dict(), "optimizer": FSDP.optim_state_dict(net, optimizer)}
+    dcp.save(pieces, checkpoint_id=f"{path}/pieces")
+
+
+def _loads(rank, path, use_orig_params):
+    saved = ingot.load(f"{path}/whole.pt")
+    for way in ("whole", "pieces", "by checkpoint"):
+        net = make_sharded(use_orig_params=use_orig_params)
+        optimizer = make_optimizer(net)
+        if way == "whole":
+            assert not any(net.load_state_dict(saved["net"]))
+            optimizer.load_state_dict(FSDP.scatter_full_optim_state_dict(saved["optimizer"] if rank == 0 else None, net,
+                                                                         optim=optimizer))
+        elif way == "pieces":
+            train(net, optimizer, rank, range(1, 2))
+            with FSDP.state_dict_type(net, T.SHARDED_STATE_DICT):
+                state = {"net": net.state_dict(), "optimizer": FSDP.optim_state_dict(net, optimizer)}
+                dcp.load(state, checkpoint_id=f"{path}/pieces")
+                net.load_state_dict(state["net"])
+                FSDP.optim_state_dict_to_load(net, optimizer, state["optimizer"], load_directly=True)
+        else:
+            model, of_optimizer = states.get_state_dict(net, optimizer)
+            state = {"net": model, "optimizer": of_optimizer}
+            dcp.load(state, checkpoint_id=f"{path}/pieces")
+            states.set_state_dict(net, optimizer, model_state_dict=model, optim_state_dict=state["optimizer"])
+        assert_same(net.state_dict(), saved["net"])
+        with FSDP.state_dict_type(net, T.FULL_STATE_DICT):
+            again = FSDP.optim_state_dict(net, optimizer)
+        assert again["param_groups"] == saved["optimizer"]["param_groups"]
+        for name, state in saved["optimizer"]["state"].items():
+            assert all(ingot.equal(again["state"][name][k], v) for k, v in state.items()), name
+
+
+@pytest.mark.parametrize("saving, loading", [(2, 2), (2, 1), (1, 2)])
+@pytest.mark.parametrize("use_orig_params", [False, True])
+def test_states_go_between_numbers_of_ranks(tmp_path, saving, loading, use_orig_params):
+    ranks.run(saving, _saves, str(tmp_path), saving, use_orig_params)
+    ranks.run(loading, _loads, str(tmp_path), use_orig_params)
+    saved = ingot.load(f"{tmp_path}/whole.pt")
+    alone = make_net()
+    alone.load_state_dict(saved["net"])
+    optimizer = optim.AdamW(alone.parameters(), lr=0.01)
+    numbered = FSDP.rekey_optim_state_dict(saved["optimizer"], importlib.import_module(
+        "ingot.distributed.fsdp").OptimStateKeyType.PARAM_ID, alone, optim=optimizer)
+    optimizer.load_state_dict(numbered)
+    whole = {}
+    dcp.load(whole := {"net": dict(make_net().state_dict())}, checkpoint_id=f"{tmp_path}/pieces")
+    assert_same(whole["net"], saved["net"])
+
+
+def _local(rank, use_orig_params):
+    net, other = make_sharded(use_orig_params=use_orig_params), make_sharded(use_orig_params=use_orig_params)
+    train(net, make_optimizer(net), rank)
+    with FSDP.state_dict_type(net, T.LOCAL_STATE_DICT), FSDP.state_dict_type(other, T.LOCAL_STATE_DICT):
+        state = net.state_dict()
+        assert [k for k in state] == ["_flat_param", "blocks.0._flat_param", "blocks.1._flat_param", "scale"] or sorted(
+            state) == ["_flat_param", "blocks.0._flat_param", "blocks.1._flat_param", "scale"]
+        other.load_state_dict(state)
+        with pytest.raises(RuntimeError, match="fit the number of ranks"):
+            other.load_state_dict({**state, "_flat_param": ingot.ones(3)})
+        with pytest.raises(ValueError, match="local form"):
+            FSDP.optim_state_dict(net, make_optimizer(net))
+    assert_same(other.state_dict(), net.state_dict())
+    with pytest.raises(RuntimeError, match=r'Missing key.*"blocks\.0\.norm\.weight"'):
+        net.load_state_dict({k: v for k, v in net.state_dict().items() if k != "blocks.0.norm.weight"})
+    with pytest.raises(RuntimeError, match=r'Unexpected key.*"more"'):
+        net.load_state_dict({**net.state_dict(), "more": ingot.ones(1)})
+    with pytest.raises(ValueError, match="assign=False"):
+        net.load_state_dict(net.state_dict(), assign=True)
+
+
+@pytest.mark.parametrize("use_orig_params", [False, True])
+def test_states_of_a_rank(use_orig_params):
+    ranks.run(SIZE, _local, use_orig_params)
+
+
+# Whole parameters for a while.
+
+
+def _summoned(rank, use_orig_params):
+    net = make_sharded(use_orig_params=use_orig_params)
+    names = [n for n, _ in make_net().named_parameters()]
+    with FSDP.summon_full_params(net):
+        assert [n for n, _ in net.named_parameters()] == names
+        with ingot.no_grad():
+            net.blocks[1].first.bias.fill_(3.0)
+            assert net(batch(0)).shape == (8, 5, 11)
+        with pytest.raises(RuntimeError, match="summon_full_params"):
+            net(batch(0))
+    with FSDP.summon_full_params(net, writeback=False):
+        assert net.blocks[1].first.bias.tolist() == [3.0] * 14
+        net.blocks[1].first.bias.data.fill_(4.0)
+    with FSDP.summon_full_params(net, writeback=False, rank0_only=True, offload_to_cpu=True):
+        bias = net.blocks[1].first.bias
+        assert (bias.numel() == 14 and bias.device.type == "cpu") is (rank == 0)
+    with pytest.raises(ValueError, match="writeback=False"), FSDP.summon_full_params(net, rank0_only=True):
+        pass
+    assert (names == [n for n, _ in net.named_parameters()]) is use_orig_params
+    net.apply(lambda m: nn.init.constant_(m.bias, 0.5) if isinstance(m, nn.Linear) and m.bias is not None else None)
+    state = net.state_dict()
+    assert state["blocks.1.first.bias"].tolist() == [0.5] * 14 and ingot.equal(state["head.weight"], make_net().head.weight)
+    net.double()
+    assert {p.dtype for p in net.parameters()} == {ingot.float64}
+    loss_of(net, batch(0, rank)).backward()
+    assert {p.grad.dtype for p in net.parameters() if p.grad is not None} == {ingot.float64}
+
+
+@pytest.mark.parametrize("use_orig_params", [False, True])
+def test_parameters_are_summoned(use_orig_params):
+    ranks.run(SIZE, _summoned, use_orig_params)
+
+
+# Other ways of use.
+
+
+def _mixed(rank):
+    seen = set()
+    net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    net[0].register_forward_hook(lambda m, args, y: seen.add((m.weight.dtype, args[0].dtype, y.dtype)))
+    net[1].register_forward_hook(lambda m, args, y: seen.add((m.weight.dtype, args[0].dtype, y.dtype)))
+    net = FSDP(net, auto_wrap_policy=wrap.CustomPolicy(lambda m: isinstance(m, nn.Linear)),
+               mixed_precision=MixedPrecision(ingot.bfloat16, ingot.float32, ingot.bfloat16))
+    y = net(ingot.ones(3, 4) * (rank + 1))
+    y.float().sum().backward()
+    low, full = ingot.bfloat16, ingot.float32
+    assert seen == {(low, low, low), (full, full, full)} and y.dtype is low
+    assert {p.grad.dtype for p in net.parameters()} == {full}
+    assert all(v.dtype is full for k, v in net.state_dict().items() if "num_batches" not in k)
+
+
+def test_mixed_precision():
+    ranks.run(SIZE, _mixed)
+
+
+def _hybrid(rank):
+    mesh = dist.init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    for strategy in (S.HYBRID_SHARD, S._HYBRID_SHARD_ZERO2):
+        net = make_sharded(sharding_strategy=strategy, device_mesh=mesh, sync_module_states=True)
+        optimizer = make_optimizer(net)
+        train(net, optimizer, rank % 2)
+        ingot.testing.assert_close(net.state_dict(), trained_alone())
+        assert net.module.blocks[0]._unit.count == 2
+    with pytest.raises(ValueError, match="how ranks lie"):
+        make_sharded(sharding_strategy=S.HYBRID_SHARD)
+
+
+def test_parameters_are_shared_out_in_rows_of_a_mesh():
+    trained_alone()
+    ranks.run(4, _hybrid)
+
+
+class Checkpointed(Block):
+    def forward(self, x):
+        return ingot.utils.checkpoint.checkpoint(super().forward, x, use_reentrant=self.reentrant)
+
+
+def _with_others(rank, reentrant):
+    class Outside(nn.Module):
+        def __init__(self, inner):
+            super().__init__()
+            self.inner = inner
+
+        def forward(self, x):
+            return ingot.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=reentrant)
+
+    plain = make_net()
+    for way in ("inside", "outside"):
+        net = make_net()
+        if way == "inside":
+            for block in net.blocks:
+                block.__class__, block.reentrant = Checkpointed, reentrant
+            net = FSDP(net, auto_wrap_policy=wrap.ModuleWrapPolicy({Block}))
+        else:
+            net.blocks = nn.ModuleList([Outside(FSDP(block)) for block in net.blocks])
+            net = FSDP(net)
+        loss_of(net, batch(0)).backward()
+        plain.zero_grad()
+        loss_of(plain, batch(0)).backward()
+        with FSDP.summon_full_params(net, with_grads=True):
+            got = {n.replace("inner.", ""): p.grad for n, p in net.named_parameters() if "unused" not in n}
+        ingot.testing.assert_close(got, {n: p.grad for n, p in plain.named_parameters() if p.grad is not None})
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_checkpoints_inside_and_around_units(reentrant):
+    ranks.run(SIZE, _with_others, reentrant)
+
+
+def _frozen(rank):
+    net = make_net()
+    for p in net.table.parameters():
+        p.requires_grad_(False)
+    net.blocks[0].requires_grad_(False)
+    net.more = nn.Linear(3, 3)
+    with pytest.raises(ValueError, match="use_orig_params=True"):
+        FSDP(net, auto_wrap_policy=wrap.ModuleWrapPolicy({Block}))
+    net = FSDP(net, auto_wrap_policy=wrap.ModuleWrapPolicy({Block}), use_orig_params=True, ignored_modules=[net.more])
+    assert net.module.more.weight.shape == (3, 3) and "more.weight" in net.state_dict()
+    plain = make_net()
+    train(net, optimizer := make_optimizer(net), rank, range(1))
+    state, before = net.state_dict(), plain.state_dict()
+    for name, value in state.items():
+        if "more" not in name:
+            assert ingot.equal(value, before[name]) is not name.startswith("blocks.1"), name
+    assert set(FSDP.optim_state_dict(net, optimizer)["state"]) >= {"blocks.1.first.weight", "blocks.1.norm.bias"}
+
+
+def test_frozen_and_ignored_parameters():
+    ranks.run(SIZE, _frozen)
+
+
+def _refused(rank):
+    with pytest.raises(ValueError, match="shared with a module"):
+        net = make_net()
+        FSDP(net, auto_wrap_policy=wrap.CustomPolicy(lambda m: m is net.head))
+    net = make_sharded()
+    with pytest.raises(RuntimeError, match="talks to other processes"):
+        ingot.jit.trace(net)(batch(0))
+    loss = loss_of(net, batch(0, rank))
+    with ingot.no_grad():
+        for p in net.parameters():
+            p.add_(1.0)
+    with pytest.raises(RuntimeError, match="step once backward is done"):
+        loss.backward()
+    with pytest.raises(RuntimeError, match="create_graph"):
+        loss_of(net, batch(0, rank)).backward(create_graph=True)
+    train(net, make_optimizer(net), rank, range(1))         # a failed backward leaves nothing behind
+
+    class Writes(nn.Linear):
+        def forward(self, x):
+            self.weight.data.clamp_(-0.1, 0.1)
+            return super().forward(x)
+
+    with pytest.raises(RuntimeError, match="summon_full_params"):
+        FSDP(nn.Sequential(Writes(3, 3)), auto_wrap_policy=wrap.always_wrap_policy)(ingot.ones(2, 3))
+
+
+def test_what_cannot_be_right_is_refused():
+    with pytest.raises(ValueError, match="init_process_group"):
+        FSDP(nn.Linear(1, 1))
+    ranks.run(SIZE, _refused)
+
+
+def _meta(rank):
+    with ingot.device("meta"):
+        net = make_net()
+    net = FSDP(net, auto_wrap_policy=wrap.ModuleWrapPolicy({Block}), sync_module_states=True, cpu_offload=CPUOffload(True),
+               param_init_fn=lambda m: m.to_empty(device="cpu", recurse=False) and [
+                   nn.init.constant_(t, rank + 0.5) for t in (*m._parameters.values(), *m._buffers.values()) if t is not None])
+    assert all(v.min() == v.max() == 0.5 for v in net.state_dict().values())
+
+
+def test_modules_are_materialized_alike():
+    ranks.run(SIZE, _meta)
+
+
+def _on_a_device(rank):
+    with mock_cuda.installed():
+        net = make_sharded(device_id=0, cpu_offload=CPUOffload(True))
+        optimizer = make_optimizer(net)
+        assert net.blocks[0]._unit.device.type == "cuda" and {p.device.type for p in net.parameters()} == {"cpu"}
+        train(net, optimizer, rank)
+        ingot.testing.assert_close({k: v.cpu() for k, v in net.state_dict().items()}, trained_alone())
+        other = make_sharded(device_id=0, use_orig_params=True)
+        train(other, make_optimizer(other), rank)
+        assert {p.device.type for p in other.parameters()} == {"cuda"} and all(m._unit.whole is None for m in other.blocks)
+        ingot.testing.assert_close({k: v.cpu() for k, v in other.state_dict().items()}, trained_alone())
+
+
+def test_units_on_a_device():
+    trained_alone()
+    ranks.run(SIZE, _on_a_device)
+
+
+# Policies.
+
+
+@pytest.mark.parametrize("policy, want", [
+    (wrap.always_wrap_policy, ["blocks", "blocks.0", "blocks.0.first", "blocks.1", "blocks.1.first", "table"]),
+    (functools.partial(wrap.size_based_auto_wrap_policy, min_num_params=200), ["blocks.0.first", "blocks.1.first"]),
+    (functools.partial(wrap.transformer_auto_wrap_policy, transformer_layer_cls={Block}), ["blocks.0", "blocks.1"]),
+    (functools.partial(wrap.lambda_auto_wrap_policy, lambda_fn=lambda m: isinstance(m, nn.Embedding)), ["table"]),
+    (functools.partial(wrap._or_policy, policies=[wrap.ModuleWrapPolicy([nn.Embedding]), wrap.ModuleWrapPolicy([Block])]),
+     ["blocks.0", "blocks.1", "table"]),
+    (wrap.CustomPolicy(lambda m: {"name": "b"} if isinstance(m, Block) else isinstance(m, nn.Embedding)),
+     ["blocks.0", "blocks.1", "table"]),
+    (wrap.ModuleWrapPolicy({nn.Linear}), ["blocks.0.first", "blocks.1.first"])])
+def test_policies_choose_modules(policy, want):
+    class Marked(nn.Module):
+        def __init__(self, inner, name="a"):
+            super().__init__()
+            self.inner, self.name = inner, name
+
+    net = nn.Module()
+    net.table, net.blocks = nn.Embedding(11, 7), nn.ModuleList([nn.Module(), nn.Module()])
+    for block in net.blocks:
+        block.__class__ = Block
+        block.first = nn.Linear(14, 14)
+    wrap.wrap_inside(net, policy, Marked, set(), set(), {}, ())
+    marked = {n.replace(".inner", ""): m for n, m in net.named_modules() if isinstance(m, Marked)}
+    assert sorted(marked) == want
+    if isinstance(policy, wrap.CustomPolicy):
+        assert {n: m.name for n, m in marked.items()} == {"blocks.0": "b", "blocks.1": "b", "table": "a"}
+
+
+def test_modules_are_wrapped_by_hand():
+    class Marked(nn.Module):
+        def __init__(self, inner, name="a", more=0):
+            super().__init__()
+            self.inner, self.name, self.more = inner, name, more
+
+    layer = nn.Linear(1, 1)
+    assert wrap.wrap(layer) is layer
+    with wrap.enable_wrap(wrapper_cls=Marked, name="b"):
+        made = wrap.wrap(layer, more=1)
+        with pytest.raises(RuntimeError), wrap.enable_wrap(wrapper_cls=Marked):
+            pass
+    assert (made.inner, made.name, made.more) == (layer, "b", 1) and wrap.wrap(layer) is layer
