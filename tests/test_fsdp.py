@@ -28,6 +28,8 @@ SIZE = 2
 F = nn.functional
 wrap = importlib.import_module("ingot.distributed.fsdp.wrap")
 states = importlib.import_module("ingot.distributed.checkpoint.state_dict")
+activations = importlib.import_module("ingot.distributed.algorithms._checkpoint.checkpoint_wrapper")
+scalers = importlib.import_module("ingot.distributed.fsdp.sharded_grad_scaler")
 
 
 class Block(nn.Module):
@@ -419,14 +421,63 @@ def test_checkpoints_inside_and_around_units(reentrant):
     ranks.run(SIZE, _with_others, reentrant)
 
 
+def _activations(rank, after):
+    net, plain = make_net(), make_net()
+    policy = wrap.ModuleWrapPolicy({Block})
+    if after:
+        net = FSDP(net, auto_wrap_policy=policy, use_orig_params=True)
+    kinds = [activations.CheckpointImpl.REENTRANT, activations.CheckpointImpl.NO_REENTRANT]
+    activations.apply_activation_checkpointing(net, lambda m: activations.checkpoint_wrapper(m, kinds.pop()),
+                                               auto_wrap_policy=policy)
+    activations.apply_activation_checkpointing(net, activations.offload_wrapper, lambda m: isinstance(m, nn.LayerNorm))
+    assert not after or type(net.blocks[0].module) is activations.CheckpointWrapper
+    assert [*net.state_dict()] == [*plain.state_dict()] and net.blocks[0].norm.normalized_shape == (7,)
+    if not after:
+        net = FSDP(net, auto_wrap_policy=policy, use_orig_params=True)
+    assert [n for n, _ in net.named_parameters()] == [n for n, _ in plain.named_parameters()]
+    net.load_state_dict(plain.state_dict())
+    train(net, optimizer := make_optimizer(net), rank)
+    assert_same(net.state_dict(), trained_alone())
+    assert set(FSDP.optim_state_dict(net, optimizer)["state"]) == {n for n, _ in plain.named_parameters()}
+
+
+@pytest.mark.parametrize("after", [False, True])
+def test_modules_whose_calls_are_checkpointed(after):
+    trained_alone()
+    ranks.run(SIZE, _activations, after)
+
+
+def _scaled(rank):
+    net = make_sharded(use_orig_params=True)
+    optimizer, scaler = make_optimizer(net), scalers.ShardedGradScaler("cpu", init_scale=8.0)
+    scaler.scale(loss_of(net, batch(0, rank))).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    before = net.state_dict()
+    scaler.scale(loss_of(net, batch(0, rank))).backward()
+    if rank == 1:
+        next(p for p in net.parameters() if p.grad is not None).grad.fill_(float("inf"))
+    scaler.step(optimizer)                              # no rank takes it
+    scaler.update()
+    assert_same(net.state_dict(), before)
+    assert scaler.get_scale() == 4.0
+
+
+def test_a_step_is_skipped_by_all_ranks():
+    ranks.run(SIZE, _scaled)
+
+
 def _frozen(rank):
-    net = make_net()
-    for p in net.table.parameters():
-        p.requires_grad_(False)
-    net.blocks[0].requires_grad_(False)
-    net.more = nn.Linear(3, 3)
+    def make():
+        net = make_net()
+        net.table.requires_grad_(False)
+        net.blocks[0].requires_grad_(False)
+        net.more = nn.Linear(3, 3)
+        return net
+
     with pytest.raises(ValueError, match="use_orig_params=True"):
-        FSDP(net, auto_wrap_policy=wrap.ModuleWrapPolicy({Block}))
+        FSDP(make(), auto_wrap_policy=wrap.ModuleWrapPolicy({Block}))
+    net = make()
     net = FSDP(net, auto_wrap_policy=wrap.ModuleWrapPolicy({Block}), use_orig_params=True, ignored_modules=[net.more])
     assert net.module.more.weight.shape == (3, 3) and "more.weight" in net.state_dict()
     plain = make_net()
@@ -447,6 +498,8 @@ def _refused(rank):
         net = make_net()
         FSDP(net, auto_wrap_policy=wrap.CustomPolicy(lambda m: m is net.head))
     net = make_sharded()
+    with pytest.raises(ValueError, match="wrap those inside by hand"):
+        FSDP(nn.Sequential(net), auto_wrap_policy=wrap.always_wrap_policy)
     with pytest.raises(RuntimeError, match="talks to other processes"):
         ingot.jit.trace(net)(batch(0))
     loss = loss_of(net, batch(0, rank))

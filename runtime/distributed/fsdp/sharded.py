@@ -93,6 +93,9 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Module):
         if self.mixed_precision.keep_low_precision_grads:
             raise ArgumentError("keep_low_precision_grads: gradients have the dtype of their parameters; leave it False")
         if auto_wrap_policy is not None:
+            if units_below(module):
+                raise ArgumentError("a policy wraps modules of which none is wrapped yet; wrap those inside by hand, or leave all "
+                                    "to the policy")
             options = {"process_group": process_group, "sharding_strategy": strategy, "cpu_offload": cpu_offload,
                        "backward_prefetch": backward_prefetch, "mixed_precision": mixed_precision,
                        "param_init_fn": param_init_fn, "device_id": device_id, "sync_module_states": sync_module_states,

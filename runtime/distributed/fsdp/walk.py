@@ -3,11 +3,12 @@
 from typing import Any
 
 PREFIX = "_fsdp_wrapped_module."
+ACTIVATIONS = "_checkpoint_wrapped_module."
 
 
 def clean(name: str) -> str:
     """A name without what wraps modules."""
-    return name.replace(PREFIX, "")
+    return name.replace(PREFIX, "").replace(ACTIVATIONS, "")
 
 
 def is_unit(module) -> bool:
@@ -16,15 +17,14 @@ def is_unit(module) -> bool:
 
 
 def named_modules_of_unit(module, path="", seen=None) -> Any:
-    """(dotted name, module) of those that belong to one unit, each once."""
+    """(what the names of its state begin with, module) of those that belong to one unit, each once."""
     seen = set() if seen is None else seen
     if module in seen or is_unit(module):
         return
     seen.add(module)
     yield path, module
-    for name, child in module._modules.items():
-        if child is not None:
-            yield from named_modules_of_unit(child, f"{path}{name}.", seen)
+    for inner, child in module._children_in_state(path):
+        yield from named_modules_of_unit(child, inner, seen)
 
 
 def modules_of_unit(module) -> list:
