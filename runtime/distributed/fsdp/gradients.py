@@ -12,6 +12,7 @@ import numpy as np
 from ....ir.errors import AutogradError
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
+from ...optim.step_hooks import register_optimizer_step_pre_hook
 from ...placement import beside
 from ...state import tls
 from ...tensor import wrap
@@ -71,6 +72,7 @@ class Sharer:
         self.run: Any = None            # the backward that is under way, by a weak reference
         self.missing: set = set()       # the numbers of gradients that it will bring
         self.waiting: Any = None        # gradients of no_sync(), which only this rank knows
+        self.guard: Any = None          # what keeps optimizers from a step by these
         self.is_apart = False           # whether gradients of NO_SHARD are those of this rank alone
         for i, leaf in enumerate(unit.leaves):
             self._watch(leaf, i)
@@ -90,7 +92,10 @@ class Sharer:
         if self.run is None or self.run() is not run:
             self.run = weakref.ref(run)
             self.missing = {k for k, leaf in enumerate(self.unit.leaves) if leaf._node is not None and run.gives(leaf._node)}
-        if self.unit.leaves[i].grad._node is not None:
+        leaf = self.unit.leaves[i]
+        if leaf.grad.is_sparse:
+            leaf.grad = leaf.grad.to_dense()
+        if leaf.grad._node is not None:
             raise AutogradError("gradients with a history (create_graph=True) cannot be shared out; take those that are to be "
                                 "differentiated by autograd.grad(..., create_graph=True) of inputs")
         self.missing.discard(i)
@@ -138,7 +143,7 @@ class Sharer:
             if g is None:
                 pieces.append(FUNCTIONS["zeros"]((entry.stop - entry.start,), dtype=like.dtype, device=like.device))
             else:
-                pieces.append((g.to_dense() if g.is_sparse else g).detach().reshape(-1))
+                pieces.append(g.reshape(-1))
         pieces.append(FUNCTIONS["zeros"]((unit.length * unit.count - unit.size,), dtype=like.dtype, device=like.device))
         return FUNCTIONS["cat"](pieces).to(dtype)
 
@@ -150,7 +155,7 @@ class Sharer:
             flat = flat + self._gradient_of_rank().to(flat.dtype)
         a = host(flat)
         shards, replicas = [g and member_of(g, "FullyShardedDataParallel") for g in unit.groups]
-        note = f"gradients of {unit.entries[0].name} and {len(unit.entries) - 1} more, {a.size} {a.dtype.name}"
+        note = f"gradients of {unit.label}, {a.size} {a.dtype.name}"
 
         def average():
             mine = a
@@ -160,7 +165,7 @@ class Sharer:
                 mine = reduce_arrays(replicas, mine, ReduceOp.AVG, note)
             found.append(mine)
 
-        works = (shards or replicas).run(average, True)
+        works = unit.group.run(average, True)
 
         def result():
             works.wait()
@@ -205,12 +210,15 @@ class Sharer:
             leaf.grad = None
         for p, stand_in in zip(self.unit.params, stand_ins):
             p.grad = stand_in if p.requires_grad and p.numel() else None
+        me = weakref.ref(self)
+        self.guard = register_optimizer_step_pre_hook(lambda optimizer, *_: _refuse_step(me(), optimizer))
 
     def _resume(self):
         """Adds the gradients that wait to those that have come, unless they were cleared."""
         if self.waiting is None:
             return
         waiting, self.waiting = self.waiting, None
+        self.guard.remove()
         params = self.unit.params
         of_params = [*zip(params, waiting.stand_ins, waiting.versions)]
         was_cleared = any(p.grad is None or stand_in._storage.version != version for p, stand_in, version in of_params
@@ -241,6 +249,14 @@ class Waiting(NamedTuple):
     before: list
     stand_ins: list
     versions: list
+
+
+def _refuse_step(sharer, optimizer):
+    """Raises where an optimizer would step by gradients that wait."""
+    stand_ins = {id(t) for t in sharer.waiting.stand_ins} if sharer is not None and sharer.is_waiting() else ()
+    if stand_ins and any(id(p.grad) in stand_ins for group in optimizer.param_groups for p in group["params"]):
+        raise AutogradError("the gradients of a backward within no_sync() wait for those of other ranks: go backward outside of "
+                            "it before a step")
 
 
 def _accumulate(p, g):

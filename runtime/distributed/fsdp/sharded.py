@@ -73,9 +73,9 @@ def _materialize(module, ignored_modules, param_init_fn, device):
 
 class FullyShardedDataParallel(ModuleStates, OptimizerStates, Module):
     """Calls `module`, whose parameters lie in one flat parameter, of which each rank keeps a part; so do those of modules
-    inside that are wrapped by themselves, as `auto_wrap_policy` says. Whole values are gathered before forward, and again before
-    gradients are computed; gradients are averaged over ranks, each of which gets its part. Optimizers are made of the
-    parameters of the wrapped module."""
+    inside that are wrapped by themselves, as `auto_wrap_policy` says. Whole values are gathered before forward, and again
+    before gradients are computed (those of the outermost unit stay in between); gradients are averaged over ranks, each of
+    which gets its part. Optimizers are made of the parameters of the wrapped module."""
 
     def __init__(self, module, process_group=None, sharding_strategy=None, cpu_offload=None, auto_wrap_policy=None,
                  backward_prefetch=BackwardPrefetch.BACKWARD_PRE, mixed_precision=None, ignored_modules=None,
@@ -94,8 +94,8 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Module):
             raise ArgumentError("keep_low_precision_grads: gradients have the dtype of their parameters; leave it False")
         if auto_wrap_policy is not None:
             if units_below(module):
-                raise ArgumentError("a policy wraps modules of which none is wrapped yet; wrap those inside by hand, or leave all "
-                                    "to the policy")
+                raise ArgumentError("a policy wraps modules of which none is wrapped yet; wrap those inside by hand, or leave "
+                                    "all to the policy")
             options = {"process_group": process_group, "sharding_strategy": strategy, "cpu_offload": cpu_offload,
                        "backward_prefetch": backward_prefetch, "mixed_precision": mixed_precision,
                        "param_init_fn": param_init_fn, "device_id": device_id, "sync_module_states": sync_module_states,

@@ -6,6 +6,7 @@ whole values are there, the module's attributes are leaves over them; gradients 
 """
 
 import contextlib
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,8 @@ from ..objects import all_gather_object
 from ..world import member_of
 from .saved import let_go
 from .walk import is_unit, named_modules_of_unit
+
+_made: Any = weakref.WeakKeyDictionary()       # by group: how many units its ranks have made
 
 
 class FlatParameter(Parameter):
@@ -93,7 +96,7 @@ class Unit:
         self.groups, self.use_orig_params, self.offload = groups, use_orig_params, offload
         self.count = 1 if groups.shards is None else groups.shards.size()
         self.rank = 0 if groups.shards is None else groups.shards.rank()
-        self.device = device
+        self.device, self.group = device, groups.shards or groups.replicas
         self.whole: Any = None          # all values, while they are there
         self.stamp: Any = None          # of what they were gathered
         self.is_shown = self.is_summoned = False
@@ -107,6 +110,8 @@ class Unit:
             self.entries.append(Entry(name, tuple(p.shape), at, at + p.numel()))
             at += p.numel()
         self.size, self.length = at, -(-at // self.count)
+        number = _made[self.group] = _made.get(self.group, 0) + 1
+        self.label = f"unit {number} ({names[0]} and {len(names) - 1} more)"        # the same on all ranks
         self.leaves = [Parameter(p.detach(), p.requires_grad) for p in params]
         self._share_out(params)
 
@@ -174,14 +179,15 @@ class Unit:
         return self.kept
 
     def write(self, part):
-        """Gives this rank's part other values."""
+        """Gives this rank's part other values. Where they are the same nothing is written, so that gradients can still be
+        computed of what forward has seen."""
         with no_grad():
-            if not self.use_orig_params:
-                self.params[0].copy_(part)
-            else:
-                self.part()
-                for entry, p in zip(self.entries, self.params):
-                    p.copy_(part[self.piece_of(entry)])
+            self.part()
+            values = [part[self.piece_of(e)] for e in self.entries] if self.use_orig_params else [part]
+            for p, value in zip(self.params, values):
+                value = value.to(device=p.device, dtype=p.dtype)
+                if not FUNCTIONS["equal"](p, value):
+                    p.copy_(value)
 
     def versions(self) -> list:
         """What changes whenever a parameter is written."""
@@ -213,7 +219,7 @@ class Unit:
 
     def group_rank(self) -> int:
         """This rank's number among those that gradients are averaged over."""
-        return (self.groups.shards or self.groups.replicas).rank()
+        return self.group.rank()
 
     def collect_objects(self, mine) -> list:
         """What each rank with a part says."""
@@ -230,7 +236,7 @@ class Unit:
         if self.count == 1:
             return part[:self.size]
         group, found = member_of(self.groups.shards, "FullyShardedDataParallel"), []
-        note = f"{what} of {self.entries[0].name} and {len(self.entries) - 1} more, {self.length} {part.dtype}"
+        note = f"{what} of {self.label}, {self.length} {part.dtype}"
         group.run(lambda: found.extend(gather_arrays(group, host(part), note)), False)
         return beside(wrap(np.concatenate(found)[:self.size]), part)
 
@@ -244,7 +250,7 @@ class Unit:
         if not self.entries:
             return
         if self.whole is None:
-            member_of(self.groups.shards or self.groups.replicas, "FullyShardedDataParallel")   # refuses inside of a trace
+            member_of(self.group, "FullyShardedDataParallel")   # refuses inside of a trace
             with no_grad():
                 part = self.part().detach()
                 part = part if dtype is None else part.to(dtype)

@@ -1,4 +1,5 @@
 from ...runtime.distributed.uneven import *
+from . import _checkpoint as _checkpoint
 from . import ddp_comm_hooks as ddp_comm_hooks
 from . import join as join
 from . import model_averaging as model_averaging

@@ -1,0 +1,1 @@
+from ....runtime.distributed.activation_wrappers import *

@@ -1,0 +1,1 @@
+from ...runtime.distributed.fsdp.grad_scaler import *
