@@ -255,8 +255,8 @@ def _refuse_step(sharer, optimizer):
     """Raises where an optimizer would step by gradients that wait."""
     stand_ins = {id(t) for t in sharer.waiting.stand_ins} if sharer is not None and sharer.is_waiting() else ()
     if stand_ins and any(id(p.grad) in stand_ins for group in optimizer.param_groups for p in group["params"]):
-        raise AutogradError("the gradients of a backward within no_sync() wait for those of other ranks: go backward outside of "
-                            "it before a step")
+        raise AutogradError("the gradients of a backward within no_sync() wait for those of other ranks: go backward outside "
+                            "of it before a step")
 
 
 def _accumulate(p, g):
