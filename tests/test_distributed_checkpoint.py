@@ -330,3 +330,26 @@ def test_states_by_names():
     named.set_model_state_dict(net, {"0.weight": state["0.weight"]}, options=options(strict=False))
     with pytest.raises(ValueError, match="not the model's"):
         named.get_optimizer_state_dict(net[0], optimizers)
+
+
+def test_pieces_of_a_tensor_are_put_together(tmp_path):
+    pieces = importlib.import_module("ingot.runtime.distributed.pieces")
+    whole = ingot.arange(6.0).reshape(2, 3)
+
+    def save(start, stop):
+        piece = pieces.Piece(whole.reshape(-1)[start:stop].clone(), start, (2, 3))
+        dcp.save({"x": piece}, checkpoint_id=tmp_path, no_dist=True)
+
+    save(0, 6)
+    found = {"x": pieces.Piece(ingot.zeros(3), 2, (2, 3))}
+    dcp.load(found, checkpoint_id=tmp_path, no_dist=True)
+    assert found["x"].tensor.tolist() == [2, 3, 4]
+    dcp.load(state := {"x": ingot.zeros(2, 3)}, checkpoint_id=tmp_path, no_dist=True)
+    assert ingot.equal(state["x"], whole)
+    for start, stop, match in ((1, 6, "do not fit together"), (0, 4, "holds 4 elements of x, which has 6")):
+        save(start, stop)
+        with pytest.raises(dcp.CheckpointException, match=match):
+            dcp.load(state, checkpoint_id=tmp_path, no_dist=True)
+    with pytest.raises(dcp.CheckpointException, match="shape"):
+        save(0, 6)
+        dcp.load({"x": ingot.zeros(6)}, checkpoint_id=tmp_path, no_dist=True)

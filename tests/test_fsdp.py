@@ -385,7 +385,9 @@ def test_parameters_are_shared_out_in_rows_of_a_mesh():
 
 class Checkpointed(Block):
     def forward(self, x):
-        return ingot.utils.checkpoint.checkpoint(super().forward, x, use_reentrant=self.reentrant)
+        again = functools.partial(ingot.utils.checkpoint.checkpoint, use_reentrant=self.reentrant)
+        y = again(lambda x: F.gelu(self.first(self.norm(x))), x)
+        return x + again(self.second, y.sin().asin())
 
 
 def _with_others(rank, reentrant):
@@ -398,11 +400,14 @@ def _with_others(rank, reentrant):
             return ingot.utils.checkpoint.checkpoint(self.inner, x, use_reentrant=reentrant)
 
     plain = make_net()
-    for way in ("inside", "outside"):
+    for block in plain.blocks:
+        block.__class__, block.reentrant = Checkpointed, reentrant
+    for way in ("inside", "outside", "both"):
         net = make_net()
-        if way == "inside":
+        if way != "outside":
             for block in net.blocks:
-                block.__class__, block.reentrant = Checkpointed, reentrant
+                block.__class__, block.reentrant = Checkpointed, reentrant and way == "inside"
+        if way == "inside":
             net = FSDP(net, auto_wrap_policy=wrap.ModuleWrapPolicy({Block}))
         else:
             net.blocks = nn.ModuleList([Outside(FSDP(block)) for block in net.blocks])
@@ -592,6 +597,16 @@ def _refused(rank):
     with pytest.raises(RuntimeError, match="create_graph"):
         loss_of(net, batch(0, rank)).backward(create_graph=True)
     train(net, make_optimizer(net), rank, range(1))         # a failed backward leaves nothing behind
+    assert not any(p.grad is None for p in net.parameters())
+    part = make_sharded(use_orig_params=True)
+    with pytest.raises(RuntimeError, match="outside of the forward"):
+        (next(p for p in part.parameters() if p.numel()) * 2).sum().backward()
+    whole = make_sharded(sharding_strategy=S.NO_SHARD)
+    loss = loss_of(whole, batch(0, rank))
+    with FSDP.summon_full_params(whole), ingot.no_grad():
+        whole.table.weight.mul_(2.0)
+    with pytest.raises(RuntimeError, match="step once backward is done"):
+        loss.backward()
 
     class Writes(nn.Linear):
         def forward(self, x):

@@ -52,6 +52,7 @@ class Backward:
         self.pending: dict = {}
         self.wholes: dict = {}          # by edge: gradients that were made for one part, and that nothing else holds
         self.endings: list = []         # functions to call when all gradients are there
+        self.outer: Any = None          # the run whose rule goes backward by this one
 
     def start(self, edges, gradients):
         """Runs from `edges` with the given gradients (tensors); returns the captured gradients if targets were named."""
@@ -64,6 +65,7 @@ class Backward:
         waiting = count_dependencies(roots, needed)
         self.reached, self.needed = waiting, needed
         outside = m.grad, m.autocast, m.backward
+        self.outer = m.backward
         m.grad, m.autocast, m.backward = self.create_graph, None, self      # rules run in the dtypes that forward had
         try:
             self.walk(roots, waiting, needed)

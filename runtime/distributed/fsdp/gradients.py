@@ -1,7 +1,7 @@
 """Gradients of whole parameters: averaged over ranks while backward goes on, each rank keeping its part.
 
-A unit's gradients are sent when all have arrived that this backward brings, or at its end. While one unit's are under way, the
-next one's are computed.
+A unit's gradients are sent when all of them have arrived, or at the end of a backward that does not bring all. While one unit's
+are under way, the next one's are computed.
 """
 
 import weakref
@@ -53,8 +53,11 @@ _rounds: Any = weakref.WeakKeyDictionary()         # by backward
 
 
 def current_round(sharer) -> Round:
-    """The backward that this thread is in, which a unit takes part in from here on."""
+    """The backward that this thread is in, which a unit takes part in from here on: the outermost one, where checkpoints go
+    backward by themselves."""
     run = tls.m.backward
+    while run.outer is not None:
+        run = run.outer
     found = _rounds.get(run)
     if found is None:
         found = _rounds[run] = Round()
@@ -69,37 +72,31 @@ class Sharer:
     def __init__(self, unit, reduce_dtype):
         self.unit, self.reduce_dtype = unit, reduce_dtype
         self.syncs = True
-        self.run: Any = None            # the backward that is under way, by a weak reference
-        self.missing: set = set()       # the numbers of gradients that it will bring
         self.waiting: Any = None        # gradients of no_sync(), which only this rank knows
         self.guard: Any = None          # what keeps optimizers from a step by these
         self.is_apart = False           # whether gradients of NO_SHARD are those of this rank alone
         for i, leaf in enumerate(unit.leaves):
-            self._watch(leaf, i)
+            self._watch(leaf, lambda _, i=i: self.arrived(i))
+        for p in unit.params:
+            self._watch(p, _refuse_gradient)
 
-    def _watch(self, leaf, i):
+    def _watch(self, leaf, hook):
         wants = leaf.requires_grad
         leaf.requires_grad_(True)
-        leaf.register_post_accumulate_grad_hook(lambda _: self.arrived(i))
+        leaf.register_post_accumulate_grad_hook(hook)
         leaf.requires_grad_(wants)
 
     # Arriving.
 
     def arrived(self, i):
         """The gradient of one parameter is there."""
-        run = tls.m.backward
-        round = current_round(self)
-        if self.run is None or self.run() is not run:
-            self.run = weakref.ref(run)
-            self.missing = {k for k, leaf in enumerate(self.unit.leaves) if leaf._node is not None and run.gives(leaf._node)}
-        leaf = self.unit.leaves[i]
+        leaf, round = self.unit.leaves[i], current_round(self)
         if leaf.grad.is_sparse:
             leaf.grad = leaf.grad.to_dense()
         if leaf.grad._node is not None:
             raise AutogradError("gradients with a history (create_graph=True) cannot be shared out; take those that are to be "
                                 "differentiated by autograd.grad(..., create_graph=True) of inputs")
-        self.missing.discard(i)
-        if not self.missing:
+        if all(leaf.grad is not None for leaf in self.unit.leaves if leaf.requires_grad):
             self.share(round)
 
     def end(self, round):
@@ -109,7 +106,6 @@ class Sharer:
 
     def close(self):
         """Whole values go."""
-        self.run = None
         if not self.unit.is_summoned:
             self.unit.reshard()
 
@@ -117,7 +113,6 @@ class Sharer:
 
     def share(self, round):
         """Sends this rank's gradients, or keeps them within no_sync()."""
-        self.run = None
         with no_grad():
             self._resume()
             if self.syncs:
@@ -236,7 +231,6 @@ class Sharer:
 
     def reset(self):
         """Forgets a backward that failed."""
-        self.run = None
         for leaf in self.unit.leaves:
             leaf.grad = None
 
@@ -249,6 +243,13 @@ class Waiting(NamedTuple):
     before: list
     stand_ins: list
     versions: list
+
+
+def _refuse_gradient(p):
+    """Raises where a gradient comes to what this rank keeps: no other rank would hear of it."""
+    p.grad = None
+    raise AutogradError("a module of FullyShardedDataParallel ran on this rank's part of its parameters, as it was called "
+                        "outside of the forward of the wrapped module; call that, or wrap the module by itself")
 
 
 def _refuse_step(sharer, optimizer):

@@ -11,8 +11,7 @@ from ..pieces import Piece
 from ..world import the_group
 from .settings import OptimStateKeyType, StateDictType
 from .states import ModuleStates, _stretch
-from .unit import units_below
-from .walk import clean
+from .walk import clean, is_unit
 
 
 class OptimizerStates:
@@ -86,7 +85,7 @@ def _known(model) -> dict:
     parameter is all of a unit's."""
     found: dict = {id(p): (None, [(0, clean(name))]) for name, p in model.named_parameters()}
     for path, wrapped in model.named_modules():
-        if wrapped not in units_below(wrapped):
+        if not is_unit(wrapped):
             continue
         unit, start = wrapped._unit, clean(f"{path}." if path else "")
         names = [(i, start + e.name) for i, e in enumerate(unit.entries)]

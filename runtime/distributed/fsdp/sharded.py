@@ -208,6 +208,9 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Module):
                 self._unit.unshard(self.mixed_precision.param_dtype)
             outputs = self._fsdp_wrapped_module(*args, **kwargs)
             return self._done(outputs, since, is_root)
+        except Exception:
+            self._unit.hide()
+            raise
         finally:
             if is_root:
                 _running.root = None
@@ -263,6 +266,9 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Module):
             outputs = tree_map(lambda t: t.to(self._outer_dtype) if isinstance(t, Tensor) and t.dtype.is_floating_point else t,
                                outputs)
         if not unit.entries or unit.is_summoned:
+            return outputs
+        if tls.m.backward is not None:          # a checkpoint computes again what backward goes through next
+            current_round(self._sharer)
             return outputs
         tensors = tensors_in(outputs)
         if not wants_gradients(tensors):

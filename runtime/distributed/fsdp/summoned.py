@@ -35,7 +35,7 @@ def _one_summoned(sharded, writeback, rank0_only, offload_to_cpu, with_grads):
                             "of it first")
     unit.reshard()
     flat = sharded._parameters.pop("_flat_param", None)
-    unit.unshard(device="cpu" if offload_to_cpu else None)
+    unit.unshard(device="cpu" if offload_to_cpu else None, apart=True)
     shows = not rank0_only or unit.group_rank() == 0
     if with_grads:
         _show_gradients(unit)

@@ -245,8 +245,8 @@ class Unit:
         with no_grad():
             return [flat[e.start:e.stop].view(e.shape) for e in self.entries]
 
-    def unshard(self, dtype=None, device=None):
-        """Has whole values there, in the modules."""
+    def unshard(self, dtype=None, device=None, apart=False):
+        """Has whole values there, in the modules; `apart` from what this rank keeps, if that is all of them."""
         if not self.entries:
             return
         if self.whole is None:
@@ -254,7 +254,8 @@ class Unit:
             with no_grad():
                 part = self.part().detach()
                 part = part if dtype is None else part.to(dtype)
-                self.whole = self.collect(part, "parameters").to(device or self.device)
+                whole = self.collect(part, "parameters").to(device or self.device)
+                self.whole = whole.clone() if apart and self.count == 1 else whole
             self.stamp = self.versions()
             self._fill()
         self._show()
