@@ -42,10 +42,10 @@ class Entry:
         self.guards: dict = {}           # by what they watch
         self.captured: dict = {}         # id -> (tensor, shape, dtype, requires_grad, order in memory)
         self.leaves: dict = {}           # (kind, position or id) -> (where a leaf comes from, the kind of its gradient)
+        self.looked_up: dict = {}        # the same -> where a leaf comes from by which a gradient is looked up at every call
         self.lays: dict = {}             # (kind, id, question) -> (where an input comes from, how it lies)
         self.same: dict = {}             # argument -> the tensor that it is and that is reached otherwise, too
         self.shared: dict = {}           # ids -> (argument, captured tensor over the same memory)
-        self.fixed: set = set()          # ids of leaves whose gradient is the same tensor at each call
         self.reached: dict = {}          # id -> container that is reached, which no argument may be that is changed
         self.clashes: dict = {}          # positions or ids -> where two inputs come from that must not lie over each other
         self.written: dict = {}          # id -> captured tensor that is written in place
@@ -110,22 +110,24 @@ class Entry:
         self.captured = joined(self.captured, [
             (id(t), (t, t._a.shape, t._a.dtype, (t._node is not None) != (i in turned), memory_order(t._a)))
             for i, t in captured])
-        leaves = [(recording.sources[position], kind) for position, kind in recording.leaves]
-        self.leaves = joined(self.leaves, [
-            ((s.kind, s.what if s.kind == "argument" else id(s.what)), (s, kind)) for s, kind in leaves])
+        leaves = [(_origin(recording.sources, position), kind) for position, kind in recording.leaves]
+        self.leaves = joined(self.leaves, [(_name_of(s), (s, kind)) for s, kind in leaves])
         self.lays = {**self.lays, **{(s.kind, id(s.what), ask): (s, lay) for s, ask, lay in
                                      [(recording.sources[position], *asked) for position, *asked in recording.lays]}}
         self.shared = {**self.shared, **{(position, id(t)): (position, t) for position, t in recording.shared}}
         self.same = {**self.same, **dict(recording.same)}
         pairs = [tuple([_origin(recording.sources, i) for i in pair]) for pair in recording.clashes]
         self.clashes = joined(self.clashes, [(tuple(map(_name_of, pair)), pair) for pair in pairs])
-        self.fixed = {*self.fixed, *[id(g.leaf) for g in guards if type(g) is GradientGuard]}
+        found = [_origin(recording.sources, s.what) for s in recording.sources if s.kind == "grad"]
+        self.looked_up = joined(self.looked_up, [(_name_of(s), s) for s in found])
+        self._note_gradients()
         self.reached = joined(self.reached, [(id(c), c) for c in recording.reached])
         self.writes = self.writes or bool(recording.updates or recording.grads)
         self.rebinds = self.rebinds or bool(recording.rebinds)
         written = [recording.sources[position] for position, _ in recording.updates]
         self.writes_arguments = self.writes_arguments or any(s.kind != "captured" for s in written)
         self.written = joined(self.written, [(id(s.what), s.what) for s in written if s.kind == "captured"])
+        self.tensors = [t for t, *_ in self.captured.values()]
         self._note_storages()
         self.arrays = [(t, t._a, needs) for t, _, _, needs, _ in self.captured.values()]
         self.together = self._together()
@@ -142,6 +144,17 @@ class Entry:
         outside = {id(t._storage) for t, _, _, needs, _ in self.captured.values()
                    if writes_any or id(t) in self.written or (needs and self.writes)}
         self.must_not_share = outside - {id(t._storage) for _, t in self.shared.values()}
+        self.storages = {id(t._storage) for t in self.tensors}
+
+    def _note_gradients(self):
+        """Lists of each leaf where it comes from, the kind of its gradient, and whether that is looked up at every call and may
+        be another tensor each time."""
+        fixed = {id(g.leaf) for g in self.guards.values() if type(g) is GradientGuard}
+
+        def is_fixed(source):
+            return id(self.same.get(source.what) if source.kind == "argument" else source.what) in fixed
+
+        self.gradients = [(s, kind, name in self.looked_up and not is_fixed(s)) for name, (s, kind) in self.leaves.items()]
 
     def _note_sizes(self, scope):
         """Takes in the conditions that a recording noted; it notes no more."""
@@ -184,8 +197,8 @@ class Entry:
     def _together(self) -> tuple:
         """For each captured tensor the number of the first one in its storage; which lie over each other unawares."""
         first: dict = {}
-        captured = [t for t, *_ in self.captured.values()]
-        return [first.setdefault(id(t._storage), i) for i, t in enumerate(captured)], overlapping(captured, captured)
+        return ([first.setdefault(id(t._storage), i) for i, t in enumerate(self.tensors)],
+                overlapping(self.tensors, self.tensors))
 
     def unfit(self, call, changing: set):
         """Why this entry does not apply to a call now, or None; options and places that differ are added to `changing`."""
@@ -203,30 +216,20 @@ class Entry:
             why = self._changed_capture()
             if why is not None:
                 return why
+            self._note_storages()
         for position, t in self.same.items():
             if arguments[position] is not t:
                 return "an argument was a tensor that the function also reaches on another way, and no longer is"
         for position, t in self.shared.values():
             if arguments[position]._storage is not t._storage:
                 return "an argument no longer shares memory with a captured tensor"
-        if self.rebinds and self.writes:
-            self._note_storages()
         if self.must_not_share and any(id(t._storage) in self.must_not_share for t in arguments):
             return "an argument shares memory with a captured tensor"
-        if self.writes and overlapping(arguments, [t for t, *_ in self.captured.values()]):
+        if self.writes and overlapping(arguments, self.tensors):
             return "an argument lies over an array over which a captured tensor lies, too"
-        gradients = []
-        for source, kind in self.leaves.values():
-            t = arguments[source.what] if source.kind == "argument" else source.what
-            now = t.grad if isinstance(t, Tensor) else None
-            if (now is None) != (kind is None):
-                return "a gradient that was None is set, or the other way round"
-            if kind_of_gradient(now) is not kind:
-                return "a gradient that was dense is sparse, or the other way round"
-            if kind is False and self.writes and id(t) not in self.fixed:
-                gradients.append(now)
-        if gradients and self._share_memory(gradients, arguments):
-            return "a gradient lies in memory that the function uses otherwise, too"
+        why = self._changed_gradients(arguments)
+        if why is not None:
+            return why
         for pair in self.clashes.values():
             if lie_over_each_other(*[_tensor_of(source, arguments) for source in pair]):
                 return "a tensor whose memory is replaced lies over one that is written"
@@ -236,11 +239,28 @@ class Entry:
                         "a tensor lies in its memory in another way, and the function asks in which")
         return None
 
+    def _changed_gradients(self, arguments):
+        """What is different about gradients, in words, or None."""
+        looked_up = []
+        for source, kind, is_looked_up in self.gradients:
+            t = source.what if source.kind == "captured" else _tensor_of(source, arguments)
+            now = t.grad if isinstance(t, Tensor) else None
+            if (now is None) != (kind is None):
+                return "a gradient that was None is set, or the other way round"
+            if now is not None and kind_of_gradient(now) is not kind:
+                return "a gradient that was dense is sparse, or the other way round"
+            if is_looked_up and kind is False:
+                looked_up.append(now)
+        if looked_up and self.writes and self._share_memory(looked_up, arguments):
+            return "a gradient lies in memory that the function uses otherwise, too"
+        return None
+
     def _share_memory(self, gradients, arguments) -> bool:
-        """Whether gradients lie in each other's memory, or in that of other tensors which the function uses."""
-        storages = {id(g._storage) for g in gradients}
-        others = [id(t._storage) for t in (*[t for t, *_ in self.captured.values()], *arguments)]
-        return len(storages) < len(gradients) or not storages.isdisjoint(others)
+        """Whether gradients lie in each other's memory, or in that of other tensors which the function uses. One for whose
+        storage nobody has asked yet lies in memory of its own."""
+        places = {id(g._shared or g) for g in gradients}
+        return (len(places) < len(gradients) or not places.isdisjoint(self.storages)
+                or not places.isdisjoint([id(t._shared or t) for t in arguments]))
 
 
 def _origin(sources, position) -> Source:

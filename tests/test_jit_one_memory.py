@@ -142,3 +142,27 @@ def test_what_asks_for_gradients_already_counts(fn):
         return seen
 
     assert life(jit.trace) == life(lambda f: f)
+
+
+def writes_what_it_holds(w, x):
+    w.add_(1)
+    return x * 2
+
+
+def writes_an_argument(w, x):
+    x.add_(1)
+    return w * 2
+
+
+@pytest.mark.parametrize("fn", [writes_what_it_holds, writes_an_argument])
+def test_memory_that_arguments_come_to_share(fn):
+    def life(wrap):
+        w, seen = ingot.zeros(3), []
+        call, other = wrap(lambda x: fn(w, x)), ingot.zeros(3)
+        for x in (other, ingot.zeros(3), other, ingot.zeros(3), ingot.zeros(3)):
+            seen.append(numbers([call(x), x, w]))
+            w.data = x
+            seen += [numbers([call(x), x, w]), numbers([call(other), other, w])]
+        return seen
+
+    assert life(jit.trace) == life(lambda f: f)
