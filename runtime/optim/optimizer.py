@@ -259,7 +259,9 @@ class Optimizer:
                 if g is not None:
                     if (recorder is not None or g.is_sparse or g._node is not None) and not group.get("differentiable"):
                         g = g.detach()
-                    row, alone = (p, g if down else -g, self.state[p]), self._update_alone(p, g, group)
+                    row, a = (p, g if down else -g, self.state[p]), p._a
+                    is_plain = a.dtype.kind == "f" and a.ndim and not g.is_sparse       # nearly always
+                    alone = None if is_plain else self._update_alone(p, g, group)
                     if alone is None:
                         rows.append(row)
                     else:
