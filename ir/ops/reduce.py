@@ -8,7 +8,7 @@ from ..errors import DTypeError, ShapeError
 from ..float8 import KINDS
 from ..op import NO_GRAD, Composite, Reduce, op
 from . import elementwise as ew
-from .scan import cumprod, flipped, is_low, shifted
+from .scan import is_low, products_of_others
 from .shape import expand, permute, reshape
 
 
@@ -102,20 +102,11 @@ def _rows_last(x, dim):
 def _prod_vjp(g, out, x, *, dim, keepdim):
     """The product of all others is what comes before times what comes after, so zeros need no special case."""
     if len(dim) == 1:
-        return ew.mul(back(g, x.shape, dim), _products_of_others(x, *dim))
+        return ew.mul(back(g, x.shape, dim), products_of_others(x, dim=dim[0]))
     rows, moved, order = _rows_last(x, dim)
-    others = reshape(_products_of_others(rows, len(rows.shape) - 1), shape=moved)
+    others = reshape(products_of_others(rows, dim=len(rows.shape) - 1), shape=moved)
     inverse = tuple(order.index(d) for d in range(len(order)))
     return ew.mul(back(g, x.shape, dim), permute(others, dims=inverse))
-
-
-def _products_of_others(x, dim):
-    """For each element the product of all others along a dim."""
-
-    def before(v):
-        return shifted(cumprod(v, dim=dim), dim, 1, 1.0)
-
-    return ew.mul(before(x), flipped(before, x, dim))
 
 
 prod = op("prod", infer=infer_reduce("prod"), ref=_wide(np.prod), vjp=(_prod_vjp,), lower=Reduce("prod"),

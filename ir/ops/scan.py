@@ -6,6 +6,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..batch import ALONG
+from ..derive import derived_vjp
 from ..errors import DTypeError, ShapeError
 from ..numeric import copied, logaddexp
 from ..op import OPS, Template, op
@@ -112,6 +113,36 @@ def _cumprod_vjp(g, out, x, *, dim):
 cumprod = op("cumprod", infer=infer_scan("cumprod"), ref=_wide(lambda x, dim: np.cumprod(x, axis=dim, dtype=x.dtype)),
              vjp=(_cumprod_vjp,), lower=Template("scan"), batch=ALONG,
              traits=("autocast_wide",), doc="Products of everything up to and including each element.")
+
+
+def _infer_others(x, *, dim):
+    if not x.dtype.is_inexact:
+        raise DTypeError(f"products_of_others takes floating point and complex types, got {x}")
+    return infer_scan("products_of_others")(x, dim=dim)
+
+
+def _others(x, dim):
+
+    def before(v):
+        found = np.ones_like(v)
+        np.cumprod(v[:-1], axis=0, dtype=v.dtype, out=found[1:])
+        return found
+
+    rows = np.moveaxis(x, dim, 0)
+    return np.moveaxis(before(rows) * before(rows[::-1])[::-1], 0, dim)
+
+
+def products_from_both_ends(x, *, dim):
+    """For each element the product of all before times that of all after."""
+    def before(v):
+        return shifted(cumprod(v, dim=dim), dim, 1, 1.0)
+
+    return ew.mul(before(x), flipped(before, x, dim))
+
+
+products_of_others = op("products_of_others", infer=_infer_others, ref=_wide(_others), vjp=derived_vjp(products_from_both_ends),
+                        saves=(1,), lower=Template("scan"), batch=ALONG,
+                        doc="For each element the product of all others along a dimension.")
 
 
 def _is_nothing(x):

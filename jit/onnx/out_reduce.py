@@ -148,6 +148,16 @@ def _cumprod(w, item, x, *, dim):
     return _along(w, x, dim, [(1, x.dtype)], body, [x.dtype])[0]
 
 
+@emits(sc.products_of_others)
+def _products_of_others(w, item, x, *, dim):
+    def body(v, states, slices):
+        return [v.node("Mul", states[0], slices[0])], [states[0]]
+
+    state, kind = _state(w, x, dim, 1, x.dtype)
+    return w.node("Mul", *[w.scan([state], [w.name(x)], ([kind], [kind], [kind]), body, axis=dim, reverse=back)[1]
+                           for back in (False, True)])
+
+
 @emits(sc.logcumsumexp)
 def _logcumsumexp(w, item, x, *, dim):
     def body(v, states, slices):

@@ -366,7 +366,8 @@ def moves(op: Op):
 
 
 @TABLE.makes(sort.argsort, sort.arg_topk, sort.searchsorted, scan.cumsum, scan.cumprod, scan.cummax, scan.cummin,
-             scan.linear_scan, scan.logcumsumexp, indexing.gather, indexing.index, indexing.scatter, indexing.scatter_reduce)
+             scan.products_of_others, scan.linear_scan, scan.logcumsumexp, indexing.gather, indexing.index, indexing.scatter,
+             indexing.scatter_reduce)
 def order(op: Op):
     """The kernels of `eager_orders.py`."""
     return eager_orders.TABLE.make(op)

@@ -8,6 +8,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.ops import scan as scan_ops
 from ...ir.target import host
+from ...passes.codegen.llvm import other_products
 from ...passes.codegen.llvm import scans as codegen
 from ...passes.codegen.llvm.types import F32, F64, I32, I64
 from . import alloc, copies, jobs, kernels, pool
@@ -18,7 +19,8 @@ _WIDE = 4           # complex numbers side by side from which parts fill vectors
 _KEPT = 512
 # The step of each operator of one array.
 STEPS = {scan_ops.cumsum: codegen.ADD, scan_ops.cumprod: codegen.MUL, scan_ops.logcumsumexp: codegen.LOG_ADD,
-         scan_ops.cummax: codegen.MOST, scan_ops.cummin: codegen.LEAST}
+         scan_ops.cummax: codegen.MOST, scan_ops.cummin: codegen.LEAST,
+         scan_ops.products_of_others: other_products.OTHERS}
 
 
 def can_scan(x) -> bool:
@@ -37,7 +39,8 @@ def plan(how: str, dtype, shape: tuple, dim: int, threads: int) -> jobs.JobsPlan
     outer, size, inner = sizes(shape, dim)
     if dtype in dt.NP_PARTS:
         dtype, inner = dt.NP_PARTS[dtype], 2 * inner
-    kernel = codegen.ScanKernel(host(), _ELEMENTS[dtype], how)
+    kind = other_products.OtherProducts if how == other_products.OTHERS else codegen.ScanKernel
+    kernel = kind(host(), _ELEMENTS[dtype], how)
     symbol = kernel.along if inner == 1 else kernel.across
     items = -(-outer // kernel.rows) if inner == 1 else outer * -(-inner // kernel.block)
     todo, work = jobs.Jobs(threads), kernel.cost * outer * size * inner

@@ -21,7 +21,7 @@ from ...passes.codegen.triton import scans as text
 from ...passes.codegen.triton import taps as checks_text
 from ..device_array import DeviceArray
 from . import checks
-from .eager import contiguous, run
+from .eager import composed, contiguous, run
 from .program import empty, filled
 from .running import running
 from .sorts import flat_blocks
@@ -83,6 +83,15 @@ def linear_scan(inputs, params, device):
     out = empty(device, b.shape, b.dtype)
     _scanned(text.recurrence(kind), (a, b), (out,), params["dim"])
     return out
+
+
+def products_of_others(inputs, params, device):
+    """Running products from both ends."""
+    return composed(_from_both_ends, inputs, params, device)[0]
+
+
+def _from_both_ends(x, *, dim) -> tuple:
+    return (sc.products_from_both_ends(x, dim=dim),)
 
 
 def logcumsumexp(inputs, params, device):
@@ -164,5 +173,6 @@ def bag_of(inputs, params, device):
     return run(ew.cast, (run(ew.sub, (after, 1), {}),), {"dtype": dt.from_numpy(offsets.dtype)})
 
 
-OPERATORS = {sc.linear_scan: linear_scan, sc.logcumsumexp: logcumsumexp, sc.cummax: _extreme(">"), sc.cummin: _extreme("<"),
-             ix.nonzero: nonzero, ix.repeat_index: repeat_index, em.bag_of: bag_of}
+OPERATORS = {sc.linear_scan: linear_scan, sc.products_of_others: products_of_others, sc.logcumsumexp: logcumsumexp,
+             sc.cummax: _extreme(">"), sc.cummin: _extreme("<"), ix.nonzero: nonzero, ix.repeat_index: repeat_index,
+             em.bag_of: bag_of}

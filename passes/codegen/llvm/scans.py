@@ -117,7 +117,7 @@ def _step(f, kernel, before, load, number) -> list:
     return [best, f.select(hit, here, place)]
 
 
-def _places_of(f, kernel, job, row):
+def places_of(f, kernel, job, row):
     """Where the elements of a row lie: {array: (address, type of an element)}."""
     start = f.mul(row, job.size)
     kinds = {"x": kernel.element, "z": I64 if kernel.finds else kernel.element, "y": kernel.element}
@@ -126,7 +126,7 @@ def _places_of(f, kernel, job, row):
 
 def _row(f, kernel, job, row):
     """One row, one element after the other."""
-    places = _places_of(f, kernel, job, row)
+    places = places_of(f, kernel, job, row)
 
     def spot(name, at):
         address, kind = places[name]
@@ -142,7 +142,7 @@ def _row(f, kernel, job, row):
 
 def _rows(f, kernel, job, first, count):
     """`count` rows from the row `first` on, at most as many as a vector has lanes, a lane each."""
-    lanes, places = kernel.rows, _places_of(f, kernel, job, first)
+    lanes, places = kernel.rows, places_of(f, kernel, job, first)
     whole = f.select(f.compare("eq", f.index(count), lanes), f.bit_and(job.size, -lanes), f.index(0))
     with f.loop(0, whole, lanes, _start(kernel, vector(lanes, kernel.element))) as loop:
         loop.next(*_square(f, kernel, job, places, loop, None))
@@ -153,31 +153,39 @@ def _rows(f, kernel, job, first, count):
 def _square(f, kernel, job, places, loop, count):
     """As many steps as there are lanes; `count` where rows or columns may be missing. What is carried out of them."""
     lanes, state = kernel.rows, loop.carried
-
-    def lines(name):
-        address, kind = places[name]
-        corner, apart = f.at(address, loop.index, kind), f.mul(job.size, bytes_of(kind))
-        if count is None:
-            return kind, [(f.at(corner, f.mul(apart, n)), None) for n in range(lanes)]
-        return kind, rows_there(f, corner, apart, count, f.mask(f.sub(job.size, loop.index), lanes), lanes)
-
-    def turned(name):
-        kind, found = lines(name)
-        type_ = vector(lanes, kind)
-        return transpose(f, [f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask) for spot, mask in found])
-
-    columns = {name: turned(name) for name in (("x", "z") if kernel.how == LINEAR else ("x",))}
+    columns = {name: load_square(f, job, places[name], loop.index, count, lanes)
+               for name in (("x", "z") if kernel.how == LINEAR else ("x",))}
     states = []
     for n in range(lanes):
         state = _step(f, kernel, state, lambda name, n=n: columns[name][n], f.add(loop.index, n))
         states.append(state)
     for name, values in zip(("y", "z"), zip(*states)):
-        for value, (spot, mask) in zip(transpose(f, list(values)), lines(name)[1]):
-            if mask is None:
-                f.store(value, spot)
-            else:
-                f.store_masked(value, spot, mask)
+        store_square(f, job, places[name], loop.index, count, list(values))
     return state
+
+
+def _lines(f, job, place, at, count, lanes) -> list:
+    """(address, mask) of each row of a square, from the element `at` on."""
+    address, kind = place
+    corner, apart = f.at(address, at, kind), f.mul(job.size, bytes_of(kind))
+    if count is None:
+        return [(f.at(corner, f.mul(apart, n)), None) for n in range(lanes)]
+    return rows_there(f, corner, apart, count, f.mask(f.sub(job.size, at), lanes), lanes)
+
+
+def load_square(f, job, place, at, count, lanes) -> list:
+    """The columns of a square of an array that lies at `place`; `count` rows where rows or columns may be missing."""
+    type_, found = vector(lanes, place[1]), _lines(f, job, place, at, count, lanes)
+    return transpose(f, [f.load(type_, spot) if mask is None else f.load_masked(type_, spot, mask) for spot, mask in found])
+
+
+def store_square(f, job, place, at, count, columns):
+    """Writes such columns."""
+    for value, (spot, mask) in zip(transpose(f, columns), _lines(f, job, place, at, count, len(columns))):
+        if mask is None:
+            f.store(value, spot)
+        else:
+            f.store_masked(value, spot, mask)
 
 
 def _later(f, kernel, before, after):
