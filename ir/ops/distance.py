@@ -2,15 +2,17 @@
 
 import numpy as np
 
+from .. import dtype as dt
 from ..derive import derived_vjp
 from ..errors import DTypeError, ShapeError
 from ..op import Composite, op
 from . import elementwise as ew
 from . import reduce as rd
+from .indexing import gather, scatter
 from .linalg import matmul, transpose_last
 from .moments import in_wide, vector_norm
 from .nn import in_single
-from .shape import expand, reshape
+from .shape import contiguous, expand, full, reshape
 
 
 def _infer(x, y, *, ord):
@@ -79,6 +81,40 @@ distances_grad = op("distances_grad", infer=_infer_grad, ref=in_single(_grad_ref
 distances = op("distances", infer=_infer, ref=in_single(_ref), vjp=_vjp, saves=(0, 1, 2), lower=Composite(_body),
                traits=("autocast_wide",), numbers=("ord",),
                doc="The norms of order `ord` of the differences between every row of x and every column of y.")
+
+
+def _infer_pairs(x, places, *, ord):
+    if not x.dtype.is_floating_point or x.ndim != 2 or not x.shape[1]:
+        raise ShapeError(f"pair_distances takes a matrix of floating point rows, got {x}")
+    if places.dtype is not dt.int64 or places.ndim != 1:
+        raise DTypeError(f"pair_distances takes a row of places of int64, got {places}")
+    return x.with_shape(places.shape)
+
+
+def _pairs_body(x, places, *, ord):
+    n = x.shape[0]
+    return gather(reshape(distances(x, contiguous(transpose_last(x)), ord=ord), shape=(n * n,)), places, dim=0)
+
+
+def _pairs_vjp(g, out, x, places, *, ord, needs):
+    """A row is moved by its pairs with all others, whichever of the two comes first."""
+    n = x.shape[0]
+    return distances_grad(_of_all(g, places, n), _of_all(out, places, n), x, contiguous(transpose_last(x)), ord=ord), None
+
+
+def _of_all(values, places, n):
+    """What there is of pairs as a symmetric matrix of all rows by all."""
+    half = scatter(full(values, shape=(n * n,), value=0, dtype=dt.of(values)), places, values, dim=0, mode="add")
+    half = reshape(half, shape=(n, n))
+    return ew.add(half, transpose_last(half))
+
+
+pair_distances = op("pair_distances", infer=_infer_pairs,
+                    ref=lambda x, places, *, ord: distances.ref(x, x.T, ord=ord).reshape(-1)[places],
+                    vjp=_pairs_vjp, saves=(0, 1, 2),
+                    lower=Composite(_pairs_body), traits=("autocast_wide", "rule_as_one"), numbers=("ord",),
+                    doc="The norms of order `ord` of the differences of all pairs of rows: `places` are those of the upper "
+                        "triangle in the matrix of all rows by all, row by row.")
 
 
 def _infer_by_product(x, y):

@@ -3,7 +3,7 @@
 from functools import lru_cache
 
 from ...ir.errors import ShapeError
-from ...ir.ops import directions
+from ...ir.ops import directions, distance
 from ...ir.substitute import as_float
 from ..state import tls
 from .promote import common_type, to_dtype
@@ -32,9 +32,11 @@ def pdist(input, p=2.0):
     if input.ndim != 2:
         raise ShapeError(f"pdist takes a matrix of rows, got {input.aval}")
     n = input.shape[0]
-    whole = FUNCTIONS["cdist"](input, input, p, "donot_use_mm_for_euclid_dist")
     kept = n <= _MOST and not tls.m.listened
-    return whole.flatten().gather(0, (_kept if kept else _above_diagonal)(n, input.device))
+    places = (_kept if kept else _above_diagonal)(n, input.device)
+    if input.dtype.is_floating_point and input.shape[1] and n > 1 and p >= 0:
+        return distance.pair_distances(input, places, ord=as_float(p))
+    return FUNCTIONS["cdist"](input, input, p, "donot_use_mm_for_euclid_dist").flatten().gather(0, places)
 
 
 def _above_diagonal(n, device):

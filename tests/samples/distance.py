@@ -30,6 +30,16 @@ def _distances_grad(rng):
         yield Sample((np.ones((2, 2)), far * (1 - np.eye(2)), x, x.T.copy()), {"ord": order}, grad=False)
 
 
+@samples("pair_distances")
+def _pair_distances(rng):
+    for n, k in ((4, 3), (2, 1), (7, 2)):
+        x, places = rng.standard_normal((n, k)), np.flatnonzero(np.triu(np.ones((n, n)), 1))
+        for order in (2.0, 1.0, 3.0, 0.0, math.inf):
+            yield Sample((x, places), {"ord": order}, grad=order > 0, tol=20)
+    x = np.array([[1.0, 2], [3, 4], [1, 2]])
+    yield Sample((x, np.array([1, 2, 5])), {"ord": 2.0}, grad=False)
+
+
 @samples("euclidean_distances")
 def _euclidean_distances(rng):
     for lead, m, n, k in (((), 3, 4, 2), ((2,), 1, 3, 5), ((2, 1), 2, 2, 1), ((), 30, 7, 9)):
