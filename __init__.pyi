@@ -174,8 +174,12 @@ def _check_is_size(i, message=None, *, max=None) -> Tensor:
 def _check_not_implemented(cond, message=None) -> Tensor: ...
 def _check_tensor_all(cond, message=None) -> Tensor:
     """Raises a RuntimeError unless all elements of a boolean tensor are true."""
+def _check_tensor_all_with(error_type, cond, message=None) -> Tensor:
+    """Raises an error of the given class unless all elements of a boolean tensor are true."""
 def _check_type(cond, message=None) -> Tensor: ...
 def _check_value(cond, message=None) -> Tensor: ...
+def _check_with(error_type, cond, message=None) -> Tensor:
+    """Raises an error of the given class unless a condition holds."""
 def _convert_indices_from_coo_to_csr(input, size, *, out_int32: builtins.bool = False) -> Tensor:
     """Where the rows begin of entries whose rows are sorted, and where the last one ends."""
 def _convert_indices_from_csr_to_coo(crow_indices, col_indices, *, out_int32: builtins.bool = False,
@@ -1949,17 +1953,17 @@ def svd(input, some: builtins.bool = True, compute_uv: builtins.bool = True, *, 
 def svd_lowrank(A, q=6, niter=2, M=None) -> _returns_module.svd_uv:
     """U, S and V of about the q largest singular values of A (of A - M), found at random in `niter` rounds of products."""
 @overload
-def swapaxes(input, dim0, dim1) -> Tensor:
-    """Two dimensions swapped."""
+def swapaxes(input, dim0, dim1=None) -> Tensor:
+    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 @overload
-def swapaxes(input, *, axis0, axis1) -> Tensor:
-    """Two dimensions swapped."""
+def swapaxes(input, *, axis0, axis1=None) -> Tensor:
+    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 @overload
-def swapdims(input, dim0, dim1) -> Tensor:
-    """Two dimensions swapped."""
+def swapdims(input, dim0, dim1=None) -> Tensor:
+    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 @overload
-def swapdims(input, *, axis0, axis1) -> Tensor:
-    """Two dimensions swapped."""
+def swapdims(input, *, axis0, axis1=None) -> Tensor:
+    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 def sym_float(a) -> Tensor:
     """A number as a float."""
 def sym_int(a) -> Tensor:
@@ -2011,17 +2015,17 @@ def topk(input, k, dim=-1, largest: builtins.bool = True, sorted: builtins.bool 
 def trace(input) -> Tensor:
     """The sum of a matrix's diagonal."""
 @overload
-def transpose(input, dim0, dim1) -> Tensor:
-    """Two dimensions swapped."""
+def transpose(input, dim0, dim1=None) -> Tensor:
+    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 @overload
-def transpose(input, *, axis0, axis1) -> Tensor:
-    """Two dimensions swapped."""
+def transpose(input, *, axis0, axis1=None) -> Tensor:
+    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
 @overload
-def transpose_copy(input, dim0, dim1) -> Tensor:
-    """Two dimensions swapped. A copy."""
+def transpose_copy(input, dim0, dim1=None) -> Tensor:
+    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple. A copy."""
 @overload
-def transpose_copy(input, *, axis0, axis1) -> Tensor:
-    """Two dimensions swapped. A copy."""
+def transpose_copy(input, *, axis0, axis1=None) -> Tensor:
+    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple. A copy."""
 def trapezoid(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:
     """The integral of y over the places x (or steps of dx) by the trapezoidal rule."""
 def trapz(y, x=None, *, dx=1, dim=-1, axis=-1) -> Tensor:

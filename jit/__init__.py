@@ -28,6 +28,7 @@ _SCRIPTING = ("Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", 
               "script_if_tracing", "script_method", "trace_module", "unused", "wait", "_overload", "_overload_method",
               "_script_if_tracing")
 _LATE.update(dict.fromkeys(_SCRIPTING, ".scripting"))    # names of PyTorch's older compiler
+_LATE["_get_trace_graph"] = ".call_graph"
 
 Error = TraceError          # as older programs catch it
 

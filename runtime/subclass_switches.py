@@ -1,6 +1,8 @@
 """`ingot._C`: what libraries take from PyTorch's module of that name: words for classes that derive from Tensor, names
 for annotations (`Graph`, `Node`, `Value`), and questions and notes that have one answer here."""
 
+import threading
+from contextlib import contextmanager
 from types import SimpleNamespace
 
 from ..ir.graph import Graph, Node, Value
@@ -19,8 +21,28 @@ DisableTorchFunction = DisableTorchFunctionSubclass
 _TensorMeta = type(Tensor)
 
 
-def _get_tracing_state() -> None:
-    """None, as `jit.is_tracing()` is False: traced functions do what eager code does."""
+class _Thread(threading.local):
+    """The run whose calls this thread lists, if it does (`jit/call_graph.py`)."""
+
+    listed = None
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def listing(calls):
+    """While the calls of a run are listed in `calls`."""
+    before, _thread.listed = _thread.listed, calls
+    try:
+        yield
+    finally:
+        _thread.listed = before
+
+
+def _get_tracing_state():
+    """What `jit._get_trace_graph` lists calls in while it does; else None, as traced functions do what eager code does."""
+    return _thread.listed
 
 
 def _are_functorch_transforms_active() -> bool:

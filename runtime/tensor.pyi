@@ -1419,19 +1419,19 @@ class Tensor:
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
         """U, S, V with U @ diag(S) @ V.mT = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
     @overload
-    def swapaxes(self, dim0, dim1) -> Tensor:
-        """Two dimensions swapped."""
+    def swapaxes(self, dim0, dim1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     @overload
-    def swapaxes(self, *, axis0, axis1) -> Tensor:
-        """Two dimensions swapped."""
+    def swapaxes(self, *, axis0, axis1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     def swapaxes_(self, *args, **kwargs) -> Tensor:
         """In-place version of transpose()."""
     @overload
-    def swapdims(self, dim0, dim1) -> Tensor:
-        """Two dimensions swapped."""
+    def swapdims(self, dim0, dim1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     @overload
-    def swapdims(self, *, axis0, axis1) -> Tensor:
-        """Two dimensions swapped."""
+    def swapdims(self, *, axis0, axis1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     def swapdims_(self, *args, **kwargs) -> Tensor:
         """In-place version of transpose()."""
     def t(self) -> Tensor:
@@ -1481,11 +1481,11 @@ class Tensor:
     def trace(self) -> Tensor:
         """The sum of a matrix's diagonal."""
     @overload
-    def transpose(self, dim0, dim1) -> Tensor:
-        """Two dimensions swapped."""
+    def transpose(self, dim0, dim1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     @overload
-    def transpose(self, *, axis0, axis1) -> Tensor:
-        """Two dimensions swapped."""
+    def transpose(self, *, axis0, axis1=None) -> Tensor:
+        """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     def transpose_(self, *args, **kwargs) -> Tensor:
         """In-place version of transpose()."""
     def triangular_solve(self, A, upper: builtins.bool = True,

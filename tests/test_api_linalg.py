@@ -118,6 +118,7 @@ def test_tensordot_and_cross():
     x, y = r(3, 4, 5), r(4, 5, 2)
     same(ingot.tensordot(t(x), t(y)), np.tensordot(x, y))
     same(ingot.tensordot(t(x), t(y), dims=([1], [0])), np.tensordot(x, y, ([1], [0])))
+    same(ingot.tensordot(t(x), t(y), axes=((1, 2), (0, 1))), np.tensordot(x, y, axes=((1, 2), (0, 1))))
     a, b = r(6, 3), r(6, 3)
     same(ingot.cross(t(a), t(b), dim=1), np.cross(a, b))
     same(ingot.linalg.cross(t(a), t(b)), np.cross(a, b))

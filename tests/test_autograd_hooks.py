@@ -303,6 +303,28 @@ def test_gradients_from_and_to_edges():
         ingot.autograd.grad(rank, x)
 
 
+def test_gradients_at_edges_that_name_a_result_of_any_shape():
+    """Who walks through `next_functions` knows nodes alone; their gradients tell what was there."""
+    x, w = leaf(1.0, 2.0), leaf(3.0, 4.0)
+    product = x.reshape(1, 2) @ w.reshape(2, 1)
+    product.register_hook(lambda g: g * 2)
+    total = (product.sum(0) + 1).sum()
+    node = total.grad_fn
+    while node.name() != "MatmulBackward0":
+        node = node.next_functions[0][0]
+    edge = graph.GradientEdge(node, 0)
+    at_product, at_x = ingot.autograd.grad(total, [edge, x], retain_graph=True)
+    assert at_product.tolist() == [[2]] and at_x.tolist() == [6, 8]
+    other = graph.GradientEdge(((x * w).reshape(2, 1) @ w.reshape(1, 2)).sum().grad_fn.next_functions[0][0], 0)
+    assert ingot.autograd.grad(total, other, retain_graph=True, allow_unused=True) == (None,)
+    with pytest.raises(RuntimeError, match=r"Backward0, 0\) was not used"):
+        ingot.autograd.grad(total, other, retain_graph=True)
+    for refused in (lambda: ingot.autograd.grad(total, other, retain_graph=True, materialize_grads=True),
+                    lambda: ingot.autograd.grad(other, x, ingot.ones(2, 2, dtype=x.dtype))):
+        with pytest.raises(RuntimeError, match="get_gradient_edge"):
+            refused()
+
+
 # Saved values.
 
 

@@ -330,6 +330,12 @@ def test_checks_of_tensors_and_sizes():
     ingot._check_tensor_all(ingot.tensor([True, True]))
     ingot._check_is_size(3)
     ingot._assert_async(ingot.tensor(True))
+    ingot._check_with(KeyError, True)
+    ingot._check_tensor_all_with(KeyError, ingot.tensor([True, True]))
+    for call in (lambda: ingot._check_with(KeyError, 1 > 2, lambda: "less"),
+                 lambda: ingot._check_tensor_all_with(KeyError, ingot.tensor([True, False]), "less")):
+        with pytest.raises(KeyError, match="less"):
+            call()
     for call in (lambda: ingot._check_tensor_all(ingot.tensor([True, False])), lambda: ingot._check_is_size(-1),
                  lambda: ingot._check_is_size(4, max=3), lambda: ingot._assert_async(ingot.tensor(False))):
         with pytest.raises(RuntimeError):

@@ -264,7 +264,7 @@ def _summed_against_one(x, own, y, theirs):
     return rd.sum_(x, dim=dims, keepdim=True) if dims else x
 
 
-@api(method=False, remembered=True)
+@api(method=False, remembered=True, keywords={"axes": "dims"})
 def tensordot(a, b, dims=2, *, out=None):
     """Sums of products over several dims: the last of a and the first of b, or the two given lists."""
     first, second = contraction_dims(a, b, dims)

@@ -62,6 +62,18 @@ def _check_tensor_all(cond, message=None):
 
 
 @api(method=False)
+def _check_with(error_type, cond, message=None):
+    """Raises an error of the given class unless a condition holds."""
+    _checking(error_type)(cond, message)
+
+
+@api(method=False)
+def _check_tensor_all_with(error_type, cond, message=None):
+    """Raises an error of the given class unless all elements of a boolean tensor are true."""
+    _checking(error_type)(bool(cond.all()), message)
+
+
+@api(method=False)
 def _assert_async(input, assert_msg=None):
     """Raises a RuntimeError unless a tensor of one element is true; at once, as eager code runs."""
     FUNCTIONS["_check"](bool(input), assert_msg or "Expected a tensor that is true, got one that is false")

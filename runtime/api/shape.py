@@ -186,9 +186,11 @@ def permute(input, *order, dims=None):
 
 
 @api(names=("swapaxes", "swapdims"), remembered=True)
-def transpose(input, dim0, dim1):
-    """Two dimensions swapped."""
+def transpose(input, dim0, dim1=None):
+    """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     n = input._a.ndim
+    if dim1 is None:
+        return _in_order(input, dim0)
     i, j = canonical_dim(dim0, n), canonical_dim(dim1, n)
     if n == 2 and i != j:
         return look(sh.permute, input, {"dims": (1, 0)})
@@ -196,6 +198,13 @@ def transpose(input, dim0, dim1):
     if n:
         order[i], order[j] = j, i
     return look(sh.permute, input, {"dims": tuple(order)})
+
+
+def _in_order(input, order):
+    """The dimensions in an order that is given as one tuple (`transpose(x, (2, 0, 1))`, which opt_einsum calls)."""
+    if not isinstance(order, (tuple, list)):
+        raise DTypeError(f"transpose() takes two dimensions, or the order of all of them as one tuple, got {order!r} alone")
+    return permute(input, *order)
 
 
 @api(remembered=True)

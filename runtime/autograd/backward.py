@@ -9,20 +9,21 @@ from ..dispatch import call
 from ..parts import PARTS, made_like, values_in
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
-from .edges import GradientEdge, tensor_at
+from .edges import GradientEdge, is_known, nothing_known, tensor_at
 from .engine import Backward, accumulate, run_post_accumulate
 from .node import Leaf, Output
 from .ownership import copied, own
 from .zero_curves import tied
 
 
-def _listed(x, what="tensor"):
+def _listed(x, what="tensor", unknown=False):
+    """Tensors as a list, edges as tensors in their place; with `unknown`, edges of which nothing is known stay as they are."""
     if isinstance(x, Tensor):
         return [x]
     listed = [x] if isinstance(x, GradientEdge) else list(x)
     for i, t in enumerate(listed):
         if isinstance(t, GradientEdge):
-            listed[i] = tensor_at(t)
+            listed[i] = t if unknown and not is_known(t) else tensor_at(t)
         elif not isinstance(t, Tensor):
             raise DTypeError(f"{what} {i} must be a tensor, got {type(t).__name__}")
     return listed
@@ -43,6 +44,8 @@ def _of_values(tensors, gradients):
 
 def _constant_beside(t, value):
     """A tensor of zeros or ones like another; a recorder sees how it is made."""
+    if isinstance(t, GradientEdge):
+        raise nothing_known(t)
     if tls.m.recorder is not None:
         return call(full, (t.detach() if place_of(t._a) else None,), {"shape": shape_of(t), "value": value, "dtype": t.dtype})
     return wrap(ones_beside(t._a) if value else zeros_beside(t._a))
@@ -87,6 +90,8 @@ def _roots(tensors):
 
 
 def _key(t):
+    if isinstance(t, GradientEdge):
+        return t.node if t.node.outs is None else (t.node, t.output_nr)
     return (t._node.source, t._node.index) if type(t._node) is Output else t._node
 
 
@@ -116,7 +121,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated (so `only_inputs` is True)."""
     if not only_inputs:
         raise AutogradError("grad never accumulates into other leaves: only_inputs must be True; call backward() instead")
-    outputs, inputs = _listed(outputs, "output"), _listed(inputs, "input")
+    outputs, inputs = _listed(outputs, "output"), _listed(inputs, "input", unknown=True)
     if any(type(t) in PARTS for t in (*outputs, *inputs)):
         outputs, grad_outputs = _of_values(outputs, grad_outputs)
         found = grad(outputs, [values_in(t) for t in inputs], grad_outputs, retain_graph, create_graph, True, allow_unused,
@@ -124,7 +129,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         return tuple(map(made_like, inputs, found))
     retain = create_graph if retain_graph is None else retain_graph
     for i, t in enumerate(inputs):
-        if t._node is None:
+        if not isinstance(t, GradientEdge) and t._node is None:
             raise AutogradError(f"input {i} ({t.aval}) does not require grad")
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads)
@@ -145,7 +150,8 @@ def _found(i, t, g, allow_unused, materialize):
     if materialize:
         return _constant_beside(t, 0)
     if not allow_unused:
-        raise AutogradError(f"input {i} ({t.aval}) was not used to compute the outputs; pass allow_unused=True to get None "
+        what = f"{t.node.label}, {t.output_nr}" if isinstance(t, GradientEdge) else t.aval
+        raise AutogradError(f"input {i} ({what}) was not used to compute the outputs; pass allow_unused=True to get None "
                             "for it")
     return None
 

@@ -45,16 +45,29 @@ def tensor_at(edge: GradientEdge) -> Tensor:
             raise AutogradError("the tensor of this gradient edge is gone")
         return leaf
     aval = edge.aval or _result_of(node, index)
+    if aval is None:
+        raise nothing_known(edge)
     stand_in = wrap(np.broadcast_to(np.zeros((), aval.dtype.np), aval.shape))
     stand_in._node = node if node.outs is None else Output(node, index)
     return stand_in
 
 
-def _result_of(node, index) -> Aval:
+def is_known(edge: GradientEdge) -> bool:
+    """Whether `tensor_at` has a tensor for the edge: one made from `next_functions` alone may name a result of any shape."""
+    return isinstance(edge.node, Leaf) or edge.aval is not None or _result_of(*edge) is not None
+
+
+def nothing_known(edge: GradientEdge) -> AutogradError:
+    """What is said where a tensor is asked of an edge that has none."""
+    return AutogradError(f"nothing is known of result {edge.output_nr} of {edge.node.label}, such as its shape; make the edge "
+                         f"by get_gradient_edge(tensor)")
+
+
+def _result_of(node, index) -> Aval | None:
     """What an operation made, as far as its node knows."""
     if node.outs is not None:
         return node.outs[index]
     kept = node.saved[0] if type(node.saved) is tuple and node.saved else None
-    if kept is not None:
-        return kept if isinstance(kept, Aval) else Aval(kept.shape, of(kept))
-    raise AutogradError(f"nothing is known of result {index} of {node.label}; make the edge by get_gradient_edge(tensor)")
+    if kept is None or isinstance(kept, Aval):
+        return kept
+    return Aval(kept.shape, of(kept))
