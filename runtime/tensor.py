@@ -97,7 +97,13 @@ class Tensor:
     _grad_is_copied = True      # whether a deep copy gets a copy of the gradient
     __array_priority__ = 1000
 
+    def __new__(cls, *data, **options):
+        """Of a tensor: a view of all of it, with its dtype and history, as one of this class."""
+        return data[0].as_subclass(cls) if data and isinstance(data[0], Tensor) else _new(cls)
+
     def __init__(self, *data, device=None):
+        if data and isinstance(data[0], Tensor) and getattr(self, "_shared", None) is data[0]._storage:
+            return
         self._a = _array_for(data)
         self._node = self._shared = None
         recorder = tls.m.recorder
@@ -388,7 +394,7 @@ def _array_for(data) -> np.ndarray:
         raise DTypeError(f"Tensor takes sizes or one sequence of numbers, got {', '.join(map(repr, data))}; ingot.tensor makes "
                          "a tensor of one number")
     if isinstance(first, Tensor):
-        return np.array(first._a, first._a.dtype if first.dtype.is_floating_point else dtype)
+        return np.array(first._a)
     if hasattr(first, "_elements"):
         return first._elements()._a.view(dtype)
     if isinstance(first, (list, tuple)):

@@ -25,7 +25,6 @@ class Size(builtins.tuple[builtins.int, ...]):
     def __add__(self, other) -> Any: ...  # type: ignore[override]
     def __getitem__(self, i) -> Any: ...  # type: ignore[override]
     def __mul__(self, times) -> Any: ...  # type: ignore[override]
-    __new__: builtins.staticmethod
     def __radd__(self, other) -> Any: ...
     def __repr__(self) -> Any: ...
     def __rmul__(self, times) -> Any: ...  # type: ignore[override]

@@ -381,6 +381,39 @@ def test_the_constructor_takes_sizes_and_numbers(make, shape):
     assert t.shape == shape and t.dtype is ingot.float32
 
 
+class Plain(ingot.Tensor):
+    pass
+
+
+class Made(ingot.Tensor):
+    def __new__(cls, source, note):
+        made = super().__new__(cls, source)
+        made.note = note
+        return made
+
+
+class Told(ingot.Tensor):
+    def __init__(self, source, note):
+        super().__init__(source)
+        self.note = note
+
+
+@pytest.mark.parametrize("make, kind", [
+    (ingot.Tensor, ingot.Tensor), (Plain, Plain), (lambda x: ingot.Tensor.__new__(Plain, x), Plain),
+    (lambda x: Made(x, 1), Made), (lambda x: Told(x, 1), Told),
+], ids=["Tensor", "heir", "by __new__", "own __new__", "own __init__"])
+def test_the_constructor_gives_a_view_of_a_tensor(make, kind):
+    for x in (ingot.tensor([1, 2]), ingot.tensor([True]), ingot.ones(2, 3, dtype=ingot.float64).mT, ingot.tensor(3)):
+        t = make(x)
+        assert type(t) is kind and t is not x and (t.dtype, t.shape, t.stride()) == (x.dtype, x.shape, x.stride())
+        t.zero_()
+        assert not x.any() and t.data_ptr() == x.data_ptr()
+    leaf = ingot.ones(2, requires_grad=True)
+    made = make(leaf * 3)
+    (made * made).sum().backward()
+    assert leaf.grad.tolist() == [18, 18] and make(leaf).requires_grad and not make(leaf.detach()).requires_grad
+
+
 @pytest.mark.parametrize("data", [(5.0,), (None,), (True,), ("ab",), ([1], [2])], ids=str)
 def test_the_constructor_refuses_single_numbers(data):
     with pytest.raises(TypeError, match="takes sizes or one sequence"):

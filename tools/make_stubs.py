@@ -30,7 +30,7 @@ WIDTH = 124
 LITERALS = (bool, int, float, str, type(None), tuple)
 LEFT_OUT = {"__module__", "__qualname__", "__doc__", "__dict__", "__weakref__", "__slots__", "__slotnames__", "__getattr__",
             "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "__static_attributes__",
-            "__firstlineno__", "__init_subclass__"}
+            "__firstlineno__", "__init_subclass__", "__new__"}
 FOREIGN = {"typing", "types"}
 THIRD = {"numpy", "collections.abc"}
 

@@ -95,6 +95,8 @@ def _class_between() -> type:
 
 def _new(cls, *data, **options):
     """A tensor of what is given first, for classes that build themselves in `__new__`, as PyTorch's do."""
+    if data and isinstance(data[0], Tensor):
+        return data[0].as_subclass(cls)
     t = object.__new__(cls)
     sizes = all(isinstance(d, int) for d in data)
     Tensor.__init__(t, *(data if sizes else data[:1]))
