@@ -28,6 +28,7 @@ from .runtime import accelerator as accelerator
 from .runtime import amp as amp
 from .runtime import array_api as array_api
 from .runtime import backends as backends
+from .runtime import batching as _batching
 from .runtime import build as _build
 from .runtime import cuda as cuda
 from .runtime import device as _device_module
@@ -79,6 +80,7 @@ from .runtime.api.layouts import layout as layout
 from .runtime.api.quantized_dtypes import qscheme as qscheme
 from .runtime.api.storages import TypedStorage as TypedStorage
 from .runtime.api.storages import UntypedStorage as UntypedStorage
+from .runtime.api.storages import UntypedStorage as _UntypedStorage
 from .runtime.api.symbols import SymBool as SymBool
 from .runtime.autograd import namespace as _namespace
 from .runtime.autograd.grad_mode import enable_grad as enable_grad
@@ -91,12 +93,12 @@ from .runtime.device import Device as _Device
 from .runtime.futures import Future as Future
 from .runtime.info import finfo as finfo
 from .runtime.info import iinfo as iinfo
-from .runtime.nn.utils import convert_parameters as _convert_parameters
 from .runtime.quantization import ao as ao
 from .runtime.random import Generator as Generator
 from .runtime.serialization import PyTorchFileReader as PyTorchFileReader
 from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
+from .runtime.toolbox import gathered as _gathered
 from .runtime.toolbox import hub as hub
 from .runtime.types import DeviceObjType as DeviceObjType
 from .runtime.types import TensorType as TensorType
@@ -104,12 +106,14 @@ from .runtime.types import TensorType as TensorType
 __config__ = _build
 _C = _subclass_switches
 _dynamo = _dynamo
+_functorch = _batching
+_guards = _proxy_mode
 _higher_order_ops = _higher_order
 _inductor = _inductor
 _subclasses = _proxy_mode
 _tensor = _tensor
 _tensor_str = _printed_parts
-_utils = _convert_parameters
+_utils = _gathered
 autograd = _namespace
 cpu = _processor
 export = _programs
@@ -163,6 +167,7 @@ LongStorage: _storages_module.StorageType
 LongTensor: _legacy_module.TensorType
 ShortStorage: _storages_module.StorageType
 ShortTensor: _legacy_module.TensorType
+StorageBase = _UntypedStorage
 def _assert(condition, message) -> Tensor:
     """An assertion that vision libraries spell as a function; raises AssertionError."""
 def _assert_async(input, assert_msg=None) -> Tensor:

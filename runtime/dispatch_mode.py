@@ -7,8 +7,9 @@ What backward runs is not heard of. `profiler.profile` and `utils.flop_counter` 
 
 from .api import asking
 from .overrides import TorchFunctionMode
+from .tensor import Tensor
 
-__all__ = ["TorchDispatchMode", "is_in_torch_dispatch_mode"]
+__all__ = ["TorchDispatchMode", "is_in_torch_dispatch_mode", "is_traceable_wrapper_subclass"]
 
 
 class TorchDispatchMode(TorchFunctionMode):
@@ -26,6 +27,11 @@ class TorchDispatchMode(TorchFunctionMode):
 def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
     """Whether this thread is in such a mode."""
     return any(isinstance(mode, TorchDispatchMode) for mode in asking.modes())
+
+
+def is_traceable_wrapper_subclass(t) -> bool:
+    """Whether a tensor says what it is made of (`__tensor_flatten__`, `__tensor_unflatten__`)."""
+    return isinstance(t, Tensor) and hasattr(t, "__tensor_flatten__") and hasattr(t, "__tensor_unflatten__")
 
 
 def _get_current_dispatch_mode():

@@ -63,6 +63,16 @@ def _get_node_type(tree):
     return namedtuple if kind_of(tree) is NAMED else type(tree)
 
 
+def is_structseq_class(cls) -> bool:
+    """Whether a class is one of C's named tuples, such as `time.struct_time`; what ingot's functions return are Python's."""
+    return isinstance(cls, type) and cls.__bases__ == (tuple,) and isinstance(getattr(cls, "n_sequence_fields", None), int)
+
+
+def is_structseq_instance(obj) -> bool:
+    """Whether an object is one of C's named tuples."""
+    return is_structseq_class(type(obj))
+
+
 PyTreeSpec = TreeSpec
 
 

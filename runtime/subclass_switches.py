@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from types import SimpleNamespace
 
 from ..ir.graph import Graph, Node, Value
+from .api import asking
 from .api.subclasses import disabled_torch_function as _disabled_torch_function_impl
 from .api.subclasses import unasked as DisableTorchFunctionSubclass
 from .device import as_device
@@ -15,7 +16,7 @@ from .tensor import Tensor
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Graph", "Node", "Value", "_TensorMeta",
            "_are_functorch_transforms_active", "_disabled_torch_function_impl", "_get_tracing_state",
-           "_log_api_usage_once", "_nn"]
+           "_is_alias_of", "_is_torch_function_mode_enabled", "_log_api_usage_once", "_nn"]
 
 DisableTorchFunction = DisableTorchFunctionSubclass
 _TensorMeta = type(Tensor)
@@ -48,6 +49,16 @@ def _get_tracing_state():
 def _are_functorch_transforms_active() -> bool:
     """Whether tensors may stand for batches, whose values nobody can read: inside of vmap."""
     return tls.m.batched is not None
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Whether a mode is asked about functions (`overrides.TorchFunctionMode`)."""
+    return bool(asking.modes())
+
+
+def _is_alias_of(first: Tensor, second: Tensor) -> bool:
+    """Whether two tensors are views of the same memory."""
+    return first is second or (first._storage is second._storage and first.numel() > 0)
 
 
 def _log_api_usage_once(event: str) -> None:

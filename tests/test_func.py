@@ -1,5 +1,7 @@
 """`ingot.func` as the tutorials of `torch.func` use it, each beside the same computed plainly."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -19,6 +21,8 @@ from ingot.func import (
     vmap,
 )
 from ingot.ir.errors import IngotError
+
+functional = importlib.import_module("ingot._functorch.make_functional")
 
 
 def close(a, b, tol=1e-4):
@@ -416,3 +420,62 @@ def test_one_tensor_has_one_value():
     same = func.functional_call(net, {"a.weight": w, "b.weight": w}, ingot.ones(2))
     assert (same == func.functional_call(net, {"a.weight": w}, ingot.ones(2))).all()
     func.functional_call(net, {"a.weight": w, "b.weight": 2 * w}, ingot.ones(2), tie_weights=False)
+
+
+# What vmap is made of, where libraries put steps of their own.
+
+
+class Named:
+    """A container that no tree knows; its tensors share their first dims."""
+
+    def __init__(self, **tensors):
+        self.tensors = tensors
+
+    def map(self, function):
+        return Named(**{k: function(v) for k, v in self.tensors.items()})
+
+
+def test_libraries_replace_steps_of_vmap(monkeypatch):
+    steps = importlib.import_module("ingot._functorch.vmap")
+    enter, leave = steps._create_batched_inputs, steps._unwrap_batched
+    monkeypatch.setattr(steps, "_process_batched_inputs",
+                        lambda in_dims, args, func: (3, [0] * len(args), list(args), steps.tree_flatten(args)[1]))
+    monkeypatch.setattr(steps, "_create_batched_inputs", lambda dims, args, level, spec: steps.tree_unflatten(
+        [a.map(lambda t: steps._add_batch_dim(t, 0, level)) if isinstance(a, Named) else enter([d], [a], level, LEAF)
+         for a, d in zip(args, dims)], spec))
+    monkeypatch.setattr(steps, "_unwrap_batched", lambda out, dims, level, size, func: out.map(
+        lambda t: steps._maybe_remove_batch_dim("f", t, level, size, 0)) if isinstance(out, Named)
+        else leave(out, dims, level, size, func))
+    LEAF = steps.tree_flatten(0)[1]
+    x, y = ingot.arange(6.0).reshape(3, 2), ingot.arange(3.0)
+    found = ingot.vmap(lambda named, t: named.map(lambda v: v.sum() * t))(Named(a=x, b=x + 1), y)
+    assert ingot.equal(found.tensors["a"], x.sum(1) * y) and ingot.equal(found.tensors["b"], (x + 1).sum(1) * y)
+    assert ingot.equal(ingot.vmap(lambda t: t * 2)(y), y * 2)
+
+
+@pytest.mark.parametrize("out_dims", [0, 1, -1])
+def test_parts_of_a_batch_are_put_together_where_it_is_wanted(out_dims):
+    x = ingot.arange(30.0).reshape(3, 5, 2)
+    whole = ingot.vmap(lambda t, s: (t * s, t.sum()), (1, None), (out_dims, 0))
+    parts = ingot.vmap(lambda t, s: (t * s, t.sum()), (1, None), (out_dims, 0), chunk_size=2)
+    for found, want in zip(parts(x, 3), whole(x, 3)):
+        assert ingot.equal(found, want)
+
+
+def test_modules_as_functions_of_their_state():
+    f, params = functional.make_functional(ingot.nn.Linear(3, 2))
+    x = ingot.ones(4, 3)
+    grads = ingot.func.grad(lambda p: f(p, x).sum())(params)
+    assert grads[0].tolist() == [[4] * 3] * 2 and grads[1].tolist() == [4, 4]
+    net = ingot.nn.BatchNorm1d(3)
+    g, params, buffers = functional.make_functional_with_buffers(net, disable_autograd_tracking=True)
+    assert not params[0].requires_grad and net.weight.requires_grad and g(params, buffers, x).shape == (4, 3)
+    assert buffers[0].any() and not net.running_mean.any()
+    nets = [ingot.nn.Linear(3, 2) for _ in range(5)]
+    h, params, buffers = functional.combine_state_for_ensemble(nets)
+    both = ingot.vmap(h, (0, 0, None))(params, buffers, x)
+    assert ingot.allclose(both, ingot.stack([n(x) for n in nets]))
+    with pytest.raises(ValueError, match="make_functional_with_buffers"):
+        functional.make_functional(net)
+    with pytest.raises(ValueError, match="takes 2 parameters and 0 buffers, got 1 and 0"):
+        f(params[:1], x)

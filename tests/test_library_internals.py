@@ -4,6 +4,7 @@ import copy
 import gc
 import importlib
 import threading
+import time
 import warnings
 
 import numpy as np
@@ -100,6 +101,109 @@ def test_libraries_ask_what_compile_takes():
     with importlib.import_module("ingot._dynamo._trace_wrapped_higher_order_op").TransformGetItemToIndex():
         rows = ingot.func.vmap(lambda i: ingot.arange(5)[i])(ingot.tensor([3, 1]))
     assert rows.tolist() == [3, 1]
+
+
+def test_libraries_look_behind_samples():
+    asked, seen = ingot._C._functorch, []
+
+    def inner(x, y):
+        seen.append((asked.maybe_get_level(x), asked.maybe_get_level(y), asked.maybe_current_level(), asked.maybe_get_bdim(x),
+                     asked.is_batchedtensor(x), asked.get_unwrapped(y).shape, asked.is_gradtrackingtensor(x)))
+        return x * y
+
+    x, y = ingot.ones(2, 3), ingot.ones(4, 3)
+    ingot.vmap(lambda a: ingot.vmap(lambda b: inner(a, b))(y))(x)
+    assert seen == [(1, 2, 2, 0, True, (4, 3), False)]
+    assert (asked.maybe_get_level(x), asked.maybe_get_bdim(x), asked.maybe_current_level()) == (-1, -1, None)
+    assert asked.get_unwrapped(x) is x and not asked.is_functorch_wrapped_tensor(x)
+
+
+def test_libraries_ask_about_memory_and_modes():
+    x, asked = ingot.ones(3), ingot._C
+    assert asked._is_alias_of(x, x[1:]) and not asked._is_alias_of(x, x.clone())
+    assert not asked._is_torch_function_mode_enabled()
+    with ingot.overrides.TorchFunctionMode():
+        assert asked._is_torch_function_mode_enabled()
+    assert importlib.import_module("ingot._guards").active_fake_mode() is None
+    assert isinstance(x.untyped_storage(), ingot.StorageBase) and issubclass(nn.parameter._ParameterMeta, type(ingot.Tensor))
+    assert isinstance(nn.Dropout(), importlib.import_module("ingot.nn.modules.dropout")._DropoutNd)
+    kinds = importlib.import_module("ingot.distributions.kl")._KL_REGISTRY
+    assert (ingot.distributions.Normal, ingot.distributions.Normal) in kinds
+    wrapper = importlib.import_module("ingot.utils._python_dispatch").is_traceable_wrapper_subclass
+    assert not wrapper(x)
+
+
+def test_libraries_ask_for_named_tuples_of_c():
+    asked = importlib.import_module("ingot.utils._pytree").is_structseq_instance
+    assert asked(time.localtime()) and not asked(ingot.ones(2).max(0)) and not asked((1, 2))
+
+
+def test_libraries_look_for_an_accelerator():
+    parts = importlib.import_module("ingot._utils")
+    found = parts._get_available_device_type()
+    assert (found is not None) is ingot.accelerator.is_available() and parts._get_device_module("cuda") is ingot.cuda
+    with pytest.raises(RuntimeError, match="only about cpu, cuda"):
+        parts._get_device_module("linalg")
+
+
+def test_seeds_of_workers_are_those_of_pytorch():
+    made = importlib.import_module("ingot.utils.data._utils.worker")._generate_state
+    assert made(1234567890123, 3) == [911343142, 720453872, 3335628216, 1002736992]
+
+
+def test_tensors_and_children_are_exchanged():
+    places = importlib.import_module("ingot.nn.utils._named_member_accessor")
+    net, other = nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)), ingot.zeros(2, 2)
+    weight = net[0].weight
+    assert places.swap_tensor(net[0], "weight", other) is weight and net[0]._parameters["weight"] is other
+    assert places.swap_tensor(net[0], "weight", places._MISSING) is other and "weight" not in net[0]._parameters
+    assert places.swap_tensor(net[1], "running_mean", other[0]).tolist() == [0, 0] and net[1].running_mean.shape == (2,)
+    assert places.swap_tensor(net, "extra", other, allow_missing=True) is places._MISSING and net.extra is other
+    assert places.swap_submodule(net, "0", nn.ReLU()).bias is not None and type(net[0]) is nn.ReLU
+    for error, call in ((AttributeError, lambda: places.swap_tensor(net, "gone", other)),
+                        (KeyError, lambda: places.swap_tensor(net, "1.weight", other)),
+                        (TypeError, lambda: places.swap_tensor(net, "extra", 3)),
+                        (TypeError, lambda: places.swap_tensor(net, "training", other)),
+                        (AttributeError, lambda: places.swap_submodule(net, "gone", nn.ReLU())),
+                        (TypeError, lambda: places.swap_submodule(net, "0", other))):
+        with pytest.raises(error):
+            call()
+
+
+class Depth(importlib.import_module("ingot.utils._contextlib")._NoParamDecoratorContextManager):
+    now = 0
+
+    def __enter__(self):
+        Depth.now += 1
+
+    def __exit__(self, *error):
+        Depth.now -= 1
+
+
+def test_context_managers_decorate_functions_and_generators():
+    @Depth
+    def steps():
+        try:
+            heard = yield Depth.now
+            yield heard, Depth.now
+        except KeyError:
+            yield "caught", Depth.now
+        return Depth.now
+
+    @Depth()
+    def whole():
+        return Depth.now
+
+    run = steps()
+    assert next(run) == 1 and Depth.now == 0 and run.send("said") == ("said", 1) and whole() == 1
+    assert run.throw(KeyError()) == ("caught", 1)
+    with pytest.raises(StopIteration) as end:
+        next(run)
+    assert end.value.value == 1 and Depth.now == 0
+    closed = steps()
+    next(closed)
+    closed.close()
+    assert Depth.now == 0
 
 
 def test_libraries_ask_whether_values_can_be_read():

@@ -32,6 +32,27 @@ def names(pairs):
     return [n for n, _ in pairs]
 
 
+def test_hooks_hear_what_modules_are_given():
+    seen, place = [], importlib.import_module("ingot.nn.modules.module")
+    other = nn.Parameter(ingot.zeros(2))
+
+    def hear(module, name, value):
+        seen.append((type(module).__name__, name, type(value).__name__))
+        return other if name == "exchanged" else None
+
+    with (place.register_module_parameter_registration_hook(hear), place.register_module_buffer_registration_hook(hear),
+          place.register_module_module_registration_hook(hear)):
+        net = nn.Module()
+        net.exchanged = nn.Parameter(ingot.ones(2))
+        net.register_parameter("none", None)
+        net.register_buffer("kept", ingot.ones(1))
+        net.child = nn.ReLU()
+        net.add_module("second", nn.ReLU())
+    net.after = nn.ReLU()
+    assert net.exchanged is other and seen == [("Module", "exchanged", "Parameter"), ("Module", "kept", "Tensor"),
+                                               ("Module", "child", "ReLU"), ("Module", "second", "ReLU")]
+
+
 def test_attributes_go_to_their_tables():
     m = Block()
     assert names(m.named_parameters()) == ["scale", "linear.weight", "linear.bias"]

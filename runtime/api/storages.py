@@ -239,7 +239,7 @@ class StorageType(type):
         return TypedStorage(FUNCTIONS["from_file"](filename, shared, size, dtype=cls.dtype))
 
 
-FUNCTIONS.update(UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
+FUNCTIONS.update(StorageBase=UntypedStorage, UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
 STORAGE_DTYPES = {"FloatStorage": dt.float32, "DoubleStorage": dt.float64, "HalfStorage": dt.float16,
                   "BFloat16Storage": dt.bfloat16, "LongStorage": dt.int64, "IntStorage": dt.int32, "ShortStorage": dt.int16,
                   "CharStorage": dt.int8, "ByteStorage": dt.uint8, "BoolStorage": dt.bool_, "ComplexFloatStorage": dt.complex64,

@@ -4,10 +4,14 @@ from functools import wraps
 
 from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
-from ...ir.ops.shape import cat, permute, slice_
-from ..pytree import broadcast_prefix, tree_flatten
+from ...ir.ops.shape import cat, permute
+from ..pytree import _broadcast_to_and_flatten, broadcast_prefix, tree_flatten, tree_unflatten
 from ..tensor import Tensor, shape_of
 from .level import Level
+
+__all__ = ["Tensor", "_add_batch_dim", "_broadcast_to_and_flatten", "_create_batched_inputs", "_get_name",
+           "_maybe_remove_batch_dim", "_process_batched_inputs", "_remove_batch_dim", "_unwrap_batched", "tree_flatten",
+           "tree_unflatten", "vmap"]
 
 
 def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
@@ -21,23 +25,68 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
 
     @wraps(func)
     def mapped(*args, **kwargs):
-        leaves, spec, dims = _mapped_leaves(args, in_dims)
-        size = _batch_size(leaves, dims)
+        size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
         if chunk_size is None or chunk_size >= size:
-            found, result = _run(func, spec, leaves, dims, kwargs, size, randomness)
-            placed = _in_front(result.unflatten(found), found, out_dims)
-            return result.unflatten([_placed(t, d) for t, d in zip(found, placed)])
-        parts = []
-        for start in range(0, size, chunk_size):
-            stop = min(start + chunk_size, size)
-            some = [x if d is None else slice_(x, dim=d, start=start, stop=stop, step=1) for x, d in zip(leaves, dims)]
-            parts.append(_run(func, spec, some, dims, kwargs, stop - start, randomness))
-        result = parts[0][1]
-        placed = _in_front(result.unflatten(parts[0][0]), parts[0][0], out_dims)
-        joined = [cat(*column, dim=0) for column in zip(*[found for found, _ in parts])]
-        return result.unflatten([_placed(t, d) for t, d in zip(joined, placed)])
+            return _at_once(func, size, dims, leaves, spec, kwargs, out_dims, randomness)
+        columns = [[x] * -(-size // chunk_size) if d is None else x.split(chunk_size, d) for x, d in zip(leaves, dims)]
+        return _joined([_at_once(func, min(chunk_size, size - i * chunk_size), dims, part, spec, kwargs, out_dims, randomness)
+                        for i, part in enumerate(zip(*columns))], out_dims)
 
     return mapped
+
+
+def _at_once(func, size, dims, leaves, spec, kwargs, out_dims, randomness):
+    """The results for all samples, the batch where it is wanted."""
+    with Level(size, randomness) as level:
+        result = func(*_create_batched_inputs(dims, leaves, level, spec), **kwargs)
+        return _unwrap_batched(result, out_dims, level, size, func)
+
+
+def _joined(parts, out_dims):
+    """The results of several parts of a batch, put together."""
+    found = [tree_flatten(part)[0] for part in parts]
+    dims = _out_dims_of(parts[0], found[0], out_dims)
+    whole = [column[0] if d is None else cat(*column, dim=canonical_dim(d, column[0].ndim)) for d, *column in zip(dims, *found)]
+    return tree_flatten(parts[0])[1].unflatten(whole)
+
+
+# The steps, as PyTorch's vmap names them (`_functorch.vmap`): libraries whose containers are mapped in a way of their own
+# (tensordict) put others in their place. They get the level as it is, where PyTorch has a number.
+
+
+def _process_batched_inputs(in_dims, args, func):
+    """The size of the batch, which dimension of each leaf is mapped, the leaves, and their structure."""
+    leaves, spec, dims = _mapped_leaves(args, in_dims)
+    return _batch_size(leaves, dims), dims, leaves, spec
+
+
+def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
+    """The arguments as the function sees them."""
+    return args_spec.unflatten([x if d is None else _add_batch_dim(x, d, vmap_level) for x, d in zip(flat_args, flat_in_dims)])
+
+
+def _unwrap_batched(batched_outputs, out_dims, vmap_level, batch_size, func):
+    """What the function returned, for all samples."""
+    found, structure = tree_flatten(batched_outputs)
+    for x in found:
+        if not isinstance(x, Tensor):
+            raise DTypeError(f"vmap: func must return tensors, got {type(x).__name__}")
+    dims = _out_dims_of(batched_outputs, found, out_dims)
+    return structure.unflatten([_remove_batch_dim(x, vmap_level, batch_size, d) for x, d in zip(found, dims)])
+
+
+def _maybe_remove_batch_dim(name, batched_output, vmap_level, batch_size, out_dim):
+    """One result for all samples; name is the function's."""
+    if out_dim is None and not vmap_level.holds(batched_output):
+        return batched_output
+    if not isinstance(batched_output, Tensor):
+        raise DTypeError(f"vmap: {name} must return tensors, got {type(batched_output).__name__}")
+    return _remove_batch_dim(batched_output, vmap_level, batch_size, out_dim)
+
+
+def _get_name(func) -> str:
+    """What a function is called in errors."""
+    return getattr(func, "__name__", None) or repr(func)
 
 
 def _is_dims(x) -> bool:
@@ -90,19 +139,7 @@ def _batch_size(leaves, dims) -> int:
     return size
 
 
-def _run(func, spec, leaves, dims, kwargs, size, randomness):
-    """The results with the batch in front, and their structure."""
-    full = [x if not d else permute(x, dims=(d, *[i for i in range(x.ndim) if i != d])) for x, d in zip(leaves, dims)]
-    with Level(size, randomness) as level:
-        samples = [x if d is None else level.sample(x) for x, d in zip(full, dims)]
-        found, structure = tree_flatten(func(*spec.unflatten(samples), **kwargs))
-    for x in found:
-        if not isinstance(x, Tensor):
-            raise DTypeError(f"vmap: func must return tensors, got {type(x).__name__}")
-    return [level.full(x) for x in found], structure
-
-
-def _in_front(result, found, out_dims):
+def _out_dims_of(result, found, out_dims):
     """The dimension of the batch in each result."""
     if isinstance(out_dims, list):
         out_dims = tuple(out_dims)
@@ -112,6 +149,21 @@ def _in_front(result, found, out_dims):
         return broadcast_prefix(out_dims, result, _is_dims)
     except (ArgumentError, TypeError):
         raise ArgumentError(f"vmap: out_dims {out_dims!r} is no tree like the results") from None
+
+
+def _add_batch_dim(tensor, in_dim, vmap_level):
+    """The sample that stands for a tensor of which one dimension is the batch."""
+    order = (in_dim, *[i for i in range(tensor.ndim) if i != in_dim])
+    return vmap_level.sample(vmap_level.outside(_turned, tensor, order) if in_dim else tensor)
+
+
+def _turned(t, order):
+    return permute(t, dims=order)
+
+
+def _remove_batch_dim(tensor, vmap_level, batch_size, out_dim):
+    """The tensor of all samples, the batch at a dimension."""
+    return vmap_level.outside(_placed, vmap_level.full(tensor), out_dim)
 
 
 def _placed(t, dim):

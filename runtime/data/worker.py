@@ -13,6 +13,8 @@ import traceback
 from dataclasses import dataclass
 from typing import Any
 
+import numpy
+
 from ...ir.errors import IngotError
 from ..cpu.pool import set_num_threads
 from .collate import Memory
@@ -24,6 +26,12 @@ _ORPHAN_SECONDS = 5.0      # how often a worker looks for its parent, and how lo
 
 class WorkerError(IngotError, RuntimeError):
     """A worker process of a DataLoader has failed."""
+
+
+def _generate_state(base_seed: int, worker_id: int) -> list[int]:
+    """Four words for numpy's generator, other ones for each worker; libraries seed by it what a DataLoader does not know."""
+    words = (worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0)
+    return numpy.random.SeedSequence(words).generate_state(4).tolist()
 
 
 @dataclass

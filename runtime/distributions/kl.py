@@ -18,14 +18,14 @@ from .transforms import sum_last
 
 __all__ = ["kl_divergence", "register_kl"]
 
-_RULES: dict = {}
+_KL_REGISTRY: dict = {}
 
 
 def register_kl(type_p, type_q):
     """Decorates a function (p, q) -> KL(p || q) for two families. The nearest pair of base classes is used."""
 
     def mark(fn):
-        _RULES[type_p, type_q] = fn
+        _KL_REGISTRY[type_p, type_q] = fn
         _find.cache_clear()
         return fn
 
@@ -34,7 +34,7 @@ def register_kl(type_p, type_q):
 
 @functools.cache
 def _find(type_p, type_q):
-    fitting = [(p, q) for p, q in _RULES if issubclass(type_p, p) and issubclass(type_q, q)]
+    fitting = [(p, q) for p, q in _KL_REGISTRY if issubclass(type_p, p) and issubclass(type_q, q)]
     if not fitting:
         return None
     near = [(type_p.__mro__.index(p), type_q.__mro__.index(q)) for p, q in fitting]
@@ -42,7 +42,7 @@ def _find(type_p, type_q):
     if by_left != by_right:
         warnings.warn(f"Ambiguous kl_divergence({type_p.__name__}, {type_q.__name__}). Please register_kl() for this pair",
                       RuntimeWarning, stacklevel=3)
-    return _RULES[fitting[near.index(by_left)]]
+    return _KL_REGISTRY[fitting[near.index(by_left)]]
 
 
 def kl_divergence(p, q):
@@ -385,7 +385,7 @@ def _(p, q):
 def _never(families_p, families_q, shape_of):
     for one in families_p:
         for other in families_q:
-            if (one, other) not in _RULES:
+            if (one, other) not in _KL_REGISTRY:
                 register_kl(one, other)(lambda p, q, of=shape_of: _infinite(of(p)))
 
 

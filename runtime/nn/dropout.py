@@ -7,7 +7,9 @@ from . import functional as F
 from .module import Module
 
 
-class _Dropout(Module):
+class _DropoutNd(Module):
+    """What the classes below share; libraries that look for them ask for it."""
+
     _function: Any = None
 
     def __init__(self, p=0.5, inplace=False):
@@ -24,37 +26,37 @@ class _Dropout(Module):
         return f"p={self.p}, inplace={self.inplace}"
 
 
-class Dropout(_Dropout):
+class Dropout(_DropoutNd):
     """Zeros elements with probability p."""
 
     _function = staticmethod(F.dropout)
 
 
-class Dropout1d(_Dropout):
+class Dropout1d(_DropoutNd):
     """Zeros whole channels of (N, C, L) or (C, L)."""
 
     _function = staticmethod(F.dropout1d)
 
 
-class Dropout2d(_Dropout):
+class Dropout2d(_DropoutNd):
     """Zeros whole channels of (N, C, H, W) or (C, H, W)."""
 
     _function = staticmethod(F.dropout2d)
 
 
-class Dropout3d(_Dropout):
+class Dropout3d(_DropoutNd):
     """Zeros whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
     _function = staticmethod(F.dropout3d)
 
 
-class AlphaDropout(_Dropout):
+class AlphaDropout(_DropoutNd):
     """Dropout that keeps the mean and variance of selu activations."""
 
     _function = staticmethod(F.alpha_dropout)
 
 
-class FeatureAlphaDropout(_Dropout):
+class FeatureAlphaDropout(_DropoutNd):
     """AlphaDropout of whole channels."""
 
     _function = staticmethod(F.feature_alpha_dropout)

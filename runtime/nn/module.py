@@ -17,6 +17,13 @@ from .hooks import register_module_full_backward_hook as register_module_full_ba
 from .hooks import register_module_full_backward_pre_hook as register_module_full_backward_pre_hook
 from .mistaken import refuse_mistaken
 from .parameter import Buffer, Parameter, is_lazy
+from .registering import _global_buffer_registration_hooks as _global_buffer_registration_hooks
+from .registering import _global_module_registration_hooks as _global_module_registration_hooks
+from .registering import _global_parameter_registration_hooks as _global_parameter_registration_hooks
+from .registering import kept
+from .registering import register_module_buffer_registration_hook as register_module_buffer_registration_hook
+from .registering import register_module_module_registration_hook as register_module_module_registration_hook
+from .registering import register_module_parameter_registration_hook as register_module_parameter_registration_hook
 from .state_dict import EXTRA, IncompatibleKeys, StateMethods
 
 
@@ -107,7 +114,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             self.register_parameter(name, value)
         elif isinstance(value, Module):
             self._take_name(name, "_modules")
-            own["_modules"][name] = value
+            own["_modules"][name] = kept(_global_module_registration_hooks, self, name, value)
         elif isinstance(value, Buffer):
             self._take_name(name, "_buffers")
             self.register_buffer(name, value, persistent=value.persistent)
@@ -172,14 +179,14 @@ class Module(HookMethods, StateMethods, ConversionMethods):
             raise DTypeError(f"cannot register {type(param).__name__} as parameter '{name}': it takes a Parameter or None")
         if param is not None and param.grad_fn is not None:
             raise ArgumentError(f"parameter '{name}' must be a leaf; it was computed. Compute it in forward() instead")
-        self._parameters[name] = param
+        self._parameters[name] = None if param is None else kept(_global_parameter_registration_hooks, self, name, param)
 
     def register_buffer(self, name, tensor, persistent=True):
         """Adds a tensor that is part of the module's state but not trained; persistent ones are in the state_dict."""
         self._check_name(name, "_buffers", "buffer")
         if tensor is not None and not isinstance(tensor, Tensor):
             raise DTypeError(f"cannot register {type(tensor).__name__} as buffer '{name}': it takes a Tensor or None")
-        self._buffers[name] = tensor
+        self._buffers[name] = kept(_global_buffer_registration_hooks, self, name, tensor)
         (self._non_persistent_buffers_set.discard if persistent else self._non_persistent_buffers_set.add)(name)
 
     def add_module(self, name, module):
@@ -187,7 +194,7 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         if module is not None and not isinstance(module, Module):
             raise DTypeError(f"{type(module).__name__} is not a Module")
         self._check_name(name, "_modules", "module")
-        self._modules[name] = module
+        self._modules[name] = kept(_global_module_registration_hooks, self, name, module)
 
     register_module = add_module
 

@@ -236,3 +236,6 @@ def uninitialized_again(is_parameter, held, requires_grad):
 def is_lazy(t) -> bool:
     """Whether a tensor still waits for its shape."""
     return isinstance(t, UninitializedTensorMixin)
+
+
+_ParameterMeta = type(Parameter)        # as libraries import it

@@ -1,4 +1,5 @@
 from ..runtime.toolbox import *
+from . import _contextlib as _contextlib
 from . import _foreach_utils as _foreach_utils
 from . import _python_dispatch as _python_dispatch
 from . import _pytree as _pytree

@@ -1,5 +1,4 @@
-"""Parameters, and other lists of tensors, as one vector. `ingot._utils` is this module, for code that takes the latter from
-`torch._utils`."""
+"""Parameters, and other lists of tensors, as one vector."""
 
 from ....ir.errors import ShapeError
 from ...api.register import FUNCTIONS

@@ -1,0 +1,1 @@
+from ...runtime.nn.utils.swapping import *
