@@ -348,6 +348,22 @@ def test_old_constructors_make_new_memory_at_each_call():
         assert (copied.numpy() == values).all()
 
 
+def test_the_constructor_of_a_tensor_looks_at_it_in_traces_too():
+    def fn(x, w):
+        y = ingot.Tensor(x)
+        y.add_(1)
+        (ingot.Tensor(w) * y).sum().backward()
+        return y * 2, ingot.Tensor(x.long())
+
+    traced, weights = jit.trace(fn), [ingot.ones(3, requires_grad=True) for _ in range(2)]
+    for i in range(4):
+        given = [ingot.arange(3.0) + i for _ in range(2)]
+        results = [f(x, w) for f, x, w in zip((fn, traced), given, weights)]
+        for found, want in zip(results[1], results[0]):
+            assert ingot.equal(found, want) and found.dtype is want.dtype
+        assert ingot.equal(*given) and ingot.equal(weights[0].grad, weights[1].grad)
+
+
 # Values that go straight to the results.
 
 
