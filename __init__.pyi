@@ -78,9 +78,9 @@ from .runtime.api import storages as _storages_module
 from .runtime.api.formats import MemoryFormat as _MemoryFormat
 from .runtime.api.layouts import layout as layout
 from .runtime.api.quantized_dtypes import qscheme as qscheme
+from .runtime.api.storages import StorageBase as StorageBase
 from .runtime.api.storages import TypedStorage as TypedStorage
 from .runtime.api.storages import UntypedStorage as UntypedStorage
-from .runtime.api.storages import UntypedStorage as _UntypedStorage
 from .runtime.api.symbols import SymBool as SymBool
 from .runtime.autograd import namespace as _namespace
 from .runtime.autograd.grad_mode import enable_grad as enable_grad
@@ -167,7 +167,6 @@ LongStorage: _storages_module.StorageType
 LongTensor: _legacy_module.TensorType
 ShortStorage: _storages_module.StorageType
 ShortTensor: _legacy_module.TensorType
-StorageBase = _UntypedStorage
 def _assert(condition, message) -> Tensor:
     """An assertion that vision libraries spell as a function; raises AssertionError."""
 def _assert_async(input, assert_msg=None) -> Tensor:

@@ -32,7 +32,11 @@ def _whole(a):
     return a
 
 
-class UntypedStorage(Memory):
+class StorageBase(Memory):
+    """What every storage is an instance of."""
+
+
+class UntypedStorage(StorageBase):
     """The memory of a tensor and of all that share it, as bytes."""
 
     def __init__(self, tensor: Tensor | int | Sequence = 0):
@@ -239,7 +243,7 @@ class StorageType(type):
         return TypedStorage(FUNCTIONS["from_file"](filename, shared, size, dtype=cls.dtype))
 
 
-FUNCTIONS.update(StorageBase=UntypedStorage, UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
+FUNCTIONS.update(StorageBase=StorageBase, UntypedStorage=UntypedStorage, TypedStorage=TypedStorage)
 STORAGE_DTYPES = {"FloatStorage": dt.float32, "DoubleStorage": dt.float64, "HalfStorage": dt.float16,
                   "BFloat16Storage": dt.bfloat16, "LongStorage": dt.int64, "IntStorage": dt.int32, "ShortStorage": dt.int16,
                   "CharStorage": dt.int8, "ByteStorage": dt.uint8, "BoolStorage": dt.bool_, "ComplexFloatStorage": dt.complex64,
