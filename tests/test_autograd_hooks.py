@@ -517,3 +517,74 @@ def test_the_end_of_a_path_names_its_tensor_and_calls_hooks_after_it_accumulated
     (x * 3).sum().backward()
     ((nothing, (g,)), accumulated), = seen
     assert nothing == () and g is x.grad and accumulated == [3.0, 3.0]
+
+
+# Forward mode: hooks belong to backward.
+
+
+def _hooked_tensor(x):
+    y = x * 3
+    y.register_hook(lambda g: g * 2)
+    return y * y
+
+
+def _hooked_argument(x):
+    x.register_hook(lambda g: g * 2)
+    return (x * 3) ** 2
+
+
+def _hooked_node(x):
+    y = x * 3
+    y.grad_fn.register_hook(lambda gave, got: (gave[0] * 2,))
+    y.grad_fn.register_prehook(lambda got: (got[0] * 2,))
+    return y * y
+
+
+def _retained(x):
+    y = x * 3
+    y.retain_grad()
+    _retained.y = y
+    return y * y
+
+
+def _hooked_module(x):
+    net = ingot.nn.Identity()
+    net.register_full_backward_pre_hook(lambda m, got: (got[0] * 2,))
+    net.register_full_backward_hook(lambda m, gave, got: (gave[0] * 2,))
+    return net(x * 3) ** 2
+
+
+def _by_dual(f, x, v):
+    with ingot.autograd.forward_ad.dual_level():
+        dual = ingot.autograd.forward_ad.make_dual(x, v)
+        return ingot.autograd.forward_ad.unpack_dual(f(dual)).tangent
+
+
+FORWARD = {
+    "jvp": lambda f, x, v: ingot.func.jvp(f, (x,), (v,))[1],
+    "linearize": lambda f, x, v: ingot.func.linearize(f, x)[1](v),
+    "jacfwd": lambda f, x, v: ingot.func.jacfwd(f)(x) @ v,
+    "dual": _by_dual,
+    "jacobian": lambda f, x, v: ingot.autograd.functional.jacobian(f, x, strategy="forward-mode", vectorize=True) @ v,
+}
+
+
+@pytest.mark.parametrize("f", [_hooked_tensor, _hooked_argument, _hooked_node, _hooked_module, _retained], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("way", FORWARD)
+def test_derivatives_along_directions_run_no_hooks(way, f):
+    x, v = ingot.tensor([1.0, 2.0], dtype=ingot.float64), ingot.tensor([1.0, -1.0], dtype=ingot.float64)
+    assert FORWARD[way](f, x, v).tolist() == [18.0, -36.0]
+    traced = ingot.jit.trace(lambda x, v: FORWARD[way](f, x, v))
+    for _ in range(3):
+        assert traced(x, v).tolist() == [18.0, -36.0]
+    if f is _retained:
+        assert f.y.grad is None
+
+
+def test_hooks_of_an_inner_gradient_run_where_it_is_differentiated_along_directions():
+    x, v = ingot.tensor([1.0, 2.0]), ingot.tensor([1.0, 1.0])
+    total = lambda x: _hooked_tensor(x).sum()
+    gradient, along = ingot.func.jvp(ingot.func.grad(total), (x,), (v,))
+    assert gradient.tolist() == [36.0, 72.0] and along.tolist() == [36.0, 36.0]
+    assert ingot.func.hessian(total)(x).tolist() == [[36.0, 0.0], [0.0, 36.0]]
+    assert ingot.autograd.functional.jvp(_hooked_tensor, x, v)[1].tolist() == [36.0, 72.0]

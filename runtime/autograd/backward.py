@@ -133,15 +133,28 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
             raise AutogradError(f"input {i} ({t.aval}) does not require grad")
     if is_grads_batched:
         return _batched(outputs, inputs, grad_outputs, create_graph, allow_unused, materialize_grads)
-    seeds = _seeds(outputs, grad_outputs)
+    found = _captured(outputs, inputs, _seeds(outputs, grad_outputs), retain=retain, create_graph=create_graph)
+    return tuple(_found(i, t, g, allow_unused, materialize_grads) for i, (t, g) in enumerate(zip(inputs, found)))
+
+
+def pulled_without_hooks(outputs, inputs, seeds, create_graph=True) -> tuple:
+    """Gradients, None where there are none, for derivatives that stand for those of forward mode: no hook sees them."""
+    outputs, seeds = _of_values(outputs, seeds)
+    found = _captured(outputs, [values_in(t) for t in inputs], _seeds(outputs, seeds), retain=True, create_graph=create_graph,
+                      hooked=False)
+    return tuple(map(made_like, inputs, found))
+
+
+def _captured(outputs, inputs, seeds, **wishes) -> list:
+    """The gradients of the inputs that one walk gives, None for those it does not reach."""
     wanted, roots = {_key(t): None for t in inputs}, _roots(outputs)
-    Backward(retain=retain, create_graph=create_graph, targets=wanted).start(roots, seeds)
+    Backward(targets=wanted, **wishes).start(roots, seeds)
     if any(g is None for g in wanted.values()):
         reached = tied(roots)
         for t in inputs:
             if wanted[_key(t)] is None and _key(t) in reached:
                 wanted[_key(t)] = _constant_beside(t, 0)
-    return tuple(_found(i, t, wanted[_key(t)], allow_unused, materialize_grads) for i, t in enumerate(inputs))
+    return [wanted[_key(t)] for t in inputs]
 
 
 def _found(i, t, g, allow_unused, materialize):

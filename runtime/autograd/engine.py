@@ -34,10 +34,12 @@ _PARTS = frozenset((slice_, select))       # views of a part of an array, no ele
 
 
 class Backward:
-    """One run: the wishes, and what has arrived so far."""
+    """One run: the wishes, and what has arrived so far. `hooked`: whether hooks run; they belong to backward, so not where the run
+    is the first half of a derivative along a direction."""
 
-    def __init__(self, *, retain: bool, create_graph: bool, targets=None):
+    def __init__(self, *, retain: bool, create_graph: bool, targets=None, hooked: bool = True):
         self.retain = retain
+        self.hooked = hooked
         self.targets = targets          # None: accumulate into leaves; else {edge key: None} to capture
         self.wanted = {t[0] if type(t) is tuple else t for t in targets} if targets else _NONE       # the nodes of those
         m = tls.m
@@ -176,7 +178,7 @@ class Backward:
     def through(self, node, g):
         """Gradients of a node's arguments, where the walk needs more than the node's rule on one plain array."""
         g = self.arrive(node, g)
-        if node.pre_hooks:
+        if node.pre_hooks and self.hooked:
             g = self.run_node_prehooks(node, g)
         if node.run is not None:
             grads = node.run(self, g)
@@ -195,7 +197,7 @@ class Backward:
                 grads = self.run(node.pull, g, node.values())
         if self.check_nan:
             check_nan(node, grads)
-        if node.post_hooks:
+        if node.post_hooks and self.hooked:
             grads = self.run_post_hooks(node, grads, g)
         if not self.retain:
             node.release()
@@ -208,7 +210,7 @@ class Backward:
 
     def arrive(self, node, g):
         """What happens to a gradient before its node runs: the tensor's hooks, retain_grad, and the caller's wish for it."""
-        if node.pre_hooks:
+        if node.pre_hooks and self.hooked:
             g = self.run_tensor_hooks(node, g)
         if self.targets is not None:
             self.capture(node, g)
@@ -262,7 +264,7 @@ class Backward:
                     return
             g = t
         g = self.as_tensor(g)
-        if leaf.hooks:
+        if leaf.hooks and self.hooked:
             for hook in list(leaf.hooks.values()):
                 g = replaced(hook(g), g)
             if not self.on_tensors and not is_sparse(g):

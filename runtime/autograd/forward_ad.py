@@ -11,7 +11,7 @@ from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.shape import reshape
 from ..state import tls
 from ..tensor import Tensor, shape_of
-from .backward import grad
+from .backward import pulled_without_hooks
 from .ends import ends_of
 from .functional import _grads, constant_like
 from .grad_mode import enable_grad
@@ -77,7 +77,7 @@ def unpack_dual(tensor, *, level=None) -> UnpackedDualTensor:
         return UnpackedDualTensor(tensor, None)
     with enable_grad():
         holder = constant_like(tensor).requires_grad_()
-        pulled = grad([tensor], [d for d, _ in duals], [holder], retain_graph=True, create_graph=True, allow_unused=True)
+        pulled = pulled_without_hooks([tensor], [d for d, _ in duals], [holder])
         pairs = [(p, t) for p, (_, t) in zip(pulled, duals) if p is not None]
         if not pairs:
             return UnpackedDualTensor(tensor, None)

@@ -7,7 +7,7 @@ from ...ir.ops.shape import cat, full, reshape
 from ..device_array import zeros_beside
 from ..placement import beside
 from ..tensor import Tensor, numel_of, shape_of, wrap
-from .backward import grad
+from .backward import grad, pulled_without_hooks
 from .grad_mode import enable_grad
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -87,13 +87,16 @@ def _directions(v, like, what, where):
     return vs
 
 
-def _grads(outs, inputs, seeds, create_graph, strict=False, where=""):
+def _grads(outs, inputs, seeds, create_graph, strict=False, where="", hooked=True):
     """Gradients with zeros where nothing depends."""
     pairs = [(o, s) for o, s in zip(outs, seeds) if o.requires_grad and s is not None]
     if not pairs:
         return tuple(constant_like(x) for x in inputs)
-    found = grad([o for o, _ in pairs], inputs, [s for _, s in pairs], retain_graph=True, create_graph=create_graph,
-                 allow_unused=True)
+    roots, given = [o for o, _ in pairs], [s for _, s in pairs]
+    if hooked:
+        found = grad(roots, inputs, given, retain_graph=True, create_graph=create_graph, allow_unused=True)
+    else:
+        found = pulled_without_hooks(roots, inputs, given, create_graph)
     for i, g in enumerate(found):
         _strict(strict, g is None, f"{where}: the outputs are independent of input {i}")
     return tuple(constant_like(x) if g is None else g for g, x in zip(found, inputs))
@@ -111,10 +114,10 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
             _one_or_all(_finished(found, create_graph), several))
 
 
-def _transposed(outs, xs, vs, create_graph, strict, where):
+def _transposed(outs, xs, vs, create_graph, strict, where, hooked=True):
     """The Jacobian times vs, as the gradient (in a placeholder) of the vector-Jacobian product."""
     holders = tuple(holder_like(o) for o in outs)
-    pulled = _grads(outs, xs, holders, True, strict, where)
+    pulled = _grads(outs, xs, holders, True, strict, where, hooked)
     return _grads(pulled, holders, vs, create_graph)
 
 
@@ -130,14 +133,17 @@ def jvp(func, inputs, v=None, create_graph=False, strict=False):
             _one_or_all(_finished(found, create_graph), several_outs))
 
 
+def _units(t):
+    """For each element of a tensor one like it, of zeros and a one in its place."""
+    for k in range(numel_of(t)):
+        unit = np.zeros(numel_of(t), t._a.dtype)
+        unit[k] = 1
+        yield beside(wrap(unit.reshape(shape_of(t))), t)
+
+
 def _rows(out, xs, create_graph, strict, where):
     """One gradient of every input for each element of an output."""
-    rows = []
-    for k in range(numel_of(out)):
-        seed = np.zeros(numel_of(out), out._a.dtype)
-        seed[k] = 1
-        rows.append(_grads((out,), xs, (beside(wrap(seed.reshape(shape_of(out))), out),), create_graph, strict, where))
-    return rows
+    return [_grads((out,), xs, (unit,), create_graph, strict, where) for unit in _units(out)]
 
 
 def _stacked(rows, shape, like):
@@ -157,10 +163,10 @@ def _forward_jacobian(func, xs, create_graph):
     several_outs, outs = _run(func, xs, "jacobian", False)
     columns = [[[] for _ in xs] for _ in outs]
     for i, x in enumerate(xs):
-        for k in range(numel_of(x)):
+        for unit in _units(x):
             vs = [constant_like(y) for y in xs]
-            vs[i]._a.reshape(-1)[k] = 1
-            for j, column in enumerate(_transposed(outs, xs, vs, create_graph, False, "jacobian")):
+            vs[i] = unit
+            for j, column in enumerate(_transposed(outs, xs, vs, create_graph, False, "jacobian", hooked=False)):
                 columns[j][i].append(reshape(column, shape=(numel_of(column), 1)))
     found = tuple(tuple(_columns(columns[j][i], o, x) for i, x in enumerate(xs)) for j, o in enumerate(outs))
     return several_outs, found

@@ -173,7 +173,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         outs = plain(*inputs.args)
         inputs.follow((*outs, *given))
         create = inputs.create_graph or any(t.requires_grad for t in given)
-        found = functional._transposed(outs, inputs.wanted, given, create, strict, "jvp")
+        found = functional._transposed(outs, inputs.wanted, given, create, strict, "jvp", hooked=False)
     inputs.nested = inputs.nested or create
     made = (inputs.finished(kept[0]), inputs.finished(_refilled(kept[0], found)))
     return (*made, inputs.finished(kept[1])) if has_aux else made
@@ -192,7 +192,7 @@ def linearize(func, *primals):
         outs = plain(*inputs.args)
         inputs.follow(outs)
         holders = [functional.holder_like(o) for o in outs]
-        pulled = functional._grads(outs, inputs.wanted, holders, True)
+        pulled = functional._grads(outs, inputs.wanted, holders, True, hooked=False)
 
     def push(*tangents):
         given = _leaves(tangents)
@@ -259,7 +259,11 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
     """A function that returns the Jacobian of func: all rows (or chunk_size of them) by one backward."""
     if chunk_size is not None and chunk_size < 1:
         raise ArgumentError(f"jacrev: chunk_size should be None or a positive number, got {chunk_size}")
+    return _by_rows(func, argnums, has_aux, chunk_size, True)
 
+
+def _by_rows(func, argnums, has_aux, chunk_size, hooked):
+    """The same, with or without hooks."""
     @wraps(func)
     def differentiated(*args, **kwargs):
         with enable_grad():
@@ -268,7 +272,7 @@ def jacrev(func, argnums=0, *, has_aux=False, chunk_size=None, _preallocate_and_
             table = []
             for out in rows.outs:
                 found = _in_chunks(out, chunk_size, lambda units, out=out: over_batch(
-                    lambda seeds: functional._grads((out,), wanted, seeds, create), [units]))
+                    lambda seeds: functional._grads((out,), wanted, seeds, create, hooked=hooked), [units]))
                 table.append([reshape(f, shape=(*shape_of(out), *shape_of(x))) for f, x in zip(found, wanted)])
         return rows.shaped(table, has_aux)
 
@@ -283,7 +287,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error
             rows = _Rows(func, args, kwargs, argnums, has_aux)
             wanted, outs, create = rows.inputs.wanted, rows.outs, rows.inputs.create_graph
             holders = [functional.holder_like(o) for o in outs]
-            pulled = functional._grads(outs, wanted, holders, True)
+            pulled = functional._grads(outs, wanted, holders, True, hooked=False)
             table = [[] for _ in outs]
             for i, x in enumerate(wanted):
                 found = _in_chunks(x, chunk_size, lambda units, i=i: over_batch(
@@ -297,8 +301,8 @@ def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error
 
 
 def hessian(func, argnums=0):
-    """A function that returns the second derivatives of func."""
-    return jacrev(jacrev(func, argnums), argnums)
+    """A function that returns the second derivatives of func; the outer ones stand for those of forward mode."""
+    return _by_rows(jacrev(func, argnums), argnums, False, None, False)
 
 
 def functionalize(func, *, remove="mutations"):
