@@ -17,7 +17,7 @@ from ..runtime.device import CPU
 from ..runtime.device_array import DeviceArray
 from ..runtime.placement import moved
 from ..runtime.storage import user_line
-from ..runtime.tensor import Tensor, memory_of, wrap
+from ..runtime.tensor import Tensor, lie_over, memory_of, wrap
 from .differentiate import attach, used_up
 from .errors import NotFiniteError
 from .made_leaves import hand_over
@@ -180,7 +180,7 @@ class Replay:
     def _rebind(self, pairs):
         """`t.data = new` for (position of the input t, new), all at once."""
         for t, memory in [(self.tensors[position], memory_of(t)) for position, t in pairs]:
-            t._a, t._storage, t._base, t._path = memory
+            lie_over(t, memory)
 
     def _write(self, finish, in_place, updates, found):
         line = user_line()

@@ -22,6 +22,7 @@ class Storage:
     lent      how many others see the memory (numpy, DLPack, another process) and may write without a version
     returned  how many of them are gone
     unchecked (version, version): the writes between them, up to the last one so far, went through `.data`
+    moved     leaves that lay here and whose `.data` was set since somebody saved the memory: (weak reference, array, node) each
     cell      what a recorder knows of it, while it listens
     """
 
@@ -32,6 +33,7 @@ class Storage:
     writer = None
     lent = returned = 0
     unchecked: Any = None
+    moved: Any = None
     cell: Any
 
     def lend(self):
@@ -66,6 +68,13 @@ class Storage:
         last = self.version
         first = self.unchecked[0] if self.unchecked is not None and self.unchecked[1] == last - 1 else last - 1
         self.unchecked = first, last
+
+    def left_by(self, t):
+        """A leaf is about to lie elsewhere: whoever saved it reads what it holds then (`autograd/moved.py`)."""
+        known = [entry for entry in self.moved or () if entry[0]() not in (None, t) or entry[1] is not t._a]
+        self.moved = [*known, (weakref.ref(t), t._a, t._node)]
+        self.version += 1
+        self.wrote_unchecked()
 
     def was_overwritten(self, version: int) -> bool:
         """Whether the memory was written since it had a version, but for writes through `.data`."""

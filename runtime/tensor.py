@@ -93,6 +93,7 @@ class Tensor:
     _kept_leaf = None   # the leaf of a tensor that stopped requiring grad: histories lead there
     _retains = False
     _own_class: Any = None      # its class, if that is one of the user's which operators keep (`api/subclasses.py`)
+    _data_version: Any = None   # of its storage, when `.data` was set while the old memory was saved for gradients
     _is_data = False    # whether writes are not checked against what was saved for gradients
     _grad_is_copied = True      # whether a deep copy gets a copy of the gradient
     __array_priority__ = 1000
@@ -298,7 +299,7 @@ class Tensor:
         m = tls.m
         if m.recorder is not None:
             m.recorder.rebinding(self, value)
-        self._a, self._storage, self._base, self._path = memory_of(value)
+        lie_over(self, memory_of(value))
 
     # What Python may read out of it.
 
@@ -417,6 +418,15 @@ def shape_of(t: Tensor) -> tuple:
     parameter of an operator must come from here, or from `Tensor.shape`, and not from the array."""
     seen = tls.m.sizes
     return t._a.shape if seen is None else seen(t)
+
+
+def lie_over(t: Tensor, memory: tuple):
+    """`t.data = ...`: the tensor gets other memory (see `memory_of`); what was saved of a leaf follows it there."""
+    old = t._shared
+    if old is not None and (old.guarded or t._data_version is not None) and t.is_leaf:
+        old.left_by(t)
+        t._data_version = memory[1].version
+    t._a, t._storage, t._base, t._path = memory
 
 
 def memory_of(t: Tensor) -> tuple:

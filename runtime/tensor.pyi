@@ -148,6 +148,7 @@ class Tensor:
         """The view operators that lead from the base here, as (name, sorted items of parameters)."""
     def _check_grad(self, value) -> Tensor: ...
     _coalesced_: _api_module.LateMethod
+    _data_version: Any
     _grad_is_copied: builtins.bool
     _indices: _api_module.LateMethod
     _is_data: builtins.bool
@@ -1580,6 +1581,8 @@ def _read(t: Tensor, how: builtins.str, value) -> Any:
 def shape_of(t: Tensor) -> builtins.tuple:
     """The sizes of a tensor as a plain tuple. While a trace is recorded with symbolic sizes they are such: whatever becomes
     a"""
+def lie_over(t: Tensor, memory: builtins.tuple) -> Any:
+    """`t.data = ...`: the tensor gets other memory (see `memory_of`); what was saved of a leaf follows it there."""
 def memory_of(t: Tensor) -> builtins.tuple:
     """(array, storage, base, path) of a tensor that gets the memory of another one. Over a part of that its versions are
     its"""

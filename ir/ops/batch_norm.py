@@ -116,6 +116,7 @@ def _batch_by_channels(size, op, args, held, params):
 
 batch_norm = op("batch_norm", infer=_infer_batch_norm, ref=_batch_norm, vjp=_batch_norm_vjp, saves=(1, 2, 4, 5),
                 lower=Composite(_batch_norm_body), numbers=("eps",), batch=Images((0,), _batch_by_channels),
+                traits=("reads_weight",),
                 doc="(x - mean) / sqrt(var + eps) * weight + bias for each channel, with given statistics.")
 
 # With the statistics of the batch.
@@ -238,7 +239,7 @@ def _apart(size, found):
 
 
 batch_norm_train = op("batch_norm_train", infer=_infer_train, ref=_train, vjp=_train_vjp, saves=((1, 2), 1, 2),
-                      lower=Composite(_train_body), numbers=("eps",), batch=_batch_train,
+                      lower=Composite(_train_body), numbers=("eps",), batch=_batch_train, traits=("reads_weight",),
                       doc="Batch normalisation by the batch's own statistics: the result, the mean and the biased variance.")
 batch_norm_grad = op("batch_norm_grad", infer=_infer_grad, ref=_grad, vjp=derived_vjp(_grad_body), saves=(1, 2, 3, 4, 5, 6, 7),
                      lower=Composite(_grad_body), numbers=("eps",), batch=_batch_grad, traits=("gaps", "rule_as_one"),

@@ -246,7 +246,8 @@ conv = op(
          conv_weight_grad(x, g, size=w.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups),
          _bias_grad),
     lower=Template("conv"),
-    batch=_batch_conv, traits=("autocast_low",), flops=lambda args, outs, params: _flops(outs[0], args[1]),
+    batch=_batch_conv, traits=("autocast_low", "reads_operands"),
+    flops=lambda args, outs, params: _flops(outs[0], args[1]),
     doc="Cross-correlation of x with w, plus an optional bias for each channel. Low precision accumulates in float32.")
 conv_input_grad = op(
     "conv_input_grad", infer=_infer_input_grad, ref=_input_grad,
@@ -255,7 +256,8 @@ conv_input_grad = op(
          lambda g, out, x, w, *, size, stride, padding, dilation, groups:
          conv_weight_grad(g, x, size=w.shape[2:], stride=stride, padding=padding, dilation=dilation, groups=groups)),
     lower=Template("conv"),
-    batch=_batch_conv, traits=("autocast_low",), flops=lambda args, outs, params: _flops(args[0], args[1]),
+    batch=_batch_conv, traits=("autocast_low", "reads_operands"),
+    flops=lambda args, outs, params: _flops(args[0], args[1]),
     doc="The gradient of conv for its input of spatial `size`: the transposed convolution.")
 conv_weight_grad = op(
     "conv_weight_grad", infer=_infer_weight_grad, ref=_weight_grad,

@@ -439,7 +439,7 @@ def _batch_linear(size, op, args, held, params):
 
 
 linear = op("linear", infer=_infer_linear, ref=in_single(_linear), vjp=(_linear_x, _linear_w, _linear_b),
-            lower=Composite(_linear_body), batch=_batch_linear, traits=("autocast_low", "self_checking"),
+            lower=Composite(_linear_body), batch=_batch_linear, traits=("autocast_low", "self_checking", "reads_turned_weight"),
             flops=lambda args, outs, params: 2 * math.prod(outs[0].shape) * args[0].shape[-1],
             doc="x @ w.T + b; w is (out_features, in_features), b may be None.")
 

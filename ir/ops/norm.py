@@ -190,7 +190,7 @@ def _batch_rows(size, op, args, held, params):
 
 
 layer_norm = op("layer_norm", infer=_infer_layer_norm, ref=_layer_norm, vjp=_layer_norm_vjp, saves=(1, 2),
-                lower=Composite(_layer_norm_body), numbers=("eps",), batch=_batch_rows,
+                lower=Composite(_layer_norm_body), numbers=("eps",), batch=_batch_rows, traits=("reads_weight",),
                 doc="Each row over the last `dims` dims to mean 0 and variance 1, times weight, plus bias.")
 layer_norm_grad = op("layer_norm_grad", infer=_infer_layer_norm_grad, ref=_layer_norm_grad,
                      vjp=derived_vjp(_layer_norm_grad_body), saves=(1, 2, 3), lower=Composite(_layer_norm_grad_body),
@@ -247,7 +247,7 @@ def _rms_norm_grad_body(g, x, w, *, dims, eps):
 
 
 rms_norm = op("rms_norm", infer=_infer_rms_norm, ref=_rms_norm, vjp=_rms_norm_vjp, saves=(1, 2),
-              lower=Composite(_rms_norm_body), numbers=("eps",), batch=_batch_rows,
+              lower=Composite(_rms_norm_body), numbers=("eps",), batch=_batch_rows, traits=("reads_weight",),
               doc="Each row over the last `dims` dims divided by the root of its mean square, times weight.")
 rms_norm_grad = op("rms_norm_grad", infer=_infer_rows_grad, ref=_rms_norm_grad, vjp=derived_vjp(_rms_norm_grad_body),
                    saves=(1, 2, 3), lower=Composite(_rms_norm_grad_body), numbers=("eps",), traits=("gaps", "rule_as_one"),
@@ -344,5 +344,6 @@ def _group_norm_input_grad(g, x, w, summed, along, mean, inverse):
 
 
 group_norm = op("group_norm", infer=_infer_group_norm, ref=_group_norm, vjp=_group_norm_vjp, saves=(1, 2),
-                lower=Composite(_group_norm_body), numbers=("eps",), batch=Images((0,)), traits=("rule_as_one",),
+                lower=Composite(_group_norm_body), numbers=("eps",), batch=Images((0,)),
+                traits=("rule_as_one", "reads_weight"),
                 doc="Each group of channels of each image to mean 0 and variance 1; weight and bias for each channel.")

@@ -34,8 +34,8 @@ _PARTS = frozenset((slice_, select))       # views of a part of an array, no ele
 
 
 class Backward:
-    """One run: the wishes, and what has arrived so far. `hooked`: whether hooks run; they belong to backward, so not where the run
-    is the first half of a derivative along a direction."""
+    """One run: the wishes, and what has arrived so far. `hooked`: whether hooks run; they belong to backward, so not where the
+    run is the first half of a derivative along a direction."""
 
     def __init__(self, *, retain: bool, create_graph: bool, targets=None, hooked: bool = True):
         self.retain = retain

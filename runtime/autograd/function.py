@@ -16,6 +16,7 @@ from ..tensor import Tensor, shape_of, wrap
 from ..writes import Passed, rewrite_history
 from .backward import grad
 from .grad_mode import enable_grad
+from .moved import checked, successor
 from .node import ForbiddenNode, Freed, Leaf, Named, Node, Output, aval_of, is_inexact, overwritten
 
 _new = object.__new__
@@ -94,6 +95,8 @@ class SavedTensor:
         elif self.storage.was_overwritten(self.version):
             raise overwritten(node or named, self.storage, self.version)
         else:
+            if self.storage.moved is not None:
+                self.follow(node or named)
             t = wrap(self.array) if recorder is not None else _alias(self.array, self.storage)
         t._node = self.edge
         if self.index is not None and node is not None:
@@ -101,6 +104,16 @@ class SavedTensor:
         if recorder is not None:
             recorder.unpacked(t, self.traced, node or named, ((self.storage, self.version),))
         return t
+
+
+    def follow(self, named):
+        """A leaf whose `.data` was set since is what it is by now."""
+        now = successor(self.storage, self.array, self.edge)
+        if now is not None:
+            self.array = checked(named, now, self.array)._a
+            self.storage, self.version = now._storage.guard()
+            if tls.m.recorder is not None:
+                self.traced = tls.m.recorder.saved(now)
 
 
 class SavedParts:

@@ -22,6 +22,7 @@ from ..device_array import DeviceArray
 from ..structure import add_hook
 
 tensors = lazy(__package__, "..tensor")
+moved = lazy(__package__, ".moved")
 eager_composites = lazy(__package__, "..cpu.eager_composites")
 LARGE = 1 << 15                  # elements from which the operations of a gradient rule are worth a kernel
 OFTEN = 128                      # calls of a rule on small arrays that take about as long as compiling it
@@ -112,10 +113,17 @@ class Node:
     def values(self) -> tuple:
         """What the rules read; raises if it is gone or was overwritten."""
         for storage, version in self.guards:
-            if storage.version != version and storage.was_overwritten(version):
-                raise overwritten(self, storage, version)
+            if storage.version != version:
+                self.check(storage, version)
         saved = self.saved
         return saved if type(saved) is tuple else saved.unpack(self)
+
+    def check(self, storage, version):
+        """Raises if what was saved was overwritten; renews what was saved of leaves that lie elsewhere now."""
+        if storage.was_overwritten(version):
+            raise overwritten(self, storage, version)
+        if storage.moved is not None:
+            moved.renew(self, storage)
 
     def release(self):
         """Frees what was saved; a node that saved no values can be used again."""
@@ -127,8 +135,8 @@ class Node:
         """Gradients of all arguments on plain arrays, from values saved as they are; where two go to one edge that nothing is
         `pending` for, perhaps their sum in place of the first."""
         for storage, version in self.guards:
-            if storage.version != version and storage.was_overwritten(version):
-                raise overwritten(self, storage, version)
+            if storage.version != version:
+                self.check(storage, version)
         values = self.saved
         vjp = self.op.vjp
         if type(vjp) is not tuple:
