@@ -18,7 +18,7 @@ from .numpy_scalars import fixed, now
 from .overwritten import key_id
 from .own_view import mapped
 from .photograph import Photograph, looks_like, same_keys
-from .places import DICTS, EXTEND, RESTORED
+from .places import DICTS, EXTEND, GONE, RESTORED, WHOLE
 from .reads import ADDED, HANDED, MISSING, STEPPED, STORED, key_text
 
 
@@ -120,16 +120,17 @@ class Contents:
                     container[k] = v
 
     def targets(self) -> list:
-        """What is other in the containers than before, as `Target`s; those that cannot be said so have the kind None."""
-        found: list = []
+        """What is other in the containers than before, as `Target`s."""
         self._settle_keys()
-        for container, _, text in self._raw.values():
-            copy = self._base[id(container)]
-            if type(copy) is deque and len(container) == container.maxlen and self.only(container) == ADDED:
-                found += _appended(container, copy, text)
-            else:
-                found += (_dict_targets if type(copy) in DICTS else _list_targets)(container, copy, text)
-        return found
+        return [t for container, _, text in self._raw.values() for t in self._targets_of(container, text)]
+
+    def _targets_of(self, container, text) -> list:
+        copy = self._base[id(container)]
+        if type(copy) in DICTS:
+            return _dict_targets(container, copy, text)
+        if type(copy) is deque and len(container) == container.maxlen and self.only(container) == ADDED:
+            return _appended(container, copy, text)
+        return _list_targets(container, copy, text)
 
     def was(self, value, expected) -> bool:
         """Whether a value was as expected before the run."""
@@ -163,12 +164,13 @@ class Contents:
         """What guards are to expect of a container that was seen, by what the function does with it."""
         if type(container) not in RESTORED or id(container) not in self._raw:
             return None
-        only = self.only(container)
+        only, targets = self.only(container), self._targets_of(container, "")
+        if any(t.kind in (WHOLE, GONE) for t in targets):       # written as it was left, which comes of all that was there
+            return self.first[id(container)]
         if only == STEPPED or (only == ADDED and _shows_additions(container, self._base[id(container)])):
             return AnyOf(type(container))
         if only == STORED and type(container) in DICTS:
-            written = _dict_targets(container, self._base[id(container)], "")
-            return Besides(self.first[id(container)], [t.key for t in written])
+            return Besides(self.first[id(container)], [t.key for t in targets])
         return self.first[id(container)]
 
 
@@ -221,8 +223,8 @@ def _is_same(a, b) -> bool:
 
 
 def _dict_targets(container, copy, text):
-    gone = [Target(container, k, None, v, v, f"{text}[{key_text(k)}]") for k, v in copy.items() if k not in container]
-    if not gone and any(map(is_not, container, copy)):
+    gone = [Target(container, k, GONE, v, v, f"{text}[{key_text(k)}]") for k, v in copy.items() if k not in container]
+    if any(map(is_not, container, [k for k in copy if k in container])):
         raise FirstTimeError(f"the order of {text} was changed, which later calls don't repeat")
     return gone + [Target(container, k, "item", copy.get(k, MISSING), copy.get(k, MISSING), f"{text}[{key_text(k)}]")
                    for k, v in container.items() if v is not copy.get(k, MISSING)]
@@ -231,7 +233,7 @@ def _dict_targets(container, copy, text):
 def _list_targets(container, copy, text):
     n = len(copy)
     if len(container) < n or (len(container) > n and any(a is not b for a, b in zip(container, copy))):
-        return [Target(container, 0, None, None, None, text)]
+        return [Target(container, 0, WHOLE, None, None, text)]
     changed = [Target(container, i, "item", b, b, f"{text}[{i}]")
                for i, (a, b) in enumerate(zip(container, copy)) if a is not b]
     return changed or ([Target(container, n, EXTEND, None, None, text)] if len(container) > n else [])

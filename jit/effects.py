@@ -18,7 +18,7 @@ from ..runtime.tensor import Tensor
 from .numpy_scalars import now
 from .own_view import mapped
 from .photograph import looks_like
-from .places import EXTEND, kept, put
+from .places import EXTEND, WHOLE, kept, put
 from .reads import MISSING
 
 _SETTERS = (object.__setattr__, SimpleNamespace.__setattr__, type.__setattr__)
@@ -31,7 +31,7 @@ class Target:
 
     owner: Any
     key: object
-    kind: str | None
+    kind: str
     was: object
     before: object
     text: str
@@ -39,7 +39,7 @@ class Target:
     @property
     def place(self) -> tuple:
         """What identifies it."""
-        return id(self.owner), EXTEND if self.kind == EXTEND else self.key
+        return id(self.owner), self.kind if self.kind in (EXTEND, WHOLE) else self.key
 
     def value(self):
         """What is there now."""
@@ -92,11 +92,10 @@ class Target:
 
     def fix(self, give):
         """Puts what `give` makes of them in the place of numbers that the function has written."""
-        if self.kind is not None:
-            value = self.value()
-            plain = mapped(value, give)
-            if plain is not value:
-                self.rewrite(plain)
+        value = self.value()
+        plain = mapped(value, give)
+        if plain is not value:
+            self.rewrite(plain)
 
     def settle(self):
         """Puts the value now in the place of a symbolic number."""

@@ -16,9 +16,11 @@ from ..runtime.tensor import Tensor
 from .arrays import called
 from .asked import imported
 from .conditions import Condition
+from .effects import Target
 from .errors import FirstTimeError, TraceError
 from .instances import is_users
 from .photograph import brief, is_plain, looks_like, photograph
+from .places import CONTEXT
 from .reads import GLOBAL, MISSING, Chain
 from .stdlib_state import held_by
 
@@ -210,16 +212,24 @@ class HiddenReads:
         reset in the end."""
         now = variable.get(MISSING)
         if name in ("set", "reset"):
-            self.contexts.setdefault(id(variable), (variable, now, place))
+            _, before, kept, _ = self.contexts.get(id(variable), (variable, now, 0, place))
+            self.contexts[id(variable)] = variable, before, kept + (1 if name == "set" else -1), place
         elif self.contexts.get(id(variable), (variable, now))[1] is now:
             self._note_reading(context_reading(variable))
 
-    def _check_contexts(self: Any):
-        """Raises if a context variable keeps what the function has set."""
-        for variable, before, place in self.contexts.values():
-            if variable.get(MISSING) is not before:
-                raise TraceError(f"this function cannot be traced: it sets the context variable {variable.name} at {place}, "
-                                 "and leaves it so; reset it with the token that set() gave, or set it outside")
+    def _context_targets(self: Any) -> list:
+        """The context variables that keep what the function has set; raises if one is what a token from outside says."""
+        found = []
+        for variable, before, kept, place in self.contexts.values():
+            if kept > 0:
+                if variable.get(MISSING) is before:     # perhaps by a token of the first of several
+                    self._note_reading(context_reading(variable))
+                text = f"the context variable {variable.name} (at {place})"
+                found.append(Target(variable, CONTEXT, CONTEXT, before, photograph(before, self.held), text))
+            elif variable.get(MISSING) is not before:
+                raise TraceError(f"this function cannot be traced: it resets the context variable {variable.name} at {place} "
+                                 "with a token from outside; do so outside, or set it")
+        return found
 
     def _note_cache(self: Any, value):
         """A function that keeps its results runs once for each kind of arguments; so does what it changes."""

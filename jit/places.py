@@ -22,6 +22,9 @@ from .tree import TENSOR
 
 MOST_PLACES = 1024      # that are read at every call of one function
 EXTEND = "extend"       # how items are kept that were appended to a list or deque; the key is where they begin
+WHOLE = "whole"         # how all items of a list or deque are kept, out of which something was taken or inserted
+CONTEXT = "context"     # how the value of a context variable is kept
+GONE = "gone"           # how it is kept that a dictionary has a key no more
 DICTS = frozenset((dict, OrderedDict, defaultdict, Counter, State))
 RESTORED = frozenset((list, deque, *DICTS))       # containers of which is known how to put something else into them
 
@@ -192,6 +195,12 @@ def kept(owner, key, kind):
         return owner.get(key, MISSING) if type(owner) in DICTS else owner[key]
     if kind == EXTEND:
         return tuple(islice(owner, key, None))
+    if kind == WHOLE:
+        return tuple(owner)
+    if kind == GONE:
+        return None
+    if kind == CONTEXT:
+        return owner.get(MISSING)
     view = VIEWED.get((id(owner), key)) if VIEWED else None
     if view is not None:
         return view.seen(owner)
@@ -223,6 +232,13 @@ def put(owner, key, kind, value):
     elif kind == EXTEND:
         for at, item in enumerate(value, key):
             owner[at] = item
+    elif kind == WHOLE:
+        owner.clear()
+        owner.extend(value)
+    elif kind == GONE:
+        owner.pop(key, None)
+    elif kind == CONTEXT:
+        owner.set(value)
     elif isinstance(owner, type):
         type.__setattr__(owner, key, value)
     elif is_slot(owner, key):

@@ -14,7 +14,7 @@ from .guards import Guard
 from .instances import is_users
 from .numpy_scalars import SymScalar, fixed
 from .photograph import photograph
-from .places import EXTEND
+from .places import EXTEND, GONE, WHOLE
 from .reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
 
 
@@ -66,7 +66,7 @@ class Stores:
         others = {t.place: t for t in self.module_writes.targets(self.stored) if id(t.owner) not in self.made}
         self.stored |= others
         self.module_reads |= others.keys()
-        found = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()
+        found = [t for t in self.stored.values() if t.is_changed] + self.contents.targets() + self._context_targets()
         self._check_what_was_put(found)
         return [t for t in found if self._is_repeated(t)]
 
@@ -74,13 +74,13 @@ class Stores:
         """Raises where the call puts a container in an empty place and takes something out of it: the next one finds it."""
         put = {id(t.value()) for t in found if t.was is MISSING}
         for t in found:
-            if t.kind is None and id(t.owner) in put:
+            if t.kind in (WHOLE, GONE) and id(t.owner) in put:
                 raise FirstTimeError(f"{t.text} was put there, and something taken out of it, which later calls don't repeat")
 
     def written(self: Any) -> list:
         """What the run has written so far, to be compared: (text, place, the objects there)."""
         changed = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()
-        return [(t.text, t.place, [*map(id, t.value())] if t.kind == EXTEND else id(t.value())) for t in changed]
+        return [(t.text, t.place, [*map(id, t.value())] if t.kind in (EXTEND, WHOLE) else id(t.value())) for t in changed]
 
     def check_still_written(self: Any, before):
         """Raises if the run has written more than `before`: the backward that comes after the call did so, which is recorded
@@ -95,15 +95,12 @@ class Stores:
         """Whether a write is one that every call makes; raises if it cannot be repeated. What a cache is filled with may be
         anything: it is there when the next call is recorded."""
         t.fix(lambda x: fixed(x) if type(x) is SymScalar else x)
-        if t.kind is None:
-            raise TraceError(f"this function cannot be traced: it takes something out of {t.text} (or inserts it), which "
-                             "lives outside of it; only appending to lists and setting items can be repeated")
         is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
         if is_identical and t.is_plain and is_repeatable(t.value(), self.contents):
             return True
         what = "what a trace could not make again (numbers, tensors, and containers of them it can)"
         instead = "return the value instead, or keep it in a tensor that is updated in place"
-        if t.kind != EXTEND and (t.was is MISSING or t.was is None):
+        if t.kind not in (EXTEND, WHOLE) and (t.was is MISSING or t.was is None):
             self.filled = f"the call put into {t.text} {what}, as caches do; where every call does so, {instead}"
             return False
         raise TraceError(f"this function cannot be traced: it assigns to {t.text} {what}; {instead}")

@@ -32,7 +32,7 @@ from .numpy_scalars import fixed
 from .outside import Outside
 from .overwritten import overwritten
 from .photograph import PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like, photograph
-from .places import RESTORED, Held, read, root_value
+from .places import CONTEXT, RESTORED, Held, read, root_value
 from .plain_arguments import make_plain, settle
 from .reads import (
     ARGUMENT,
@@ -84,7 +84,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self.reads_by_name = False       # whether attributes may have been read that no chain shows
         self.readings: dict = {}         # by what they watch: guards of what no chain shows
         self.copies: dict = {}           # by id: (container of a class of the user's, what it held, what names it)
-        self.contexts: dict = {}         # by id: (context variable that the function sets, its value before, where it does)
+        self.contexts: dict = {}         # by id: (context variable, its value before, how many set() no reset() follows, where)
         self.caches: dict = {}           # by id: (function with functools.lru_cache, how often it had run)
         self.kept_by_code: set = set()   # code of which these keep the results
         self.meets_cache = False         # whether the function that is looked at reaches one of them
@@ -471,7 +471,6 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
                                  f"{type(changed).__name__}")
         self._note_imports()
         self._check_copies()
-        self._check_contexts()
         self._check_others()
         for guard in self.guards.values():
             if not self.contents.was(guard.value(), guard.expected) and written.keys().isdisjoint(guard.places_on_the_way()):
@@ -486,7 +485,8 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         modules = [ModulesGuard(seen.values(), self.held, before, turned)] if seen else []
         for reading in self.readings.values():
             fills = type(reading) in (Keys, Lack) and reading.is_filled_by(written)
-            if not (fills or reading.holds() or self.is_of_filled_cache(reading)):
+            is_set = reading.watched[0] == CONTEXT and (reading.watched[1], CONTEXT) in written
+            if not (fills or is_set or reading.holds() or self.is_of_filled_cache(reading)):
                 raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
         replaced = overwritten(effects, {*touched, *[id(g.root) for g in self.guards.values()]})
         for guard in self.guards.values() if replaced else ():

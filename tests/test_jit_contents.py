@@ -1,6 +1,7 @@
 """What users write inside of traced functions: lists and dictionaries that outlive the call."""
 
 import functools
+from collections import deque
 
 import pytest
 
@@ -364,10 +365,64 @@ def test_containers_are_written_by_every_call(make, most):
     assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
 
 
+def _filled(container, items):
+    container.clear()
+    container.extend(items)
+
+
+CHANGES = {
+    "pop": lambda c, x: c.pop(), "pop first": lambda c, x: (c.pop(0) if type(c) is list else c.popleft()),
+    "insert": lambda c, x: c.insert(1, x.sum()), "clear": lambda c, x: c.clear(),
+    "delete": lambda c, x: c.__delitem__(1), "remove": lambda c, x: c.remove(c[0]),
+    "in front": lambda c, x: c.insert(0, x * 2) if type(c) is list else c.appendleft(x * 2),
+    "both": lambda c, x: (c.pop(), c.insert(0, (x, "text")), c.append(3), c.insert(2, x + 1)),
+    "read": lambda c, x: c.insert(0, x * c.pop()), "short": lambda c, x: c.pop() if len(c) > 3 else c.insert(0, x * len(c)),
+}
+
+
+@pytest.mark.parametrize("kind", [list, deque, lambda items: deque(items, maxlen=16)], ids=["list", "deque", "bounded"])
+@pytest.mark.parametrize("name", CHANGES)
+def test_what_is_taken_out_or_inserted_is_so_by_every_call(name, kind):
+    def life(wrap, refill):
+        kept = [1, 2, vec(), 4]
+        c, got = kind(kept), []
+        fn = wrap(lambda x: (CHANGES[name](c, x), x * 2)[1])
+        for i in range(4):
+            got.append((plain(fn(vec(1.0 + i, 2.0, 3.0))), numbers(list(c))))
+            if refill:
+                _filled(c, kept)
+            elif i == 1:
+                c.append(7)
+        return got, fn
+
+    for refill in (True, False):
+        want, _ = life(lambda f: f, refill)
+        got, traced = life(jit.trace, refill)
+        assert got == want
+        assert not refill or traced.stats()["compiles"] <= 2, traced.stats()["misses"]
+
+
+def test_keys_are_taken_out_of_dictionaries_by_every_call():
+    def life(wrap):
+        table, got = {"a": vec(), "b": 2, "c": 3}, []
+
+        def fn(x):
+            y = x * table.pop("b") + table.pop("a", 0)
+            table["d"] = y.sum()
+            del table["c"]
+            return y
+        fn = wrap(fn)
+        for i in range(4):
+            table.update(b=2, c=3)
+            if i == 2:
+                table["a"] = 5
+            got.append((plain(fn(vec(1.0 + i, 2.0, 3.0))), numbers(table), list(table)))
+        return got
+    assert life(jit.trace) == life(lambda f: f)
+
+
 @pytest.mark.parametrize("act, said", [
-    (lambda log, table, x: log.pop(), "takes something out of"),
-    (lambda log, table, x: table.pop("a"), "takes something out of"),
-    (lambda log, table, x: log.clear(), "takes something out of"),
+    (lambda log, table, x: (log.insert(0, Holder()), log.append(1)), "could not make again"),
     (lambda log, table, x: log.append(Holder()), "could not make again"),
     (lambda log, table, x: table.update(a=log), "could not make again")])
 def test_what_cannot_be_repeated_is_refused(act, said):

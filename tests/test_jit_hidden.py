@@ -2,13 +2,14 @@
 
 import functools
 import importlib
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 
 import pytest
 
 import ingot
 from hidden_programs import PROGRAMS, ROADS, program
 from ingot import jit
+from side_by_side import plain, vec
 
 
 @pytest.mark.parametrize("road", ROADS)
@@ -32,15 +33,42 @@ def test_changed_state_is_noticed(name, road):
     assert traced.stats()["compiles"] <= 4, traced.stats()["misses"]
 
 
-def test_a_context_variable_that_stays_set_is_refused():
-    variable = ContextVar("variable", default=2.0)
+VARIABLE = ContextVar("variable", default=2.0)
+SETS = {
+    "a number": (lambda x: (VARIABLE.set(3.0), x * VARIABLE.get())[1], 2),
+    "a tensor": (lambda x: (VARIABLE.set(x.sum()), x * 2)[1], 2),
+    "read before": (lambda x: (x * VARIABLE.get(), VARIABLE.set(3.0), x * VARIABLE.get())[::2], 4),
+    "counted": (lambda x: (VARIABLE.set(VARIABLE.get() + 1), x * VARIABLE.get())[1], 8),
+    "reset": (lambda x: (VARIABLE.reset(VARIABLE.set(5.0)), x * VARIABLE.get())[1], 4),
+    "set and reset": (lambda x: (VARIABLE.set(4.0), VARIABLE.reset(VARIABLE.set(5.0)), x)[2], 2),
+    "set twice and reset": (lambda x: (VARIABLE.reset((VARIABLE.set(4.0), VARIABLE.set(5.0))[0]), x)[1], 4),
+    "set as it was": (lambda x: (VARIABLE.set(2.0), x)[1], 4),
+    "a table": (lambda x: (VARIABLE.set({"n": x * 2}), x)[1], 2),
+}
 
-    def f(x):
-        variable.set(3.0)
-        return x * variable.get()
 
-    with pytest.raises(jit.TraceError, match=r"sets the context variable variable at .*reset it with the token"):
-        jit.trace(f)(ingot.ones(2))
+@pytest.mark.parametrize("name", SETS)
+def test_context_variables_are_set_by_every_call(name):
+    fn, most = SETS[name]
+
+    def life(fn):
+        VARIABLE.set(2.0)
+        seen = []
+        for i in range(6):
+            if i in (3, 4):
+                VARIABLE.set(float(i))
+            seen.append((plain(fn(vec(1.0 + i, 2.0))), plain(VARIABLE.get())))
+        return seen
+
+    want, traced = copy_context().run(life, fn), jit.trace(fn)
+    got = copy_context().run(life, traced)
+    assert got == want and traced.stats()["compiles"] <= most, traced.stats()["misses"]
+
+
+def test_a_token_from_outside_is_refused():
+    token = VARIABLE.set(3.0)
+    with pytest.raises(jit.TraceError, match="token from outside"):
+        jit.trace(lambda x: (VARIABLE.reset(token), x)[1])(ingot.ones(2))
 
 
 CHANGED_INSIDE = {

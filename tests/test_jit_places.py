@@ -104,7 +104,7 @@ def test_numbers_are_plain_after_an_error():
 
 @pytest.mark.parametrize("make", [
     lambda o: lambda x: (setattr(o, "kept", Holder()), x)[1],                  # an object of the user's
-    lambda o: lambda x: (o.table.pop("a", None), o.log.pop(), x)[2]])
+    lambda o: lambda x: (o.table.pop("a", None), o.log.insert(0, Holder()), x)[2]])
 def test_what_cannot_be_repeated_is_refused(make):
     with pytest.raises(jit.TraceError, match="cannot be traced"):
         jit.trace(make(Holder(log=[1], table={}, kept=0)))(vec())

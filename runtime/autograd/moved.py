@@ -63,5 +63,5 @@ def _takes_new(op, saved, i) -> bool:
 
 def _undecided(node):
     return AutogradError(f"{node.op.name} saved a tensor for its gradient, whose .data was set since: the gradient would be "
-                         "one of values that were not computed with. Set it after backward(), give the function a clone() to keep the "
-                         "old values, or write the new ones in place (t.data.copy_(new)).")
+                         "one of values that were not computed with. Set it after backward(), give the function a clone() to "
+                         "keep the old values, or write the new ones in place (t.data.copy_(new)).")
