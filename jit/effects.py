@@ -4,6 +4,7 @@ The recorded run does them itself. What they leave is a result like those that t
 its place after it has written everything else.
 """
 
+from collections import OrderedDict, defaultdict, deque
 from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -127,12 +128,13 @@ def is_repeatable(value, contents) -> bool:
     """Whether a value can be made anew at every call: tensors, numbers and the like, and plain containers of these that the
     function has made itself."""
     kind = type(value)
-    if kind is list or isinstance(value, tuple):
+    if kind is list or kind is deque or isinstance(value, tuple):
         return not contents.has_seen(value) and all(is_repeatable(v, contents) for v in value)
-    if kind is dict or kind is State:
-        return not contents.has_seen(value) and all(
-            isinstance(k, (str, int)) and is_repeatable(v, contents) for k, v in value.items())
+    if kind in _TABLES:
+        items = [*value.items(), *(vars(value).items() if kind is OrderedDict else ())]
+        return not contents.has_seen(value) and all(isinstance(k, (str, int)) and is_repeatable(v, contents) for k, v in items)
     return kind in _REMADE or isinstance(value, (int, float, bool, str, bytes, type(None), np.number, np.bool_))
 
 
 _REMADE = (Tensor, Parameter, Buffer)
+_TABLES = (dict, OrderedDict, defaultdict, State)

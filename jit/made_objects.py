@@ -6,6 +6,7 @@ taken apart into their attributes; others, as generators and functions over tens
 """
 
 import functools
+import gc
 import types
 
 from ..ir.symbolic import is_symbol
@@ -64,6 +65,10 @@ def _parts(v) -> list:
     if isinstance(v, functools.partial):
         return [v.func, *v.args, *v.keywords.values()]
     slots = [getattr(v, name, None) for c in type(v).__mro__ for name in getattr(c, "__slots__", ())]
+    if isinstance(v, BaseException):
+        slots += v.args
+    elif not slots and not hasattr(v, "__dict__"):      # of C: views of dictionaries, iterators, deques
+        return gc.get_referents(v)
     return [*slots, *getattr(v, "__dict__", {}).values()]
 
 

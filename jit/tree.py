@@ -4,7 +4,7 @@ A structure is described by a hashable spec, which is part of the key of a trace
 their keys in order, tensors as a mark (sparse ones as what makes them of such), everything else by value.
 """
 
-from collections import defaultdict
+from collections import OrderedDict, defaultdict, deque
 from dataclasses import is_dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from .numpy_scalars import KINDS, SymScalar, with_kind
 from .read_numbers import ReadNumber
 
 TENSOR, NUMBER, READ, OBJECT, NODE, MADE, DEFAULTS = "tensor", "number", "read", "object", "node", "made", "defaults"
+WITH_ATTRIBUTES = "with attributes"     # an OrderedDict that has some, as state dicts do
+BOUNDED = "bounded"     # a deque
 AGAIN, GIVEN = "again", "given"     # a container of the same structure, or of the arguments, by its number
 
 
@@ -179,6 +181,8 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
         return (kind, take.each((x.start, x.stop, x.step)))
     if isinstance(x, (list, dict)) or kind in PARTS or kind in REGISTERED or is_structure(x):
         return take.once(x)
+    if kind is deque and attributes is not None:        # (among arguments it is what it is)
+        return take.once(x)
     own = None if attributes is None or kind is np.ndarray else attributes(x)
     return _as_a_whole(x) if own is None else take.once(x, own)
 
@@ -222,10 +226,14 @@ class Taking:
             return (MADE, (make, self.each(parts)))
         if kind is defaultdict:
             return (DEFAULTS, (x.default_factory, self.named(content.items())))
+        if kind is OrderedDict and vars(x) and self.how[1] is not None:
+            return (WITH_ATTRIBUTES, (self.named(vars(x).items()), self.named(content.items())))
         if isinstance(x, dict):
             return (kind, self.named(content.items()))
         if isinstance(x, list):
             return (kind, self.each(content))
+        if kind is deque:
+            return (BOUNDED, (x.maxlen, self.each(content)))
         if kind in REGISTERED:
             children, context = REGISTERED[kind].flatten(x)
             return (NODE, (kind, *self.each((context,)), self.each(children)))
@@ -283,7 +291,7 @@ def unflatten(spec, leaves, numbers=None, given=(), made=None):
 
 def _is_whole(kind, inner) -> bool:
     """Whether a spec is that of an object that stays as it is."""
-    if kind is OBJECT or kind is MADE or kind is NODE or kind is DEFAULTS:
+    if kind in (OBJECT, MADE, NODE, DEFAULTS, WITH_ATTRIBUTES, BOUNDED):
         return False
     return not (isinstance(kind, type) and (issubclass(kind, (list, dict)) or (is_dataclass(kind) and type(inner) is tuple)))
 
@@ -299,6 +307,14 @@ def _made_of(kind, inner, each):
         return REGISTERED[registered].unflatten(each(children), context)
     if isinstance(kind, type) and issubclass(kind, list):
         return kind(each(inner))
+    if kind is BOUNDED:
+        return deque(each(inner[1]), inner[0])
+    if kind is WITH_ATTRIBUTES:
+        attributes, named = inner
+        found = each([s for _, s in (*attributes, *named)])
+        made = OrderedDict(zip([k for k, _ in named], found[len(attributes):]))
+        vars(made).update(zip([k for k, _ in attributes], found))
+        return made
     of, named = (kind, inner) if isinstance(kind, type) else inner
     values = dict(zip([name for name, _ in named], each([s for _, s in named])))
     if kind is DEFAULTS:

@@ -1,8 +1,10 @@
 """Objects among the results of traced functions: each call gives its own, or the function is refused."""
 
+import copy
 import enum
 import functools
 import types
+from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 import pytest
@@ -58,6 +60,8 @@ def plain(x):
         return x.tolist()
     if isinstance(x, (list, tuple)):
         return [plain(v) for v in x]
+    if isinstance(x, deque):
+        return [x.maxlen, *map(plain, x)]
     if isinstance(x, dict):
         return {k: plain(v) for k, v in x.items()}
     return (type(x).__name__, plain(vars(x))) if hasattr(x, "__dict__") and not isinstance(x, (type, enum.Enum)) else x
@@ -68,6 +72,7 @@ MADE = [
     lambda x: Pair(x * 2), lambda x: Frozen(x * 2, Frozen(x)), lambda x: types.SimpleNamespace(a=x, b=[x * 2]),
     lambda x: Result(x.shape[0] * 2), lambda x: Result(x.sum().item()), lambda x: Result("a constant"),
     lambda x: {"out": Result(x, CONFIG)}, lambda x: Result(len(x), x.mean()),
+    lambda x: deque([x * 2, "a", x.shape[0]], maxlen=4), lambda x: [deque(), Result(deque([x]))], lambda x: deque([[x]] * 2),
 ]
 
 
@@ -108,10 +113,32 @@ def test_what_was_there_before_is_given_itself(thing):
         assert traced(vec(1.0))[0] is thing
 
 
+@pytest.mark.parametrize("taken", [lambda s: s, copy.copy, copy.deepcopy], ids=["itself", "copy", "deep copy"])
+def test_state_dicts_keep_what_they_say_of_versions(taken):
+    kept = Result(None)
+
+    def fn(x):
+        kept.value = taken(LAYER.state_dict())
+        return taken(LAYER.state_dict()), LAYER(x)
+
+    traced, before = jit.trace(fn), None
+    for i in range(4):
+        with ingot.no_grad():
+            LAYER.weight.fill_(float(i))
+        given, _ = traced(vec(1.0, 2.0))
+        for found in (given, kept.value):
+            assert type(found) is OrderedDict and found._metadata == {"": {"version": 1}} and list(found) == ["weight", "bias"]
+            assert found["weight"].tolist() == [[float(i)] * 2] * 2
+        assert kept.value is not given and kept.value is not before
+        before = kept.value
+    assert traced.stats()["compiles"] == 1
+
+
 REFUSED = [
     lambda x: (v * 2 for v in x), lambda x: lambda: x * 2, lambda x: functools.partial(ingot.mul, x * 2),
     lambda x: Slotted(x * 2),
     lambda x: iter([x * 2]), lambda x: map(abs, [x * 2]), lambda x: Result(lambda: x * 2), lambda x: (x * 2).tolist,
+    lambda x: {"a": x * 2}.values(), lambda x: types.MappingProxyType({"a": x * 2}), lambda x: [ValueError(x * 2)],
 ]
 
 
