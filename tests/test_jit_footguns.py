@@ -336,3 +336,13 @@ def test_recording_too_often_is_said_once_with_the_reason():
             traced(vec(), float(i))
     assert len(said) == 1
     assert traced.stats()["compiles"] == STOCK + 80 // CALLS         # the other calls ran as they are
+
+
+def test_hooks_on_saved_tensors_are_refused_inside():
+    w = vec(1.0, 2.0).requires_grad_()
+
+    def fn(x):
+        with ingot.autograd.graph.saved_tensors_hooks(lambda t: t * 2, lambda t: t / 2):
+            return (x * w).exp()
+
+    refused(fn, vec(1.0, 2.0), match="uses saved_tensors_hooks.*around calls of the traced function")

@@ -21,8 +21,8 @@ class saved_tensors_hooks:
             raise AutogradError(_forbidden()[-1])
         m = tls.m
         if m.recorder is not None and not self.keeps_values:
-            raise AutogradError("saved_tensors_hooks cannot be used inside a traced function: a trace decides itself what to "
-                                "keep; use it around code that is not traced")
+            m.recorder.refuse("it uses saved_tensors_hooks, and a trace decides itself what to keep",
+                              "enter them around calls of the traced function, which then runs as it is, or leave them out")
         self._before.append(m.saved_hooks)
         m.saved_hooks = (_without_grad(self.pack_hook), _checked(self.unpack_hook))
         m.refresh()
