@@ -153,7 +153,7 @@ class TraceNode:
                 raise AutogradError(f"a traced function saved an input for its gradient, overwritten since{by}: it is "
                                     f"at version {storage.version}, expected {version}. Use the out-of-place form there, or "
                                     "clone() before writing.")
-            if any(left is kept for _, left, _ in storage.moved or () for kept in self.residuals):
+            if any(left is kept and at > version for _, left, _, at in storage.moved or () for kept in self.residuals):
                 raise AutogradError("a traced function saved an input for its gradient, whose .data was set since: set it "
                                     "after backward(), or write the new values in place (t.data.copy_(new))")
         env = {}
@@ -186,12 +186,12 @@ def used_up(a) -> Output:
 
 
 def attach(differential, replay, results, updated=()):
-    """Puts a replay on the tape, if anything it used requires a gradient. `updated` are the positions of inputs that the replay
-    itself has overwritten."""
+    """Puts a replay on the tape, if anything it used requires a gradient; returns its node. `updated` are the positions of
+    inputs that the replay itself has overwritten."""
     inputs = [replay.tensors[i] for i in differential.wanted]
     edges = tuple([t._kept_leaf if t._node is None else t._node for t in inputs])
     if edges and not any(e is not None for e in edges):     # none at all: it all ends at leaves that the function has made
-        return
+        return None
     outs = tuple([aval_of(results[i]._a) for i in differential.results])
     residuals = [replay.env[slot] for slot, _ in differential.residuals]
     guards = []
@@ -203,6 +203,7 @@ def attach(differential, replay, results, updated=()):
     node = TraceNode(differential, edges, residuals, tuple(guards), outs, replay.symbols)
     for k, i in enumerate(differential.results):
         results[i]._node = Output(node, k)
+    return node
 
 
 def is_freed(node) -> bool:

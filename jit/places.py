@@ -192,7 +192,7 @@ def kept(owner, key, kind):
     if kind == "cell":
         return root_value(owner, key)
     if kind == "item":
-        return owner.get(key, MISSING) if type(owner) in DICTS else owner[key]
+        return owner.get(key, MISSING) if type(owner) in DICTS else owner[key] if key < len(owner) else MISSING
     if kind == EXTEND:
         return tuple(islice(owner, key, None))
     if kind == WHOLE:

@@ -162,10 +162,11 @@ class Replay:
                 parts = [made[i] if i is not None else wrap(self._value(slot, where, found))
                          for slot, i, where in zip(g.values, g.given, at)]
                 self._give_gradient(position, g.made(parts, self.plain))
+        node = None
         if finish.differential is not None:
-            attach(finish.differential, self, made, [position for position, _ in finish.updates])
+            node = attach(finish.differential, self, made, [position for position, _ in finish.updates])
         if finish.rebinds:
-            self._rebind([(position, self._result(slot, o, at, found) if o.memory_of is None else made[o.memory_of])
+            self._rebind(node, [(position, self._result(slot, o, at, found) if o.memory_of is None else made[o.memory_of])
                           for (position, slot, o), at in zip(finish.rebinds, memory)])
         return made
 
@@ -177,10 +178,14 @@ class Replay:
         elif t._node is None:
             t._kept_grad = g
 
-    def _rebind(self, pairs):
-        """`t.data = new` for (position of the input t, new), all at once."""
+    def _rebind(self, node, pairs):
+        """`t.data = new` for (position of the input t, new), all at once. What the replay's own `node` has saved is as
+        recorded."""
+        before = {id(s): s.version for s, _ in node.guards} if node is not None else {}
         for t, memory in [(self.tensors[position], memory_of(t)) for position, t in pairs]:
             lie_over(t, memory)
+        if node is not None:
+            node.guards = tuple([(s, version + s.version - before[id(s)]) for s, version in node.guards])
 
     def _write(self, finish, in_place, updates, found):
         line = user_line()

@@ -32,7 +32,7 @@ from .numpy_scalars import fixed
 from .outside import Outside
 from .overwritten import overwritten
 from .photograph import PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like, photograph
-from .places import CONTEXT, RESTORED, Held, read, root_value
+from .places import CONTEXT, RESTORED, WHOLE, Held, read, root_value
 from .plain_arguments import make_plain, settle
 from .reads import (
     ARGUMENT,
@@ -472,8 +472,11 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._note_imports()
         self._check_copies()
         self._check_others()
+        refilled = {at for at, key in written if key == WHOLE}
         for guard in self.guards.values():
-            if not self.contents.was(guard.value(), guard.expected) and written.keys().isdisjoint(guard.places_on_the_way()):
+            on_the_way = guard.places_on_the_way()
+            if not (self.contents.was(guard.value(), guard.expected) or not written.keys().isdisjoint(on_the_way)
+                    or any(at in refilled for at, _ in on_the_way)):
                 if not is_alone():
                     raise DisturbedError("while this function was recorded, it or another thread changed "
                                          f"{guard.chain} ({guard})")

@@ -470,3 +470,20 @@ def test_objects_under_ever_new_keys_are_refused_in_the_end():
             assert fn(vec(float(i))).item() == 2 * i and len(table) == i + 1
     assert 8 < len(table) < 64
 
+
+
+def test_numbers_in_a_list_that_grows_and_shrinks():
+    def life(wrap):
+        kept, queue, got = [1, 2.0], deque([1.0, 2.0, 3.0]), []
+
+        def fn(x):
+            y = x * queue[0] + sum(float(v) for v in kept)
+            kept.pop() if len(kept) > 3 else kept.insert(1, 3)
+            queue.popleft()
+            return y + queue[0]
+        fn = wrap(fn)
+        for i in range(10):
+            queue.extend([float(i)] * (i % 3))
+            got.append((plain(fn(vec(1.0 + i, 2.0))), kept[:], list(queue)))
+        return got
+    assert life(jit.trace) == life(lambda f: f)

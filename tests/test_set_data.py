@@ -151,3 +151,20 @@ def test_a_traced_function_that_sets_it_is_heard_of_outside():
         double(p)
         h.sum().backward()
         assert x.grad.tolist() == [n] * 3
+
+
+def test_a_traced_function_that_sets_it_back_before_backward_comes():
+    def fn(x, p):
+        h = x * p
+        kept, p.data = p.data, p.data.sign()
+        h = h + x * p
+        p.data = kept
+        return h
+
+    def life(fn):
+        x, p = ingot.ones(3, requires_grad=True), ingot.full((3,), 2.0, requires_grad=True)
+        for _ in range(4):
+            fn(x, p).sum().backward()
+        return x.grad.tolist(), p.grad.tolist(), p.tolist()
+
+    assert life(jit.trace(fn)) == life(fn) == ([16.0] * 3, [8.0] * 3, [2.0] * 3)

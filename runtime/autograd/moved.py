@@ -31,7 +31,7 @@ def successor(storage, array, edge):
     others over the same array, such as `p.detach()`."""
     if edge is not None and getattr(edge, "op", None) is expand:
         edge = edge.edges[0]
-    for ref, left, node in storage.moved or ():
+    for ref, left, node, _ in storage.moved or ():
         if left is array and edge is node:
             t = ref()
             if t is None:
