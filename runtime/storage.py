@@ -22,8 +22,8 @@ class Storage:
     lent      how many others see the memory (numpy, DLPack, another process) and may write without a version
     returned  how many of them are gone
     unchecked (version, version): the writes between them, up to the last one so far, went through `.data`
-    moved     leaves that lay here and whose `.data` was set since somebody saved the memory: (weak reference, array, node,
-              version) of each
+    moved     leaves that lay here and whose `.data` was set since somebody saved the memory: (weak reference, that of
+              the array, node, version) of each
     cell      what a recorder knows of it, while it listens
     """
 
@@ -72,9 +72,9 @@ class Storage:
 
     def left_by(self, t):
         """A leaf is about to lie elsewhere: whoever saved it reads what it holds then (`autograd/moved.py`)."""
-        known = [entry for entry in self.moved or () if entry[0]() not in (None, t) or entry[1] is not t._a]
+        known = [entry for entry in self.moved or () if entry[0]() not in (None, t) or entry[1]() is not t._a]
         self.version += 1
-        self.moved = [*known, (weakref.ref(t), t._a, t._node, self.version)]
+        self.moved = [*known, (weakref.ref(t), weakref.ref(t._a), t._node, self.version)]
         self.wrote_unchecked()
 
     def was_overwritten(self, version: int) -> bool:

@@ -32,7 +32,7 @@ def successor(storage, array, edge):
     if edge is not None and getattr(edge, "op", None) is expand:
         edge = edge.edges[0]
     for ref, left, node, _ in storage.moved or ():
-        if left is array and edge is node:
+        if left() is array and edge is node:
             t = ref()
             if t is None:
                 raise AutogradError("the .data of a tensor that was saved for a gradient was set, and the tensor is gone: keep "
