@@ -7,6 +7,7 @@ from typing import Any
 from ..ir.substitute import at_hint, bound_values, has_symbols, replaced
 from ..ir.symbolic import source_of
 from .numpy_scalars import SymScalar, fixed
+from .places import EXTEND
 from .tree import TENSOR, flatten, has_reads, unflatten
 
 
@@ -19,7 +20,13 @@ def _with_fixed_scalars(spec):
     return tuple([_with_fixed_scalars(s) for s in spec])
 
 
-@dataclass(frozen=True)
+def _holds(target, spec) -> bool:
+    """Whether a place holds what a spec of plain values says."""
+    tensors: list = []
+    return target.kind != EXTEND and flatten(target.value(), tensors) == spec and not tensors
+
+
+@dataclass(frozen=True, eq=False)
 class Outcome:
     """The structure of results, and of values that are written to the targets of `effects`.
 
@@ -46,11 +53,23 @@ class Outcome:
         return Outcome(plain, order if len(different) < len(leaves) else None,
                        tuple([t.without_values() for t in effects]), plain != spec or has_symbols(spec)), different
 
-    def __eq__(self, other):
-        return (self._text, self.order, self._places) == (other._text, other.order, other._places)
+    def leaves_the_same(self, other) -> bool:
+        """Whether calls leave the same as one that was just recorded with another outcome: what that had no need to write is
+        there already."""
+        theirs = set(other._places)
+        mine = [(t, spec) for t, spec in zip(self.effects, self._written) if t.place in theirs]
+        return (len(mine) == len(other.effects) and self.order == other.order
+                and (self._result, [(t.place, spec) for t, spec in mine])
+                == (other._result, [*zip(other._places, other._written)])
+                and all(_holds(t, spec) for t, spec in zip(self.effects, self._written) if t.place not in theirs))
 
-    def __hash__(self):
-        return hash((self._text, self.order))
+    @property
+    def _result(self):
+        return self._text[1][0] if self.effects else self._text
+
+    @property
+    def _written(self) -> tuple:
+        return self._text[1][1][1] if self.effects else ()
 
     @cached_property
     def _text(self):
