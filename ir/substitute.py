@@ -1,5 +1,6 @@
 """Plain data that holds symbolic numbers: found, evaluated, replaced by their values, read from text."""
 
+import hashlib
 import operator
 import re
 import threading
@@ -54,6 +55,14 @@ def choice(name: str, function: Callable, noted: bool = False) -> Callable:
         return answer
 
     return ask
+
+
+def table(numbers) -> str:
+    """The name in expressions of what gives one of some numbers by its place, which is the same for the same numbers."""
+    content = tuple([(type(x).__name__, x.hex() if type(x) is float else repr(x)) for x in numbers])
+    name = f"table_{hashlib.sha256(repr(content).encode()).hexdigest()[:32]}"
+    _FUNCTIONS.setdefault(name, tuple(numbers).__getitem__)
+    return name
 
 
 def parse_number(scope: Scope, text: str) -> SymFloat:

@@ -125,6 +125,8 @@ class SymInt:
 
     def __index__(self):
         value = self.hint
+        if self.scope.on_index is not None:
+            self.scope.on_index()
         self.scope.pin(self.poly, value)
         return value
 

@@ -19,7 +19,7 @@ from .overwritten import key_id
 from .own_view import mapped
 from .photograph import Photograph, looks_like, same_keys
 from .places import DICTS, EXTEND, GONE, RESTORED, WHOLE
-from .reads import ADDED, HANDED, MISSING, STEPPED, STORED, key_text
+from .reads import ADDED, HANDED, MISSING, STEPPED, STORED, both, key_text
 
 
 class Contents:
@@ -33,6 +33,7 @@ class Contents:
         self._raw: dict = {}         # by id: (container, a shallow copy of it, what names it)
         self._base: dict = {}        # by id: what it held before the function itself changed it
         self._done: dict = {}        # by id: ADDED, STORED, STEPPED or HANDED, as long as nothing else is done with it
+        self._met: dict = {}         # by id: the containers with which something is done
         self._calls: dict = {}       # by id: the calls (code, offset) to which it is given
         self._arrived: set = set()   # (id, call) that lead to a function whose code says what that does with it
 
@@ -63,11 +64,8 @@ class Contents:
     def used(self, container, how, calls=()):
         """Some code does no more than `how` with a container (`reads.uses_of`); None for all the rest. `calls` are those to
         which it gives it."""
-        before = self._done.setdefault(id(container), how)
-        if before == HANDED:
-            self._done[id(container)] = how
-        elif how not in (before, HANDED):
-            self._done[id(container)] = None
+        self._met[id(container)] = container
+        self._done[id(container)] = both(self._done.get(id(container), how), how)
         self._calls.setdefault(id(container), set()).update(calls)
 
     def arrived(self, container, call):
@@ -79,6 +77,10 @@ class Contents:
         at = id(container)
         return self._done.get(at) if all((at, call) in self._arrived for call in self._calls.get(at, ())) else None
 
+    def given_to(self, container) -> frozenset:
+        """The calls to which code gives a container."""
+        return frozenset(self._calls.get(id(container), ()))
+
     def is_written(self, container, key) -> bool:
         """Whether the run has set an item of a container."""
         before = self._base.get(id(container), container)
@@ -87,6 +89,10 @@ class Contents:
     def has_seen(self, container) -> bool:
         """Whether a container was looked at."""
         return id(container) in self._raw
+
+    def has_met(self, container) -> bool:
+        """Whether it is known of code what it does with a container."""
+        return id(container) in self._met
 
     def containers(self) -> list:
         """Those that were looked at."""

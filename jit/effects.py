@@ -11,12 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..ir.symbolic import is_symbol
 from ..runtime.nn.module import Module
 from ..runtime.nn.parameter import Buffer, Parameter
 from ..runtime.optim.optimizer import State
 from ..runtime.tensor import Tensor
-from .numpy_scalars import now
+from .numpy_scalars import now, stands_for_number
 from .own_view import mapped
 from .photograph import looks_like
 from .places import EXTEND, WHOLE, kept, put
@@ -55,7 +54,8 @@ class Target:
     def is_changed(self) -> bool:
         """Whether something else is there now."""
         now = self.value()
-        return now is not self.was and (is_symbol(now) or is_symbol(self.was) or not looks_like(now, self.before))
+        return now is not self.was and (stands_for_number(now) or stands_for_number(self.was)
+                                        or not looks_like(now, self.before))
 
     def without_values(self) -> "Target":
         """The same without what was there, which would be kept alive."""

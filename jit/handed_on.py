@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from .reads import ARGUMENT, HANDED, STEPPED, Chain, handed_in, kept_arguments
 from .stack import instructions_of, position_of
+from .tables import TABLES
 
 
 @lru_cache(maxsize=4096)
@@ -20,16 +21,18 @@ def calls_of(code) -> dict:
     return found
 
 
-def note_arguments(frame, contents, uses) -> None:
+def note_arguments(frame, held, contents, uses) -> None:
     """A function of the user's starts, and does with the containers that it is given what its code does (`uses`)."""
     code, local = frame.f_code, frame.f_locals
-    names = [n for n in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount] if contents.has_seen(local.get(n))]
+    names = [n for n in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+             if type(local.get(n)) in TABLES or contents.has_met(local.get(n))]
     if not names:
         return
     kept, caller = kept_arguments(code), frame.f_back
     for name in names:
-        chain = Chain(ARGUMENT, name, ())
+        chain, calls = Chain(ARGUMENT, name, ()), calls_of(code).get(Chain(ARGUMENT, name, ()), ())
         how = uses.get(chain, HANDED) if name in kept else None
-        contents.used(local[name], None if how == STEPPED else how, calls_of(code).get(chain, ()))
+        value = held.given(local[name], how, calls)
+        contents.used(value, None if how == STEPPED else how, calls)
         if caller is not None:
-            contents.arrived(local[name], (caller.f_code, instructions_of(caller.f_code)[position_of(caller)].offset))
+            contents.arrived(value, (caller.f_code, instructions_of(caller.f_code)[position_of(caller)].offset))

@@ -69,7 +69,7 @@ class Learning:
         call.alike = [f for f in family.fixed if f.unfit(call, set()) is None]
         if call.reason is FIRST:
             call.reason = family.why(call.shapes, tuple(call.numbers)) or self._arrays.why(call.args, call.kwargs) or FIRST
-        run = Run(self.fn, frozenset(self._changing), symbols)
+        run = Run(self.fn, frozenset(self._changing), symbols, tables=[p for p in self._tables.values() if p is not None])
         run.recorder.defers = not self._reads_plain
         if symbols is not None and self._reads_sizes():
             run.recorder.sized, run.recorder.single = self._data_sizes.lines, self._data_sizes.ones
@@ -87,9 +87,16 @@ class Learning:
             self._disturbed += type(error) is DisturbedError
             if self._disturbed > MOST_DISTURBED:
                 raise
+            if run.keeps_plain:
+                self._tables = dict.fromkeys(self._tables)
             self._why = str(error)
             return run.result
         self._disturbed = 0
+        new = {place.watched: place for place in run.looked_up if place.watched not in self._tables}
+        if new:                                 # the next call is recorded with tables there
+            self._tables = {**self._tables, **new}
+            self._why = f"it looks up {next(iter(new.values())).chain} by a number that changes"
+            return run.result
         self._enter(call, run, family)
         return run.result
 

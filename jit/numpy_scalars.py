@@ -78,6 +78,11 @@ def fixed(x):
     return pinned(x) if is_symbol(x) else x
 
 
+def stands_for_number(x) -> bool:
+    """Whether something is a symbolic number, of Python's or numpy's."""
+    return type(x) is SymScalar or is_symbol(x)
+
+
 def now(x):
     """A number as it is now; nothing is noted."""
     return x.hint if type(x) is SymScalar or type(x) is ReadNumber else hint(x)

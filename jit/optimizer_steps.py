@@ -6,11 +6,12 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.aval import Aval
-from ..ir.symbolic import SymFloat, hint, is_symbol
+from ..ir.symbolic import SymFloat, hint
 from ..runtime.optim.options import NUMPY_FLOATS, with_numbers
 from ..runtime.optim.step_hooks import step_hooks
 from ..runtime.tensor import Tensor, wrap
 from .host import record
+from .numpy_scalars import SymScalar, stands_for_number
 from .recording import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, Source, StepHooksGuard
 
 _FLOATS = {float, *NUMPY_FLOATS}        # kinds of options that are read anew
@@ -70,7 +71,7 @@ class OptimizerSteps:
             step(*args, **kwargs)
             return
         for group in optimizer.param_groups:
-            if any(is_symbol(v) or self._is_written(group, k) for k, v in group.items()):
+            if any(stands_for_number(v) or self._is_written(group, k) for k, v in group.items()):
                 self.refuse("it reads or sets options of an optimizer, and steps its learning rate schedule",
                             "step the schedule outside of it")
         self.scheduled.update([id(group) for group in optimizer.param_groups], [id(step.args[0])])
@@ -90,8 +91,8 @@ class OptimizerSteps:
             if key == "params" or isinstance(value, Tensor):
                 continue
             guard = OptionGuard(group, key, value)
-            if is_symbol(value):
-                seen[key] = self._computed(value)
+            if stands_for_number(value):
+                seen[key] = self._computed(value.number if type(value) is SymScalar else value)
             elif is_own or self._is_written(group, key):
                 continue
             elif type(value) in _FLOATS and (key == "lr" or guard.place in self.changing):

@@ -6,18 +6,8 @@ from typing import Any
 
 from ..ir.substitute import at_hint, bound_values, has_symbols, replaced
 from ..ir.symbolic import source_of
-from .numpy_scalars import SymScalar, fixed
 from .places import EXTEND
 from .tree import TENSOR, flatten, has_reads, unflatten
-
-
-def _with_fixed_scalars(spec):
-    """A spec with numbers in the place of what stands for numpy's."""
-    if type(spec) is not tuple:
-        return spec
-    if len(spec) == 2 and spec[0] is SymScalar:
-        return flatten(fixed(spec[1]), [])
-    return tuple([_with_fixed_scalars(s) for s in spec])
 
 
 def _holds(target, spec) -> bool:
@@ -46,12 +36,11 @@ class Outcome:
         leaves: list = []
         spec = flatten((result, tuple([t.value() for t in effects])) if effects else result, leaves, None, attributes, read,
                        met)
-        plain = _with_fixed_scalars(spec)
         numbers: dict = {}
         order = tuple([numbers.setdefault(id(t), len(numbers)) for t in leaves])
         different = list({id(t): t for t in leaves}.values())
-        return Outcome(plain, order if len(different) < len(leaves) else None,
-                       tuple([t.without_values() for t in effects]), plain != spec or has_symbols(spec)), different
+        return Outcome(spec, order if len(different) < len(leaves) else None,
+                       tuple([t.without_values() for t in effects]), has_symbols(spec)), different
 
     def leaves_the_same(self, other) -> bool:
         """Whether calls leave the same as one that was just recorded with another outcome: what that had no need to write is

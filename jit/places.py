@@ -17,7 +17,8 @@ from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS, fixed, number_of
 from .numpy_scalars import now as number_now
 from .own_view import OwnViews
-from .reads import ARGUMENT, MISSING, VIEWED, Chain, follow
+from .reads import ARGUMENT, LOOKED, MISSING, STEPPED, VIEWED, Chain, follow
+from .tables import TABLES
 from .tree import TENSOR
 
 MOST_PLACES = 1024      # that are read at every call of one function
@@ -73,6 +74,11 @@ class Place:
         is_plain = is_plain or is_slot(owner, key) or (isinstance(owner, type) and key in owner.__dict__)
         return (owner, key, "attr") if is_plain else None
 
+    def holder(self):
+        """The container of which the chain leads to an item; None if it leads to something else."""
+        steps = self.chain.steps
+        return follow(self._start(), steps[:-1]) if steps and steps[-1][0] == "item" else None
+
     @property
     def is_settable(self) -> bool:
         """Whether another value can be put there."""
@@ -121,6 +127,37 @@ class Held:
         self.known: dict = {}
         self.owners: dict = {}
         self._back: list = []
+        self._laid: list = []           # (place, the table that lies there instead of what is kept there)
+        self._taken: set = set()        # ids of those that were taken away again
+
+    def lay(self, place, value):
+        """Lets a table (`tables.py`) lie in a place while the call is recorded."""
+        self._laid.append((place, value))
+
+    def given(self, value, how, calls):
+        """The container for which a table stands, or the value itself. Code that begins to run does with it what `how` and
+        `calls` say; where that is more than a table is for, the container lies in its place again, as do those in a value."""
+        if type(value) not in TABLES:
+            if self._laid and how not in (LOOKED, STEPPED):
+                for table in [table for place, table in self._laid if place.holder() is value]:
+                    self._take_away(table)
+            return value
+        if not value.suits(how, calls):
+            self._take_away(value)
+        return value.of
+
+    def _take_away(self, table):
+        for owner, key, kind in [place.owner() for place, value in self._laid if value is table]:
+            if VIEWED.get((id(owner), key)) is None:
+                put(owner, key, kind, table.of)
+            else:
+                self.views.show(owner, key, table.of)
+        self._taken.add(id(table))
+
+    def settle(self, variables):
+        """Puts containers in the place of tables that were taken away, in the variables of code that begins to run."""
+        for name in [name for name, value in variables.items() if id(value) in self._taken] if self._taken else ():
+            variables[name] = variables[name].of
 
     def __enter__(self):
         for place, value in zip(self.places, self.values):
@@ -132,6 +169,12 @@ class Held:
                 owner, key, kind = found
                 self.owners[id(owner), key] = place
                 if not isinstance(value, Tensor) and not (kind == "attr" and self.show(owner, key, value)):
+                    self._back.append((owner, key, kind, value, put(owner, key, kind, value)))
+        for place, value in self._laid:
+            found = place.owner()
+            if found is not None:
+                owner, key, kind = found
+                if not (kind == "attr" and self.show(owner, key, value)):
                     self._back.append((owner, key, kind, value, put(owner, key, kind, value)))
         return self
 

@@ -16,7 +16,7 @@ from .stack import CONSTANTS, Walk, is_lookup
 from .whose import is_users_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
-ADDED, STORED, STEPPED, HANDED = "added", "stored", "stepped", "handed"
+ADDED, STORED, STEPPED, HANDED, LOOKED = "added", "stored", "stepped", "handed", "looked"
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,7 @@ _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _STORES = ("STORE_ATTR", "DELETE_ATTR")
 BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "__getattribute__", "vars", "__dict__",
                      "attrgetter", "methodcaller", "format", "format_map"))
+_ASK = ("TO_BOOL", "UNARY_NOT")                 # what only asks whether a value is empty
 _PATH, _FIELD = re.compile(r"\w+(\.\w+)*"), re.compile(r"{([^{}:!]*)")
 _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE,
           "LOAD_FROM_DICT_OR_DEREF": FREE, "LOAD_FROM_DICT_OR_GLOBALS": GLOBAL}
@@ -154,16 +155,22 @@ def stores_of(code) -> tuple:
 @lru_cache(maxsize=4096)
 def uses_of(code) -> dict:
     """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
-    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, HANDED where it only gives it to functions, which may be
-    beside one of the others; None where it does something else, or several of these."""
+    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, LOOKED for `chain[key]`, `len(chain)` and `chain is None` as
+    well, HANDED where it only gives it to functions, which may be beside one of the others; None where it does something else,
+    or several of these."""
     found: dict = {}
     for chain, how, _ in _uses_in(code):
-        before = found.setdefault(chain, how)
-        if before == HANDED:
-            found[chain] = how
-        elif how not in (before, HANDED):
-            found[chain] = None
+        found[chain] = both(found.get(chain, how), how)
     return found
+
+
+def both(use, other):
+    """What is done with something with which two things are done."""
+    if use == other or other == HANDED:
+        return use
+    if use == HANDED:
+        return other
+    return LOOKED if {use, other} == {STEPPED, LOOKED} else None
 
 
 def handed_in(code) -> list:
@@ -190,24 +197,37 @@ def _uses_in(code) -> tuple:
             elif _is_store(instructions, end):
                 how = STORED
             else:
-                offset = _call_that_takes(instructions, end)
-                how = None if offset is None else HANDED
+                how, offset = _taken(instructions, at, end)
             found.append((chain, how, offset))
     return tuple(found)
 
 
-def _call_that_takes(instructions, at) -> int | None:
-    """The offset of the call of which the value that is on top of the stack becomes an argument, if nothing else does."""
+def _taken(instructions, start, at) -> tuple:
+    """How code uses a value that is on top of the stack, and the offset of the call of which it becomes an argument, if nothing
+    else is done with it. `start` is where what leads to it begins."""
     walk = Walk(stack=[HANDED])
-    for ins in instructions[at:]:
+    for before, ins in zip(instructions[at - 1:], instructions[at:]):
+        if ins.opname.startswith("POP_JUMP") and walk.stack[-1:] == [HANDED] and not ins.is_jump_target:
+            return LOOKED, None
         taken = None if ins.is_jump_target else walk.step(ins)
         if taken is None:
-            return None
+            return None, None
+        if HANDED in taken and (ins.opname in _ASK or (ins.opname == "IS_OP" and _is_none(before))):
+            return LOOKED, None
         if HANDED in taken:
-            return ins.offset if ins.opname in ("CALL", "CALL_KW") and HANDED not in taken[:2] else None
+            if is_lookup(ins):
+                return LOOKED if taken[0] == HANDED else None, None
+            if ins.opname not in ("CALL", "CALL_KW") or HANDED in taken[:2]:
+                return None, None
+            called = instructions[start - 1] if start else ins
+            return (LOOKED, None) if called.opname == "LOAD_GLOBAL" and called.argval == "len" else (HANDED, ins.offset)
         if HANDED not in walk.stack:
-            return None
-    return None
+            return None, None
+    return None, None
+
+
+def _is_none(ins) -> bool:
+    return ins.opname in CONSTANTS and ins.argval is None
 
 
 def _use_of(step):

@@ -13,6 +13,7 @@ from .casts import STAND_INS
 from .errors import DisturbedError, FirstTimeError, SeveralDevicesError, StandInError, TraceError, at
 from .frames import is_user, unwatched
 from .given_containers import GivenContainers
+from .lookups import Lookups
 from .made_objects import MadeObjects
 from .numpy_scalars import with_kind
 from .outcome import Outcome
@@ -118,8 +119,10 @@ def _array_or(given, x):
 class Run:
     """A function run eagerly while a recorder listens, its arguments' `symbols` symbolic."""
 
-    def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder):
-        self.fn, self.symbols = fn, symbols
+    def __init__(self, fn, changing=frozenset(), symbols=None, recorder=Recorder, tables=()):
+        self.fn, self.symbols, self.tables = fn, symbols, tables
+        self.looked_up: list = []                   # `Place`s of containers that it looks up, and for which there are no tables
+        self.keeps_plain = False                    # whether it writes to a list for which there is a table
         name = getattr(fn, "__name__", type(fn).__name__)
         self.recorder = recorder(name, changing, None if symbols is None else symbols.scope)
         self.result: Any = None
@@ -187,6 +190,7 @@ class Run:
     def record(self, call: Call):
         """Runs the function on the arguments of a call, alone in the process: it marks the tensors that it meets."""
         m, recorder, held = tls.m, self.recorder, call.held(self.symbols)
+        lookups = Lookups(None if self.symbols is None else self.symbols.scope, held, self.tables)
         watch = Watch(held)
         recorder.watch = watch
         watch.scheduled, recorder.contents, recorder.casts = recorder.scheduled, watch.contents, watch.casts
@@ -209,7 +213,7 @@ class Run:
             for g in call.arrays:
                 if g.sizes_are_read:
                     recorder.pin_sizes(g.tensor)
-            with held, StandIns(watch), watch:
+            with lookups, held, StandIns(watch), watch:
                 self.result = self._called(watch, args, kwargs)
                 effects = unwatched(watch.effects)
                 attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
@@ -231,6 +235,7 @@ class Run:
             recorder.release()
             watch.settle()
             m.refresh()
+        self.keeps_plain = lookups.is_written
         if self.outcome.had_stand_ins or self.outcome.has_reads or self.given.are_copies:
             self.result = self.outcome.given(tensors, call.containers)
         first_time = recorder.first_time or watch.first_time
@@ -238,6 +243,8 @@ class Run:
             raise FirstTimeError(f"{first_time}, which later calls don't repeat")
         if len(devices) > 1:
             raise SeveralDevicesError(f"it works on {' and '.join(sorted(devices))}, and a compiled call works on one device")
+        if self.keeps_plain:
+            raise DisturbedError("it writes to a list that it looks up by a number, as it did not before")
         if watch.filled:
             raise DisturbedError(watch.filled)
         self.guards = [*recorder.guards, *watch.finish(effects, recorder.turned_tensors(), recorder.touched)]
@@ -248,4 +255,5 @@ class Run:
         fixed = recorder.gradient_guards(watch.tensors)
         self.guards += fixed
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
+        self.looked_up = lookups.places(self.guards, watch.contents)
         held.close()

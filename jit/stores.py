@@ -12,7 +12,6 @@ from .errors import FirstTimeError, TraceError
 from .frames import cells_of
 from .guards import Guard
 from .instances import is_users
-from .numpy_scalars import SymScalar, fixed
 from .photograph import photograph
 from .places import EXTEND, GONE, WHOLE
 from .reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
@@ -94,7 +93,6 @@ class Stores:
     def _is_repeated(self: Any, t) -> bool:
         """Whether a write is one that every call makes; raises if it cannot be repeated. What a cache is filled with may be
         anything: it is there when the next call is recorded."""
-        t.fix(lambda x: fixed(x) if type(x) is SymScalar else x)
         is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
         if is_identical and t.is_plain and is_repeatable(t.value(), self.contents):
             return True

@@ -48,6 +48,7 @@ class Traced(Learning):
         self._why = ""                   # what changed, where that led to another look at the same call
         self._changing: set = set()      # options of optimizers, and places, that were seen to change
         self._places: tuple = ()         # of these, what is looked up at every call
+        self._tables: dict = {}          # by what they watch: places of containers that it looks up; None where that is no use
         self._targets: tuple = ()        # what recordings have found it to write
         self._ran_hooked = False         # whether it was said that hooks on saved tensors keep it from compiled code
         self._data_sizes = DataSizes()
@@ -280,7 +281,7 @@ class Traced(Learning):
         """Drops all recordings and what they have learned; the next call records again."""
         with self._lock:
             self._entries, self._families, self._quick = {}, {}, None
-            self._changing, self._places, self._targets = set(), (), ()
+            self._changing, self._places, self._targets, self._tables = set(), (), (), {}
             self._restraint, self._data_sizes = Restraint(), DataSizes()
 
     def stats(self) -> dict:

@@ -21,6 +21,7 @@ from .read_numbers import ReadNumber
 TENSOR, NUMBER, READ, OBJECT, NODE, MADE, DEFAULTS = "tensor", "number", "read", "object", "node", "made", "defaults"
 WITH_ATTRIBUTES = "with attributes"     # an OrderedDict that has some, as state dicts do
 BOUNDED = "bounded"     # a deque
+SCALAR = "scalar"                   # one of numpy's, as (its kind, a number)
 AGAIN, GIVEN = "again", "given"     # a container of the same structure, or of the arguments, by its number
 
 
@@ -165,8 +166,10 @@ def flatten(x, leaves: list, numbers: list | None = None, attributes=None, read=
     if numbers is not None and kind in KINDS:
         numbers.append(x.item())
         return (NUMBER, kind)
-    if kind is SymInt or kind is SymFloat or kind is SymScalar:
+    if kind is SymInt or kind is SymFloat:
         return (kind, x)
+    if kind is SymScalar:
+        return (SCALAR, (x.kind, x.number))
     if kind is ReadNumber:
         leaves.append(x.tensor)
         return (READ, x.kind)
@@ -264,6 +267,8 @@ def unflatten(spec, leaves, numbers=None, given=(), made=None):
     kind, inner = spec
     if kind is NUMBER:
         return with_kind(inner, next(numbers))
+    if kind is SCALAR:
+        return with_kind(*inner)
     if kind is READ:
         return _READS[inner](next(leaves))
     if kind is float:

@@ -9,6 +9,8 @@ import types
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from ..runtime.nn.hooks import GLOBAL as EVERY_MODULES
 from ..runtime.nn.module import Module
 from ..runtime.state import tls
@@ -50,6 +52,7 @@ from .reads import (
 )
 from .stand_ins import real
 from .stores import Stores
+from .tables import real_table
 from .tensor_attributes import TensorAttributes
 from .world import World, modes, random_states
 
@@ -240,7 +243,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
             if id(local.get(name)) in self.outside or id(local.get(name)) in self.tensors:
                 self._walk(name, local[name], is_given=id(local[name]) in self.given)
         self._uses, self._calls = uses_of(code), calls_of(code)
-        note_arguments(frame, self.contents, self._uses)
+        note_arguments(frame, self.held, self.contents, self._uses)
         for chain in reads_of(code):
             if chain.root == GLOBAL:
                 self._note(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
@@ -252,6 +255,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
                 self._note_store(chain, root_value(frame.f_globals, chain.name))
             elif chain.name in local:
                 self._note_store(chain, local[chain.name])
+        self.held.settle(local)
 
     def _is_caught(self, frame) -> bool:
         """Whether the function goes on where code finds no attribute of a name."""
@@ -345,6 +349,8 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
             self._note_computed(follow(base, chain.steps[:at]), *chain.steps[at])
             chain = replace(chain, steps=chain.steps[:at])
         past = self._past_modules(chain, root, base)
+        if past is None and real_table(follow(base, chain.steps)).__class__ is tuple:
+            self._note_use(chain, base, follow(base, chain.steps), how, calls)
         if past is None or (base is None and chain.root == ARGUMENT):
             return
         chain, root, base = past
@@ -368,7 +374,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._keep.append(root)
         if not (is_plain(value) or looks_like(read(base, chain.steps), value)):
             return
-        value = real(value)
+        value = real_table(real(value))
         if chain.root != ARGUMENT or id(base) in self.outside:
             self._note_tensor(value)
             self._note_library(str(chain), value)
@@ -397,9 +403,12 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
 
     def _note_use(self, chain, base, value, how, calls):
         """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
+        value = self.held.given(value, how, calls)
         is_given = chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value)
         if type(value) in RESTORED and not is_given:
             self.contents.see(value, str(chain), self.held)
+            self.contents.used(value, how, calls)
+        elif type(value) in (tuple, np.ndarray):
             self.contents.used(value, how, calls)
         if self.scheduled and not callable(value) and self._is_scheduled(chain, base, value):
             self._refuse(f"it reads {chain} after a learning rate schedule has stepped, which happens at the end of a call; "
