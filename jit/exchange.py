@@ -8,7 +8,7 @@ import numpy as np
 
 from ..ir.ops.elementwise import cast
 from ..ir.symbolic import pinned
-from ..runtime.state import OPEN_READERS
+from ..runtime.state import HANDING_READERS, OPEN_READERS
 from ..runtime.storage import user_line
 from ..runtime.tensor import Tensor, wrap
 from .casts import looks_at_types
@@ -86,7 +86,9 @@ class Exchange:
         if how == "len":
             pinned(self.shape_of(t)[0])
             return seen
-        frame = sys._getframe(3)
+        frame: Any = sys._getframe(3)
+        while frame.f_code in HANDING_READERS:
+            frame = frame.f_back
         is_users = is_user(frame)
         is_open = how in ("item", "tolist") and not (is_users and looks_at_types(frame.f_code))
         answer = self.answers.given(self.value_of(t), how) if how in _REPEATED else None

@@ -70,6 +70,7 @@ COMPILERS: list = []         # what `Module.compile` calls: `ingot.compile`, put
 OPEN_PROFILES: list = []     # who takes the time of compiled code that runs; the last one does
 COUNTERS: list = []          # who counts what compiled code does: each is told of it
 OPEN_READERS: set = set()    # code of ingot's own functions that only compute with numbers which they read out of tensors
+HANDING_READERS: set = set()     # and of those that only hand a number which they read to their caller
 
 
 def mode() -> Mode:
@@ -104,6 +105,13 @@ def computes_with_numbers(function):
     """Marks a function that takes whatever stands for a number, while a call is recorded, as the number itself; its
     comprehensions do, too."""
     OPEN_READERS.update(_code_in(function.__code__))
+    return function
+
+
+def hands_on_number(function):
+    """Marks a function that does no more with a number which it reads than to return it: while a call is recorded, its caller
+    counts as who reads it."""
+    HANDING_READERS.add(function.__code__)
     return function
 
 

@@ -255,6 +255,52 @@ def test_training_steps_traced_as_eager(dtype):
     assert run(lambda f: f) == run(ingot.jit.trace)
 
 
+def returned(scaler, loss, seen):
+    return loss, scaler.get_scale()
+
+
+def logged(scaler, loss, seen):
+    seen.append({"scale": scaler.get_scale(), "loss": loss.item()})
+    return loss
+
+
+def compared(scaler, loss, seen):
+    return loss * 2 if scaler.get_scale() < 64 else loss
+
+
+def computed_with(scaler, loss, seen):
+    return ingot.tensor(scaler.get_scale()) + loss / scaler.get_scale()
+
+
+def looked_at(scaler, loss, seen):
+    return loss * (type(scaler.get_scale()) is float)
+
+
+@pytest.mark.parametrize(("use", "most"), [(returned, 2), (logged, 2), (compared, 3), (computed_with, 2), (looked_at, 20)])
+def test_the_scale_in_a_trace_is_a_number_that_was_read(use, most):
+    def run(wrap):
+        ingot.manual_seed(0)
+        m, seen = nn.Linear(4, 1), []
+        opt, scaler = ingot.optim.SGD(m.parameters(), lr=0.01), amp.GradScaler("cpu", init_scale=4.0, growth_interval=1)
+
+        def step(x):
+            loss = m(x).pow(2).mean()
+            opt.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(opt)
+            scaler.update()
+            return use(scaler, loss, seen)
+        f, got = wrap(step), []
+        for _ in range(12):
+            found = f(ingot.randn(8, 4))
+            got.append([v.item() if isinstance(v, ingot.Tensor) else v for v in (found if type(found) is tuple else [found])])
+        return got, seen, f
+
+    got, seen, traced = run(ingot.jit.trace)
+    assert (got, seen) == run(lambda f: f)[:2]
+    assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
+
+
 # GradScaler.
 
 

@@ -11,7 +11,7 @@ from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from ..device import available
 from ..placement import beside
-from ..state import tls
+from ..state import hands_on_number, tls
 from ..tensor import Tensor
 
 __all__ = ["GradScaler", "OptState"]
@@ -171,6 +171,7 @@ class GradScaler:
         self._scale.copy_(where(bad, self._scale * self._backoff_factor, where(full, grown, self._scale)))
         self._growth_tracker.copy_(where(full, 0, steps))
 
+    @hands_on_number
     def get_scale(self) -> float:
         """The scale now; 1 when disabled."""
         return self._scale.item() if self._enabled else 1.0
