@@ -298,6 +298,21 @@ def test_what_scatters_nothing_has_a_gradient_of_zeros(fn, trace):
     assert x.grad.equal(ingot.full((2, 3), 2.0)) and source.grad.shape == (0, 3)
 
 
+@pytest.mark.parametrize("kind", [ingot.int64, ingot.int32])
+def test_added_values_count_from_the_end_and_are_refused_outside(kind):
+    x, values = ingot.zeros(3, 4), ingot.tensor([1.0, 2.0, 4.0])
+
+    def added(rows, columns):
+        where = ingot.tensor(rows, dtype=kind), ingot.tensor(columns, dtype=kind)
+        return x.index_put(where, values, accumulate=True).tolist()
+
+    assert added([0, 2, 2], [1, 3, 3]) == added([-3, -1, 2], [1, -1, 3]) == [[0, 1, 0, 0], [0] * 4, [0, 0, 0, 6]]
+    assert added([[0], [2]], [1, 3, 3]) == [[0, 1, 0, 6], [0] * 4, [0, 1, 0, 6]]
+    for rows in ([0, 3, 0], [0, -4, 0]):
+        with pytest.raises(IndexError, match="index_put"):
+            added(rows, [1, 1, 1])
+
+
 def test_scattered_sums_do_not_depend_on_how_they_are_asked():
     rng = np.random.default_rng(0)
     rows = rng.integers(0, 5, 1000)
@@ -381,6 +396,33 @@ def test_values_for_the_hits_of_a_mask_are_written_as_on_the_long_road(dtype, la
     quick = [written(make) for make in MASKED_VALUES.values()]
     monkeypatch.setattr(indexing, "is_plain", lambda *_: False)
     assert quick == [written(make) for make in MASKED_VALUES.values()]
+
+
+@pytest.mark.parametrize("layout", ["rows", "turned", "part"])
+@pytest.mark.parametrize("dtype", ["float32", "int64", "bfloat16", "bool", "complex64"])
+def test_keys_of_masks_and_indices_read_as_on_the_long_road(dtype, layout, monkeypatch):
+    """Masks of all dimensions and of the first ones, with no and all hits; index tensors beside whole dimensions."""
+    rng = np.random.default_rng(5)
+    x = ingot.tensor(rng.integers(-3, 3, (6, 5, 4))).to(getattr(ingot, dtype))
+    x = {"rows": x, "turned": x.transpose(0, 1), "part": x[1:5, :, 1:]}[layout]
+    i, j = ingot.tensor([1, 0, -1]), ingot.tensor([[2], [0]])
+    masks = [ingot.tensor(rng.random(x.shape[:n]) < share) for n in (1, 2, 3) for share in (0, 0.5, 2)]
+    keys = [*masks, (i,), (i, j, slice(None)), (slice(None), i), (slice(None), i, j), (i, slice(None), j), (slice(None),) * 2,
+            (i.int(), slice(None), slice(None))]
+    quick = [x[key] for key in keys]
+    monkeypatch.setattr(indexing, "_is_quick_mask", lambda x, mask: False)
+    monkeypatch.setattr(indexing, "_plain_indices", lambda a, key: None)
+    for key, found in zip(keys, quick):
+        want = x[key]
+        assert found.dtype is want.dtype and found.stride() == want.stride() and found.requires_grad == want.requires_grad
+        assert found.numpy().tobytes() == want.numpy().tobytes(), key
+
+
+def test_reading_at_few_hits_is_one_call_of_numpy(monkeypatch):
+    monkeypatch.setattr(indexing, "resolve", None)
+    x, mask = ingot.arange(6.0).view(2, 3), ingot.tensor([[True, False, True], [False, True, False]])
+    assert x[mask].tolist() == [0, 2, 4] and x[mask[:, 0]].tolist() == [[0, 1, 2]]
+    assert x[ingot.tensor([1]), :].tolist() == [[3, 4, 5]] and x[:, ingot.tensor([-1])].tolist() == [[2], [5]]
 
 
 def test_few_values_for_a_mask_are_one_write_of_numpy(monkeypatch):

@@ -166,7 +166,10 @@ def _rows(x, indices):
     given = [d for d, i in enumerate(indices) if i is not None]
     order = (*given, *(d for d in range(x.ndim) if d not in given))
     sizes = tuple(x.shape[d] for d in given)
-    require_ranges("index_put", x, indices)
+    try:
+        return order, sizes, np.ravel_multi_index([indices[d] for d in given], sizes)
+    except (TypeError, ValueError):         # some count from the end, or lie outside
+        require_ranges("index_put", x, indices)
     positions = np.broadcast_arrays(*(indices[d] for d in given))
     return order, sizes, np.ravel_multi_index([np.where(p < 0, p + n, p) for p, n in zip(positions, sizes)], sizes)
 
@@ -174,7 +177,10 @@ def _rows(x, indices):
 def _wide_copy(x):
     """A copy in the type that sums are carried in; one element everywhere is converted once."""
     if x.size > 1 and not any(x.strides):
-        return np.full(x.shape, wide(x[(slice(0, 1),) * x.ndim]))
+        first = wide(x[(0,) * x.ndim])
+        out = np.empty(x.shape, first.dtype)
+        out.fill(first)
+        return out
     return np.array(wide(x), order="C")
 
 

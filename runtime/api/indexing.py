@@ -18,7 +18,7 @@ from ..dispatch import as_view, look, looks
 from ..overwrite import SMALL, computed_into, is_small, write_over
 from ..placement import beside, beside_all
 from ..state import tls
-from ..tensor import Tensor, numel_of, shape_of
+from ..tensor import Tensor, numel_of, shape_of, wrap
 from ..writes import is_plain, write, wrote_plainly
 from .asking import ask_operand, asks
 from .creation import known, made
@@ -263,6 +263,29 @@ def _basic_view(x, key):
     return x
 
 
+def _plain_indices(a, key) -> list | None:
+    """The index tensors of a key that has nothing else but whole dimensions, for which None stands; None for any other."""
+    found: list = []
+    for k in key if len(key) <= a.ndim else ():
+        if k.__class__ is Tensor and k._a.dtype.kind == "i" and k._a.ndim and k._a.__class__ is a.__class__:
+            found.append(k)
+        elif k.__class__ is slice and k == _WHOLE:
+            found.append(None)
+        else:
+            return None
+    while found and found[-1] is None:
+        found.pop()
+    return found
+
+
+def _is_quick_mask(x, mask) -> bool:
+    """Whether a key is a mask by which numpy alone reads a small x: nobody asks for the steps, and values come row by row."""
+    a, b, m = x._a, mask._a, tls.m
+    return (b.dtype.kind == "b" and b.__class__ is _ndarray and a.__class__ is _ndarray and 0 < b.ndim <= a.ndim
+            and not m.special and (x._node is None or not m.grad) and a.size <= SMALL and a.flags.c_contiguous
+            and a.shape[:b.ndim] == b.shape)
+
+
 def getitem(self, key):
     """x[key]: a view for ints, slices, None and Ellipsis; a copy as soon as masks or index tensors take part."""
     kind = type(key)
@@ -287,12 +310,14 @@ def getitem(self, key):
         return _unsqueezed(self, 0)
     if kind is Tensor and key._a.dtype.kind == "i" and key._a.ndim and self._a.ndim and key._a.__class__ is self._a.__class__:
         return ix.index.call(self, key)
+    if kind is Tensor and _is_quick_mask(self, key):
+        return wrap(self._a[key._a])
     if kind is tuple:
         view = _quick_view(self, key)
         if view is None:
-            if 0 < len(key) <= self._a.ndim and all([k.__class__ is Tensor and k._a.dtype.kind == "i" and k._a.ndim  # noqa: C419
-                                                     and k._a.__class__ is self._a.__class__ for k in key]):
-                return ix.index.call(self, *key)
+            indices = _plain_indices(self._a, key)
+            if indices:
+                return ix.index.call(self, *indices)
             view = _basic_view(self, key)
         if view is not None and view is not self:
             return view

@@ -15,15 +15,19 @@ from ...api.promote import to_dtype
 from ...api.reduce import dims_of
 from ...api.register import deliver, remembered
 from ...autograd.grad_mode import no_grad
-from ...overwrite import overwrite
+from ...overwrite import overwrite, write_over
+from ...state import tls
 from ...tensor import Tensor, numel_of, shape_of
-from ...writes import write
+from ...writes import is_plain, write, wrote_plainly
 
 
 def update_running(running, found, momentum, name, count=0):
     """running = (1 - momentum) * running + momentum * found, in place; momentum may be a 0-d tensor. A variance of `count`
     values is taken as an estimate of that of all."""
     factor = count / (count - 1) if count > 1 else 1.0
+    if momentum.__class__ is float and _blended(running, found, (1.0 - momentum, momentum * factor)):
+        wrote_plainly(running, name)
+        return
     with no_grad():
         found = to_dtype(found.detach(), running.dtype)
         if isinstance(momentum, Tensor):
@@ -34,6 +38,12 @@ def update_running(running, found, momentum, name, count=0):
         shares = 1.0 - momentum, momentum * factor
         if not overwrite(ew.blend, running, name, found, *shares):
             write(running, ew.blend(running, found, *shares), name)
+
+
+def _blended(running, found, shares) -> bool:
+    """Whether an array of numpy's was blended with another of its kind, where nobody takes notice."""
+    m, a, b = tls.m, running._a, found._a
+    return a.dtype is b.dtype and is_plain(running, m) and write_over(m.run, ew.blend, a, (a, b, *shares), {})
 
 
 def _check_statistics(name, channels, **given):
