@@ -196,8 +196,8 @@ def accumulated(x, value, indices, add=None):
     if adjacent and given[0]:
         lead = given[0]
         value = np.moveaxis(value, range(lead), range(rows.ndim, rows.ndim + lead))
-    columns = int(np.prod([x.shape[d] for d in order[len(sizes):]], dtype=np.int64))
-    table = _wide_copy(x.transpose(order)).reshape(int(np.prod(sizes)), columns)
+    columns = math.prod([x.shape[d] for d in order[len(sizes):]])
+    table = _wide_copy(x.transpose(order)).reshape(math.prod(sizes), columns)
     (add or add_rows)(table, rows.ravel(), wide(value).reshape(rows.size, columns))
     back = np.argsort(order)
     return np.ascontiguousarray(table.reshape([x.shape[d] for d in order]).transpose(back)).astype(x.dtype, copy=False)
@@ -206,8 +206,8 @@ def accumulated(x, value, indices, add=None):
 def add_to(out, value, indices, add=None):
     """Adds a value, where it lies, to a contiguous array at index arrays of its first dimensions."""
     _, sizes, rows = _rows(out, indices)
-    columns = int(np.prod(out.shape[len(sizes):], dtype=np.int64))
-    (add or add_rows)(out.reshape(int(np.prod(sizes)), columns), rows.ravel(), value.reshape(rows.size, columns))
+    columns = math.prod(out.shape[len(sizes):])
+    (add or add_rows)(out.reshape(math.prod(sizes), columns), rows.ravel(), value.reshape(rows.size, columns))
 
 
 def add_rows(table, rows, values):
