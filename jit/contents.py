@@ -19,7 +19,7 @@ from .overwritten import key_id
 from .own_view import mapped
 from .photograph import Photograph, looks_like, same_keys
 from .places import DICTS, EXTEND, GONE, RESTORED, WHOLE
-from .reads import ADDED, HANDED, MISSING, STEPPED, STORED, both, key_text
+from .reads import ADDED, MISSING, STEPPED, STORED, both, key_text
 
 
 class Contents:
