@@ -2,8 +2,8 @@
 
 import inspect
 from contextlib import ContextDecorator
-from functools import wraps
 
+from ..generators import around_steps
 from ..state import tls
 
 
@@ -22,31 +22,7 @@ class _Switch(ContextDecorator):
         return ()
 
     def __call__(self, fn):
-        return self._around_steps(fn) if inspect.isgeneratorfunction(fn) else super().__call__(fn)
-
-    def _around_steps(self, fn):
-        """A generator whose every step runs with the switch set, while its user's code between the steps does not."""
-
-        @wraps(fn)
-        def steps(*args, **kwargs):
-            generator = fn(*args, **kwargs)
-            step, given = generator.send, None
-            while True:
-                try:
-                    with self._recreate_cm():
-                        value = step(given)
-                except StopIteration as end:
-                    return end.value
-                try:
-                    step, given = generator.send, (yield value)
-                except GeneratorExit:
-                    with self._recreate_cm():
-                        generator.close()
-                    raise
-                except BaseException as error:   # thrown in by the user: the generator decides
-                    step, given = generator.throw, error
-
-        return steps
+        return around_steps(fn, self._recreate_cm) if inspect.isgeneratorfunction(fn) else super().__call__(fn)
 
     def __enter__(self):
         m = tls.m

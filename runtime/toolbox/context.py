@@ -4,6 +4,8 @@ from functools import wraps
 from inspect import isgeneratorfunction
 from typing import Any
 
+from ..generators import around_steps
+
 __all__: list = []
 
 
@@ -12,34 +14,12 @@ class _DecoratorContextManager:
 
     def __call__(self, func):
         if isgeneratorfunction(func):
-            return self._around_steps(func)
+            return around_steps(func, self.clone)
 
         @wraps(func)
         def inside(*args, **kwargs):
             with self.clone():
                 return func(*args, **kwargs)
-
-        return inside
-
-    def _around_steps(self, func):
-        @wraps(func)
-        def inside(*args, **kwargs):
-            steps = func(*args, **kwargs)
-            step, given = steps.send, None
-            while True:
-                try:
-                    with self.clone():
-                        found = step(given)
-                except StopIteration as end:
-                    return end.value
-                try:
-                    step, given = steps.send, (yield found)
-                except GeneratorExit:
-                    with self.clone():
-                        steps.close()
-                    raise
-                except BaseException as error:      # thrown into the generator, whatever it is
-                    step, given = steps.throw, error
 
         return inside
 

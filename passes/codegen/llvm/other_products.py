@@ -7,8 +7,7 @@ Rows and blocks run side by side as in scans (`scans.py`).
 from dataclasses import dataclass
 
 from .emit import Module
-from .scans import BLOCK, FEW, WORDS, ScanKernel, load_square, places_of, store_square
-from .tasks import Words, chunk_share
+from .scans import BLOCK, FEW, ScanKernel, across, along, load_square, places_of, store_square
 from .types import constant, vector
 
 OTHERS = "others"
@@ -87,46 +86,32 @@ def _backwards(f, job, places, at, count, lanes, product):
 
 
 def _write_along(module, kernel):
-    f = module.task(kernel.along)
-    arg, chunk, _ = f.params
-    job = Words(f, arg, WORDS)
-    low, high = chunk_share(f, job.items, job.chunks, chunk)
-    with f.loop(low, high) as loop:
-        first = f.mul(loop.index, kernel.rows)
-        count = f.min(f.sub(job.outer, first), kernel.rows)
+    def write(f, job, first, count, one_by_one):
+        f.choose(f.compare("sle", count, FEW), lambda: one_by_one(_row), lambda: _rows(f, kernel, job, first, count))
 
-        def one_by_one():
-            with f.loop(first, f.add(first, count)) as row:
-                _row(f, kernel, job, row.index)
-
-        f.choose(f.compare("sle", count, FEW), one_by_one, lambda: _rows(f, kernel, job, first, count))
-    f.ret()
+    along(module, kernel, write)
 
 
 def _write_across(module, kernel):
-    f, element = module.task(kernel.across), kernel.element
-    arg, chunk, _ = f.params
-    job, lanes = Words(f, arg, WORDS), f.lanes(kernel.element)
-    low, high = chunk_share(f, job.items, job.chunks, chunk)
-    blocks, type_ = f.ceil_div(job.inner, kernel.block), vector(lanes, element)
-    begin = [constant(type_, 1.0)] * BLOCK
-    with f.loop(low, high) as loop:
-        column = f.mul(f.mod(loop.index, blocks), kernel.block)
-        start = f.add(f.mul(f.mul(f.div(loop.index, blocks), job.size), job.inner), column)
-        masks = [f.mask(f.sub(f.sub(job.inner, column), n * lanes), lanes) for n in range(BLOCK)]
+    element = kernel.element
 
-        def each(row, products, write):
+    def write(f, job, start, masks):
+        lanes, type_ = f.lanes(element), vector(f.lanes(element), element)
+
+        def each(row, products, value):
             """A step of all vectors of the block."""
             at, after = f.add(start, f.mul(row, job.inner)), []
             for n, (mask, product) in enumerate(zip(masks, products)):
                 x, y = [f.at(job.address(name), f.add(at, n * lanes), element) for name in ("x", "y")]
-                f.store_masked(write(product, y, mask), y, mask)
+                f.store_masked(value(product, y, mask), y, mask)
                 after.append(f.fmul(product, f.load_masked(type_, x, mask)))
             return after
 
+        begin = [constant(type_, 1.0)] * BLOCK
         with f.loop(0, job.size, 1, begin) as rows:
             rows.next(*each(rows.index, rows.carried, lambda product, y, mask: product))
         with f.loop(0, job.size, 1, begin) as rows:
             back = f.sub(f.sub(job.size, 1), rows.index)
             rows.next(*each(back, rows.carried, lambda product, y, mask: f.fmul(f.load_masked(type_, y, mask), product)))
-    f.ret()
+
+    across(module, kernel, write)

@@ -247,7 +247,9 @@ def _extreme_row(f, kernel, job, row):
         vector_at(whole, f.mask(rest, lanes), loop.results)
 
 
-def _write_along(module, kernel):
+def along(module, kernel, write):
+    """The task for inner = 1: write(f, job, first, count, one_by_one) for each group of rows that may run side by side;
+    one_by_one(write_row) takes them one after the other."""
     f = module.task(kernel.along)
     arg, chunk, _ = f.params
     job = Words(f, arg, WORDS)
@@ -260,6 +262,26 @@ def _write_along(module, kernel):
             with f.loop(first, f.add(first, count)) as row:
                 write_row(f, kernel, job, row.index)
 
+        write(f, job, first, count, one_by_one)
+    f.ret()
+
+
+def across(module, kernel, write):
+    """The task for other inner: write(f, job, start, masks) for each block of vectors of inner, which begins at `start`."""
+    f, element = module.task(kernel.across), kernel.element
+    arg, chunk, _ = f.params
+    job, lanes = Words(f, arg, WORDS), f.lanes(element)
+    low, high = chunk_share(f, job.items, job.chunks, chunk)
+    blocks = f.ceil_div(job.inner, kernel.block)
+    with f.loop(low, high) as loop:
+        column = f.mul(f.mod(loop.index, blocks), kernel.block)
+        start = f.add(f.mul(f.mul(f.div(loop.index, blocks), job.size), job.inner), column)
+        write(f, job, start, [f.mask(f.sub(f.sub(job.inner, column), n * lanes), lanes) for n in range(BLOCK)])
+    f.ret()
+
+
+def _write_along(module, kernel):
+    def write(f, job, first, count, one_by_one):
         def short():
             f.choose(f.compare("sle", count, FEW), lambda: one_by_one(_row), lambda: _rows(f, kernel, job, first, count))
 
@@ -268,20 +290,17 @@ def _write_along(module, kernel):
             f.choose(is_long, lambda: one_by_one(_extreme_row), short)
         else:
             short()
-    f.ret()
+
+    along(module, kernel, write)
 
 
 def _write_across(module, kernel):
-    f, element = module.task(kernel.across), kernel.element
-    arg, chunk, _ = f.params
-    job, lanes = Words(f, arg, WORDS), f.lanes(kernel.element)
-    low, high = chunk_share(f, job.items, job.chunks, chunk)
-    blocks, type_ = f.ceil_div(job.inner, kernel.block), vector(lanes, element)
-    kinds, begin = {"y": element, "z": I64}, _start(kernel, type_)
-    with f.loop(low, high) as loop:
-        column = f.mul(f.mod(loop.index, blocks), kernel.block)
-        start = f.add(f.mul(f.mul(f.div(loop.index, blocks), job.size), job.inner), column)
-        masks = [f.mask(f.sub(f.sub(job.inner, column), n * lanes), lanes) for n in range(BLOCK)]
+    element = kernel.element
+    kinds = {"y": element, "z": I64}
+
+    def write(f, job, start, masks):
+        lanes, type_ = f.lanes(element), vector(f.lanes(element), element)
+        begin = _start(kernel, type_)
         with f.loop(0, job.size, 1, begin * BLOCK) as rows:
             at, results = f.add(start, f.mul(rows.index, job.inner)), []
             for n, mask in enumerate(masks):
@@ -292,4 +311,5 @@ def _write_across(module, kernel):
                     f.store_masked(value, f.at(job.address(name), spot, kinds[name]), mask)
                 results += state
             rows.next(*results)
-    f.ret()
+
+    across(module, kernel, write)
