@@ -105,7 +105,6 @@ class SavedTensor:
             recorder.unpacked(t, self.traced, node or named, ((self.storage, self.version),))
         return t
 
-
     def follow(self, named):
         """A leaf whose `.data` was set since is what it is by now."""
         now = successor(self.storage, self.array, self.edge)

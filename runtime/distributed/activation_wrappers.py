@@ -6,7 +6,7 @@ from typing import Any
 
 from ..autograd.checkpoint import checkpoint
 from ..autograd.saved_hooks import save_on_cpu
-from ..nn.module import Module
+from .around import Around
 from .fsdp.walk import ACTIVATIONS, clean
 from .fsdp.wrap import lambda_auto_wrap_policy, wrap_inside
 
@@ -21,8 +21,10 @@ class CheckpointImpl(Enum):
     NO_REENTRANT = auto()
 
 
-class ActivationWrapper(Module):
+class ActivationWrapper(Around):
     """A module around another one, whose attributes, items and names of parameters it has."""
+
+    _inside = ACTIVATIONS[:-1]
 
     def __init__(self, module):
         super().__init__()
@@ -32,25 +34,10 @@ class ActivationWrapper(Module):
         """What the module inside computes; each kind of wrapper defines it."""
         raise NotImplementedError(f"{type(self).__name__} is one of CheckpointWrapper and OffloadWrapper")
 
-    def __getattr__(self, name):
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            inner = self.__dict__.get("_modules", {}).get(ACTIVATIONS[:-1])
-            if inner is None:
-                raise
-            return getattr(inner, name)
-
-    def __getitem__(self, key):
-        return self._checkpoint_wrapped_module[key]
-
     def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
         """(dotted name, parameter), by the names that the module inside has."""
         for name, p in super().named_parameters(prefix, recurse, remove_duplicate):
             yield clean(name), p
-
-    def _children_in_state(self, prefix):
-        return [(prefix, self._checkpoint_wrapped_module)]
 
     def _load_from_state_dict(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs):
         """Nothing: the module inside is loaded under the same names."""

@@ -31,6 +31,16 @@ class StateDictError(IngotError, RuntimeError):
     """A state dict that does not fit its module."""
 
 
+def asked_state(args, destination, prefix, keep_vars) -> tuple:
+    """Where a state is put, under which prefix, and whether it has the tensors themselves; older programs say so by place."""
+    if args:
+        destination, prefix, keep_vars = args + (destination, prefix, keep_vars)[len(args):]
+    if destination is None:
+        destination = OrderedDict()
+        destination._metadata = OrderedDict()
+    return destination, prefix, keep_vars
+
+
 class StateMethods:
     """The state methods of Module."""
 
@@ -43,11 +53,7 @@ class StateMethods:
 
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         """All parameters and persistent buffers by name, as tensors over the module's memory."""
-        if args:
-            destination, prefix, keep_vars = args + (destination, prefix, keep_vars)[len(args):]
-        if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
+        destination, prefix, keep_vars = asked_state(args, destination, prefix, keep_vars)
         local = {"version": self._version}
         if hasattr(destination, "_metadata"):
             destination._metadata[prefix[:-1]] = local

@@ -23,8 +23,8 @@ def _(rng):
     yield Sample((SPECIAL,), {"dim": 1}, grad=False)
 
 
-@samples("cumprod")
-def _(rng):
+def _products(rng):
+    """Also of elements that are zero, beside which gradients must not divide."""
     for x, dim in rows(rng):
         yield Sample((x,), {"dim": dim}, tol=10)
     x = spread(rng, 3, 5)
@@ -34,15 +34,8 @@ def _(rng):
     yield Sample((SPECIAL,), {"dim": 1}, grad=False)
 
 
-@samples("products_of_others")
-def _(rng):
-    for x, dim in rows(rng):
-        yield Sample((x,), {"dim": dim}, tol=10)
-    x = spread(rng, 3, 5)
-    x[1, 2] = x[2, 0] = x[2, 3] = 0.0
-    yield Sample((x,), {"dim": 1})
-    yield Sample((spread(rng, 6, 12),), {"dim": 0})
-    yield Sample((SPECIAL,), {"dim": 1}, grad=False)
+samples("cumprod")(_products)
+samples("products_of_others")(_products)
 
 
 @samples("logcumsumexp")

@@ -9,12 +9,12 @@ from typing import Any
 from ....ir.errors import ArgumentError, AutogradError
 from ...autograd.grad_mode import no_grad
 from ...autograd.node import new_number
-from ...nn.module import Module
 from ...nn.parallel.reducer import tensors_in
 from ...placement import as_device
 from ...pytree import tree_map
 from ...state import tls
 from ...tensor import Tensor
+from ..around import Around
 from ..collectives import copy_from
 from ..group import ProcessGroup
 from ..world import is_initialized, member_of
@@ -71,11 +71,13 @@ def _materialize(module, ignored_modules, param_init_fn, device):
                                 "param_init_fn, a function that gives a module its values")
 
 
-class FullyShardedDataParallel(ModuleStates, OptimizerStates, Module):
+class FullyShardedDataParallel(ModuleStates, OptimizerStates, Around):
     """Calls `module`, whose parameters lie in one flat parameter, of which each rank keeps a part; so do those of modules
     inside that are wrapped by themselves, as `auto_wrap_policy` says. Whole values are gathered before forward, and again
     before gradients are computed (those of the outermost unit stay in between); gradients are averaged over ranks, each of
     which gets its part. Optimizers are made of the parameters of the wrapped module."""
+
+    _inside = PREFIX[:-1]
 
     def __init__(self, module, process_group=None, sharding_strategy=None, cpu_offload=None, auto_wrap_policy=None,
                  backward_prefetch=BackwardPrefetch.BACKWARD_PRE, mixed_precision=None, ignored_modules=None,
@@ -135,18 +137,6 @@ class FullyShardedDataParallel(ModuleStates, OptimizerStates, Module):
     def module(self):
         """The module that is wrapped."""
         return self._fsdp_wrapped_module
-
-    def __getattr__(self, name):
-        try:
-            return super().__getattr__(name)
-        except AttributeError:
-            inner = self.__dict__.get("_modules", {}).get(PREFIX[:-1])
-            if inner is None:
-                raise
-            return getattr(inner, name)
-
-    def __getitem__(self, key):
-        return self.module[key]
 
     def extra_repr(self):
         return self.sharding_strategy.name

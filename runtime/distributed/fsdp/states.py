@@ -1,11 +1,11 @@
 """States of wrapped modules: whole values by the module's names, this rank's flat parameters, or its part of each value."""
 
 import contextlib
-from collections import OrderedDict
 from typing import Any
 
 from ....ir.errors import ArgumentError
 from ...autograd.grad_mode import no_grad
+from ...nn.state_dict import asked_state
 from ...tensor import Tensor
 from ..pieces import Piece
 from . import settings as kinds
@@ -65,19 +65,12 @@ class ModuleStates:
 
     # Giving.
 
-    def _children_in_state(self, prefix):
-        return [(prefix, self._fsdp_wrapped_module)]
-
     def _own_state(self):
         return ()
 
     def state_dict(self, *args, destination=None, prefix="", keep_vars=False):
         """The state in the form that `state_dict_type` says; whole values by default. Every rank calls it."""
-        if args:
-            destination, prefix, keep_vars = args + (destination, prefix, keep_vars)[len(args):]
-        if destination is None:
-            destination = OrderedDict()
-            destination._metadata = OrderedDict()
+        destination, prefix, _ = asked_state(args, destination, prefix, keep_vars)
         chosen = self._settings or StateDictSettings()
         form, config = chosen.state_dict_type, chosen.state_dict_config
         before = set(destination)
