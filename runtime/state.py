@@ -61,6 +61,8 @@ class Mode:
 
 
 class _Local(threading.local):
+    m = Mode()      # what finalizers and stand-ins see where a thread has no state of its own yet, or none any more
+
     def __init__(self):
         self.m = Mode()
 

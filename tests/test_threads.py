@@ -135,3 +135,18 @@ def test_the_number_of_threads_may_change_while_others_compute(threads):
         stop.set()
         changer.join(30)
     assert not wrong
+
+
+def test_a_thread_that_has_lost_its_state_asks_in_vain():
+    """As finalizers do that run while a thread ends."""
+    from ingot.runtime.state import tls
+    seen = []
+
+    def ends():
+        vars(tls).clear()
+        seen.append(tls.m.recorder)
+
+    thread = threading.Thread(target=ends)
+    thread.start()
+    thread.join()
+    assert seen == [None]
