@@ -1,11 +1,14 @@
 """autocast and GradScaler: dtypes, nesting, gradients, the cast cache, traces, scales."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import ingot
-from ingot import amp, nn
+from ingot import Tensor, amp, nn
 from ingot.ir.op import OPS
+from ingot.runtime.amp.autocast_mode import Casting
 
 F = nn.functional
 BF16, F16, F32, F64 = ingot.bfloat16, ingot.float16, ingot.float32, ingot.float64
@@ -32,21 +35,36 @@ def test_wide_operators_run_in_float32_and_others_as_they_come():
     low, single, double = ingot.rand(4, 6).bfloat16(), ingot.rand(4, 6), ingot.rand(4, 6, dtype=F64)
     target = ingot.zeros(4, dtype=ingot.int64)
     with amp.autocast("cpu"):
-        wide = dtypes(exp=lambda: low.exp(), log=lambda: low.log(), pow=lambda: low ** 3, softmax=lambda: low.softmax(-1),
-                      sum=lambda: low.sum(), cumsum=lambda: low.cumsum(0), norm=lambda: low.norm(),
+        wide = dtypes(prod=lambda: low.prod(), cdist=lambda: ingot.cdist(low, low), quantile=lambda: low.quantile(0.5),
                       loss=lambda: F.cross_entropy(low, target), nll=lambda: F.nll_loss(low, target),
-                      mse=lambda: F.mse_loss(low, single), log_softmax=lambda: low.log_softmax(-1))
+                      mse=lambda: F.mse_loss(low, single), smooth=lambda: F.smooth_l1_loss(low, low))
         assert set(wide.values()) == {F32}, wide
-        same = dtypes(relu=lambda: low.relu(), add=lambda: low + low, mul=lambda: low * 2.0, gelu=lambda: F.gelu(low))
+        same = dtypes(relu=lambda: low.relu(), add=lambda: low + low, mul=lambda: low * 2.0, gelu=lambda: F.gelu(low),
+                      exp=lambda: low.exp(), log=lambda: low.log(), pow=lambda: low ** 3, softmax=lambda: low.softmax(-1),
+                      sum=lambda: low.sum(), cumsum=lambda: low.cumsum(0), norm=lambda: low.norm(), mean=lambda: low.mean(1))
         assert set(same.values()) == {BF16}, same
+        assert ingot.stft(low.reshape(24), 8, return_complex=True).dtype is ingot.complex64
         assert (low + single).dtype is F32 and (double @ double.T).dtype is F64 and double.exp().dtype is F64
         assert (ingot.ones(2, 2, dtype=ingot.int64) @ ingot.ones(2, 2, dtype=ingot.int64)).dtype is ingot.int64
 
 
-def test_the_two_kinds_of_operators_do_not_overlap():
+def test_more_operators_run_in_float32_on_gpus():
+    """What a record says, asked without a device: arguments of the kind "cuda" need none."""
+    x = ingot.ones(3, dtype=F16)
+    there = SimpleNamespace(type="cuda")
+    for device, wanted in ((x.device, F16), (there, F32)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Tensor, "device", device)
+            seen = {name: Casting({"cuda": F16, "cpu": BF16}, keeps=False).cast(OPS[name], (x,))[0].dtype
+                    for name in ("exp", "sum", "softmax", "cumsum", "pow", "vector_norm")}
+        assert set(seen.values()) == {wanted}, (device, seen)
+
+
+def test_the_kinds_of_operators_do_not_overlap():
     ingot.__all__  # noqa: B018  (loads every operator)
-    kinds = [{name for name, op in OPS.items() if trait in op.traits} for trait in ("autocast_low", "autocast_wide")]
-    assert kinds[0] and kinds[1] and not kinds[0] & kinds[1]
+    traits = "autocast_low", "autocast_wide", "wide_on_gpu"
+    kinds = [{name for name, op in OPS.items() if trait in op.traits} for trait in traits]
+    assert all(kinds) and len(set.union(*kinds)) == sum(map(len, kinds))
 
 
 def test_contexts_nest_and_end():
@@ -403,7 +421,7 @@ LOSSES = {
     "multi_margin_loss": lambda a, b: F.multi_margin_loss(a, ingot.tensor([0, 2, 1])),
     "multilabel_margin_loss": lambda a, b: F.multilabel_margin_loss(a, ingot.tensor([[0, 2, -1], [1, -1, 0], [2, -1, 0]])),
     "cross_entropy": lambda a, b: F.cross_entropy(a, ingot.tensor([0, 2, 1])),
-    "cross_entropy of probabilities": lambda a, b: F.cross_entropy(a, b.softmax(1)),
+    "cross_entropy of probabilities": lambda a, b: F.cross_entropy(a, b.float().softmax(1)),
     "nll_loss": lambda a, b: F.nll_loss(a, ingot.tensor([0, 2, 1])),
 }
 

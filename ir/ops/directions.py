@@ -61,7 +61,7 @@ def _normalize_pull(g, out, x, *, ord, dim, eps):
 
 normalize = op("normalize", infer=_infer_normalize, ref=in_single(_normalize), lower=Composite(_normalize_body),
                vjp=(lambda g, out, x, *, ord, dim, eps: _normalize_pull(g, out, x, ord=ord, dim=dim, eps=eps),),
-               numbers=("ord", "eps"), batch=ALONG, traits=("autocast_wide", "rescued", "rule_as_one"),
+               numbers=("ord", "eps"), batch=ALONG, traits=("wide_on_gpu", "rescued", "rule_as_one"),
                doc="x divided by its norm of order `ord` over dims, or by `eps` where that is more.")
 
 # Angles.
@@ -99,5 +99,5 @@ def _cosine_pull(g, x, y, *, dim, eps):
 cosine_similarity = op("cosine_similarity", infer=_infer_cosine, ref=in_single(_cosine), lower=Composite(_cosine_body),
                        vjp=(lambda g, out, x, y, *, dim, eps: _cosine_pull(g, x, y, dim=dim, eps=eps),
                             lambda g, out, x, y, *, dim, eps: _cosine_pull(g, y, x, dim=dim, eps=eps)),
-                       numbers=("eps",), batch=ALONG, traits=("autocast_wide", "rule_as_one"),
+                       numbers=("eps",), batch=ALONG, traits=("wide_on_gpu", "rule_as_one"),
                        doc="The cosine of the angle between vectors along dims; their lengths are at least `eps`.")

@@ -77,7 +77,7 @@ def _pow_y(g, out, x, y):
     return mul(g, where(flat, 0.0, mul(out, log(x))))
 
 
-pow_ = elementwise("pow", numeric.power, (_pow_x, _pow_y), takes="number", traits=("autocast_wide",))
+pow_ = elementwise("pow", numeric.power, (_pow_x, _pow_y), takes="number", traits=("wide_on_gpu",))
 
 
 # Rounding and sign.
@@ -111,10 +111,10 @@ frac = elementwise("frac", lambda x: x - np.trunc(x), (lambda g, out, x: g,), ta
 sqrt = elementwise("sqrt", np.sqrt, (lambda g, out, x: div(g, mul(out, 2.0)),), takes="float",
                    traits=("exact", "rescued"))
 rsqrt = elementwise("rsqrt", lambda x: 1 / np.sqrt(x),
-                    (lambda g, out, x: mul(mul(g, -0.5), mul(out, mul(out, out))),), takes="float", traits=("autocast_wide",))
+                    (lambda g, out, x: mul(mul(g, -0.5), mul(out, mul(out, out))),), takes="float", traits=("wide_on_gpu",))
 square = elementwise("square", np.square, (lambda g, out, x: mul(g, mul(x, 2.0)),), takes="any", traits=("exact",))
 reciprocal = elementwise("reciprocal", np.reciprocal, (lambda g, out, x: neg(mul(g, mul(out, out))),), takes="float",
-                         traits=("exact", "autocast_wide"))
+                         traits=("exact", "wide_on_gpu"))
 def widened(x):
     """float16 and bfloat16 in float32, for gradient rules of several steps; anything else, numbers too, as it is."""
     if not hasattr(x, "dtype"):
@@ -144,27 +144,27 @@ def _expm1(x):
     return out
 
 
-exp = elementwise("exp", np.exp, (lambda g, out, x: mul(g, out),), takes="float", traits=("autocast_wide",))
+exp = elementwise("exp", np.exp, (lambda g, out, x: mul(g, out),), takes="float", traits=("wide_on_gpu",))
 exp2 = elementwise("exp2", np.exp2, (_exp2_vjp,), takes="float")
-expm1 = elementwise("expm1", _expm1, (lambda g, out, x: mul(g, add(out, 1.0)),), takes="float", traits=("autocast_wide",))
-log = elementwise("log", np.log, (lambda g, out, x: div(g, x),), takes="float", traits=("autocast_wide",))
-log2 = elementwise("log2", np.log2, (lambda g, out, x: div(g, mul(x, math.log(2))),), takes="float", traits=("autocast_wide",))
+expm1 = elementwise("expm1", _expm1, (lambda g, out, x: mul(g, add(out, 1.0)),), takes="float", traits=("wide_on_gpu",))
+log = elementwise("log", np.log, (lambda g, out, x: div(g, x),), takes="float", traits=("wide_on_gpu",))
+log2 = elementwise("log2", np.log2, (lambda g, out, x: div(g, mul(x, math.log(2))),), takes="float", traits=("wide_on_gpu",))
 log10 = elementwise("log10", np.log10, (lambda g, out, x: div(g, mul(x, math.log(10))),), takes="float",
-                    traits=("autocast_wide",))
-log1p = elementwise("log1p", np.log1p, (lambda g, out, x: div(g, add(x, 1.0)),), takes="float", traits=("autocast_wide",))
+                    traits=("wide_on_gpu",))
+log1p = elementwise("log1p", np.log1p, (lambda g, out, x: div(g, add(x, 1.0)),), takes="float", traits=("wide_on_gpu",))
 
 # Trigonometric and hyperbolic.
 
 sin = elementwise("sin", np.sin, (lambda g, out, x: mul(g, cos(x)),), takes="float")
 cos = elementwise("cos", np.cos, (lambda g, out, x: neg(mul(g, sin(x))),), takes="float")
-tan = elementwise("tan", np.tan, (lambda g, out, x: mul(g, add(mul(out, out), 1.0)),), takes="float", traits=("autocast_wide",))
+tan = elementwise("tan", np.tan, (lambda g, out, x: mul(g, add(mul(out, out), 1.0)),), takes="float", traits=("wide_on_gpu",))
 asin = elementwise("asin", np.arcsin, (lambda g, out, x: mul(g, rsqrt(_one_minus_square(x))),), takes="float",
-                   traits=("autocast_wide",))
+                   traits=("wide_on_gpu",))
 acos = elementwise("acos", np.arccos, (lambda g, out, x: neg(mul(g, rsqrt(_one_minus_square(x)))),), takes="float",
-                   traits=("autocast_wide",))
+                   traits=("wide_on_gpu",))
 atan = elementwise("atan", np.arctan, (lambda g, out, x: div(g, add(mul(x, x), 1.0)),), takes="float")
-sinh = elementwise("sinh", np.sinh, (lambda g, out, x: mul(g, cosh(x)),), takes="float", traits=("autocast_wide",))
-cosh = elementwise("cosh", np.cosh, (lambda g, out, x: mul(g, sinh(x)),), takes="float", traits=("autocast_wide",))
+sinh = elementwise("sinh", np.sinh, (lambda g, out, x: mul(g, cosh(x)),), takes="float", traits=("wide_on_gpu",))
+cosh = elementwise("cosh", np.cosh, (lambda g, out, x: mul(g, sinh(x)),), takes="float", traits=("wide_on_gpu",))
 tanh = elementwise("tanh", np.tanh, (lambda g, out, x: mul(g, _one_minus_square(out)),), takes="float")
 asinh = elementwise("asinh", np.arcsinh, (lambda g, out, x: mul(g, rsqrt(add(mul(x, x), 1.0))),), takes="float")
 acosh = elementwise("acosh", np.arccosh, (lambda g, out, x: mul(g, _acosh_slope(x)),), takes="float")
@@ -208,7 +208,7 @@ erfcx = elementwise("erfcx", numeric.erfcx, (lambda g, out, x: mul(g, sub(mul(mu
                     takes="real_float")
 erfinv = elementwise("erfinv", numeric.erfinv,
                      (lambda g, out, x: mul(g, mul(exp(mul(out, out)), math.sqrt(math.pi) / 2)),), takes="real_float",
-                     traits=("autocast_wide", "rescued"))
+                     traits=("wide_on_gpu", "rescued"))
 lgamma = elementwise("lgamma", numeric.lgamma, (lambda g, out, x: mul(g, digamma(x)),), takes="real_float")
 digamma = elementwise("digamma", numeric.digamma, (lambda g, out, x: mul(g, trigamma(x)),), takes="real_float")
 trigamma = elementwise("trigamma", numeric.trigamma, (lambda g, out, x: mul(g, polygamma(x, n=2)),), takes="real_float")

@@ -64,7 +64,7 @@ def _shared(g, *, count):
 
 mean = op("mean", infer=infer_reduce("mean", floats=True), ref=_wide_ref(_mean),
           vjp=(lambda g, out, x, *, dim, keepdim: back(_shared(g, count=count_of(x.shape, dim)), x.shape, dim),),
-          lower=Composite(_mean_body), batch=ALONG, traits=("autocast_wide",), doc="Mean over dims.")
+          lower=Composite(_mean_body), batch=ALONG, traits=("wide_on_gpu",), doc="Mean over dims.")
 
 
 def _freedom(shape, dim, correction):
@@ -152,7 +152,7 @@ def _logsumexp_vjp(g, out, x, *, dim, keepdim):
 
 logsumexp = op("logsumexp", infer=infer_reduce("logsumexp", floats=True), ref=_wide_ref(_logsumexp), vjp=(_logsumexp_vjp,),
                lower=Composite(_logsumexp_body), batch=ALONG,
-               traits=("autocast_wide", "rule_as_one"), doc="log of the sum of exp(x) over dims, without overflow.")
+               traits=("wide_on_gpu", "rule_as_one"), doc="log of the sum of exp(x) over dims, without overflow.")
 
 # Norms.
 
@@ -215,5 +215,5 @@ def _unless_zero(out, g, power):
 
 vector_norm = op("vector_norm", infer=_infer_norm, ref=_wide_ref(_norm), vjp=(_norm_vjp,), lower=Composite(_norm_body),
                  numbers=("ord",), batch=ALONG,
-                 traits=("autocast_wide", "rule_as_one"),
+                 traits=("wide_on_gpu", "rule_as_one"),
                  doc="(sum |x| ** ord) ** (1 / ord) over dims; inf, -inf and 0 as limits.")

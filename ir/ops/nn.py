@@ -80,7 +80,7 @@ def _log1p_exp(x):
 
 softplus = elementwise("softplus", lambda x: np.maximum(x, 0) + _log1p_exp(x),
                        (lambda g, out, x: ew.mul(g, ew.sigmoid(x)),), takes="real_float",
-                       traits=("autocast_wide",), doc="log(1 + exp(x))")
+                       traits=("wide_on_gpu",), doc="log(1 + exp(x))")
 log_sigmoid = elementwise("log_sigmoid", lambda x: np.minimum(x, 0) - _log1p_exp(x),
                           (lambda g, out, x: ew.mul(g, ew.sigmoid(ew.neg(x))),), takes="real_float", doc="log(sigmoid(x))")
 
@@ -341,7 +341,7 @@ softmax_grad = op("softmax_grad", infer=lambda g, y, *, dim: y, ref=in_single(_s
 
 softmax = op("softmax", infer=_along("softmax"), ref=in_single(_softmax), lower=Composite(_softmax_body), batch=ALONG,
              vjp=(lambda g, out, x, *, dim: softmax_grad(g, out, dim=dim),),
-             traits=("takes_float", "autocast_wide"), doc="exp(x) / sum(exp(x)) along a dimension, without overflow.")
+             traits=("takes_float", "wide_on_gpu"), doc="exp(x) / sum(exp(x)) along a dimension, without overflow.")
 
 
 def _log_softmax_body(x, *, dim):
@@ -371,7 +371,7 @@ log_softmax_grad = op(
 log_softmax = op("log_softmax", infer=_along("log_softmax"), ref=in_single(_log_softmax),
                  vjp=(lambda g, out, x, *, dim: log_softmax_grad(g, out, dim=dim),),
                  lower=Composite(_log_softmax_body), batch=ALONG,
-                 traits=("takes_float", "autocast_wide"), doc="log(softmax(x)) along a dimension.")
+                 traits=("takes_float", "wide_on_gpu"), doc="log(softmax(x)) along a dimension.")
 
 # The linear layer.
 

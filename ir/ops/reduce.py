@@ -65,7 +65,7 @@ def infer_reduce(name, gives=None, empty=True, floats=False):
 
 sum_ = op("sum", infer=infer_reduce("sum"), ref=_wide(np.sum),
           vjp=(lambda g, out, x, *, dim, keepdim: back(g, x.shape, dim),), lower=Reduce("sum"),
-          traits=("self_checking", "autocast_wide"),
+          traits=("self_checking", "wide_on_gpu"),
           doc="Sum; float16 and bfloat16 accumulate in float32.")
 
 
@@ -75,7 +75,7 @@ def _nansum_vjp(g, out, x, *, dim, keepdim):
 
 nansum = op("nansum", infer=infer_reduce("nansum", floats=True), ref=_wide(np.nansum), vjp=(_nansum_vjp,), batch=ALONG,
             lower=Composite(lambda x, *, dim, keepdim: sum_(ew.where(ew.isnan(x), 0.0, x), dim=dim, keepdim=keepdim)),
-            traits=("autocast_wide",), doc="Sum, nan counted as 0.")
+            traits=("wide_on_gpu",), doc="Sum, nan counted as 0.")
 
 
 def _infer_int_sum(x, *, dim, keepdim):

@@ -55,7 +55,7 @@ def shifted(x, dim, by, fill):
 
 cumsum = op("cumsum", infer=infer_scan("cumsum"), ref=_wide(lambda x, dim: np.cumsum(x, axis=dim, dtype=x.dtype)),
             vjp=(lambda g, out, x, *, dim: flipped(lambda v: cumsum(v, dim=dim), g, dim),), lower=Template("scan"), batch=ALONG,
-            traits=("autocast_wide",),
+            traits=("wide_on_gpu",),
             doc="Sums of everything up to and including each element.")
 
 
@@ -112,7 +112,7 @@ def _cumprod_vjp(g, out, x, *, dim):
 
 cumprod = op("cumprod", infer=infer_scan("cumprod"), ref=_wide(lambda x, dim: np.cumprod(x, axis=dim, dtype=x.dtype)),
              vjp=(_cumprod_vjp,), lower=Template("scan"), batch=ALONG,
-             traits=("autocast_wide",), doc="Products of everything up to and including each element.")
+             traits=("wide_on_gpu",), doc="Products of everything up to and including each element.")
 
 
 def _infer_others(x, *, dim):

@@ -1,6 +1,7 @@
 """autocast: contractions run in a low precision, what needs the range of float32 in float32; all else as it comes.
 
-An operator's record says by its traits which of both it is: "autocast_low" or "autocast_wide".
+An operator's record says by its traits which of both it is: "autocast_low", "autocast_wide", or "wide_on_gpu" for those
+that are wide there alone: float16, which GPUs are given, has little range, while bfloat16 has that of float32.
 """
 
 import threading
@@ -41,11 +42,14 @@ class Casting:
 
     def cast(self, op, args):
         """The arguments as `op` should see them."""
-        if "autocast_low" in op.traits:
-            kind = next((a.device.type for a in args if isinstance(a, Tensor)), None)
-            wanted = self.dtypes.get(kind)
-        elif "autocast_wide" in op.traits:
+        traits = op.traits
+        wanted: dt.DType | None
+        if "autocast_wide" in traits:
             wanted = dt.float32
+        elif "autocast_low" in traits:
+            wanted = self.dtypes.get(_kind(args))
+        elif "wide_on_gpu" in traits:
+            wanted = dt.float32 if _kind(args) == "cuda" else None
         else:
             return args
         return args if wanted is None else tuple([self._one(a, wanted) for a in args])
@@ -66,6 +70,11 @@ class Casting:
     def forget(self):
         """Drops what was kept, for good."""
         self.kept = None
+
+
+def _kind(args) -> str | None:
+    """The kind of device that an operator's arguments are on."""
+    return next((a.device.type for a in args if isinstance(a, Tensor)), None)
 
 
 def _has_history(t) -> bool:
@@ -156,7 +165,8 @@ def _install(casting):
 
 class autocast(ContextDecorator):
     """Inside, matrix products, convolutions and attention run in `dtype` (bfloat16 on the CPU, float16 on GPUs unless said),
-    and exponentials, powers, sums, softmax and losses in float32. For a forward pass and its loss; call backward() outside.
+    and losses in float32; on GPUs so do exponentials, powers, sums and softmax. For a forward pass and its loss; call
+    backward() outside.
 
     A context manager and a decorator; nests, and `enabled=False` switches it off inside.
     """

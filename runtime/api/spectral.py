@@ -7,6 +7,7 @@ from ...ir.ops.resample import border_pad
 from ..tensor import Tensor
 from .counting import arange
 from .creation import ones, zeros
+from .promote import single_in_autocast
 from .reduce import holds_anywhere
 from .register import FUNCTIONS, api
 
@@ -39,6 +40,7 @@ def _extended(x, by, mode):
 
 
 @api(checked=True)
+@single_in_autocast
 def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode="reflect", normalized=False,
          onesided=None, return_complex=None, align_to_window=None):
     """The spectra of windows of n_fft numbers, hop_length apart: (..., frequencies, windows)."""
