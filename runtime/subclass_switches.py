@@ -11,14 +11,16 @@ from .api.subclasses import disabled_torch_function as _disabled_torch_function_
 from .api.subclasses import unasked as DisableTorchFunctionSubclass
 from .device import as_device
 from .nn.conversion import destination
+from .random import Generator, default_generator
 from .state import tls
 from .tensor import Tensor
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Graph", "Node", "Value", "_TensorMeta",
-           "_are_functorch_transforms_active", "_disabled_torch_function_impl", "_get_tracing_state",
-           "_is_alias_of", "_is_torch_function_mode_enabled", "_log_api_usage_once", "_nn"]
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Generator", "Graph", "Node", "TensorBase", "Value",
+           "_TensorMeta", "_are_functorch_transforms_active", "_disabled_torch_function_impl", "_get_tracing_state",
+           "_is_alias_of", "_is_torch_function_mode_enabled", "_log_api_usage_once", "_nn", "default_generator"]
 
 DisableTorchFunction = DisableTorchFunctionSubclass
+TensorBase = Tensor                     # PyTorch's part of Tensor in C++
 _TensorMeta = type(Tensor)
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot import autograd, func
 from ingot.autograd import forward_ad as fwd
 from ingot.ir.errors import IngotError
 
@@ -55,3 +56,94 @@ def test_histories_that_nobody_asked_for_are_not_seen():
         assert value.requires_grad and tangent.requires_grad
         value, tangent = fwd.unpack_dual(fwd.make_dual(x, w) * 3)
         assert tangent.requires_grad
+
+
+# Functions of the user that say themselves how they change.
+
+class ByNumpy(autograd.Function):
+    """x * y * k, whose backward nobody can differentiate; it keeps other tensors for jvp than for backward."""
+
+    @staticmethod
+    def forward(x, y, k):
+        return x * y * k, x + y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, y, ctx.k = inputs
+        ctx.save_for_backward(x, y)
+        ctx.save_for_forward(y, x, output[1])
+
+    @staticmethod
+    @autograd.function.once_differentiable
+    def backward(ctx, g, h):
+        x, y = ctx.saved_tensors
+        return ingot.from_numpy(y.numpy() * g.numpy() * ctx.k + h.numpy()), \
+            ingot.from_numpy(x.numpy() * g.numpy() * ctx.k + h.numpy()), None
+
+    @staticmethod
+    def jvp(ctx, dx, dy, dk):
+        y, x, _ = ctx.saved_tensors
+        assert dk is None and dx.shape == x.shape and dy.shape == y.shape
+        return (dx * y + x * dy) * ctx.k, dx + dy
+
+
+def product(x, y):
+    return x * y * 3.0, x + y
+
+
+WAYS = {
+    "jvp": lambda f, x, y, t: func.jvp(f, (x, y), (t, 2 * t))[1],
+    "jvp of one argument": lambda f, x, y, t: func.jvp(lambda a: f(a, y), (x,), (t,))[1],
+    "jvp in a chain": lambda f, x, y, t: func.jvp(lambda a: f(a * a, a.exp())[0].sin(), (x,), (t,))[1:],
+    "jacfwd": lambda f, x, y, t: func.jacfwd(lambda a: f(a, y)[0], 0)(x).unbind(),
+    "linearize": lambda f, x, y, t: func.linearize(lambda a: f(a, y), x)[1](t),
+    "gradient of jvp": lambda f, x, y, t: func.grad(
+        lambda b: func.jvp(lambda a: f(a, b)[0], (x,), (t,))[1].square().sum())(y).unbind(),
+    "vmap of jvp": lambda f, x, y, t: func.vmap(
+        lambda a, b: func.jvp(lambda c: f(c, y)[0], (a,), (b,))[1])(ingot.stack([x, y]), ingot.stack([t, x])).unbind(),
+    "jvp of vmap": lambda f, x, y, t: func.jvp(
+        lambda a: func.vmap(lambda row: f(row, y)[0])(a), (ingot.stack([x, y]),), (ingot.stack([t, x]),))[1].unbind(),
+    "duals": lambda f, x, y, t: duals_of(f, x, y, t),
+}
+
+
+def duals_of(f, x, y, t):
+    with fwd.dual_level():
+        return [fwd.unpack_dual(o).tangent for o in f(fwd.make_dual(x, t), fwd.make_dual(y, t * t))]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_function_is_asked_how_it_changes_where_derivatives_go_along_directions(way):
+    x, y, t = (ingot.randn(3, dtype=ingot.float64) for _ in range(3))
+    found, expected = (WAYS[way](f, x, y, t) for f in (lambda a, b: ByNumpy.apply(a, b, 3.0), product))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-12)
+
+
+def test_what_a_function_says_of_its_changes_must_fit_its_results():
+    class Short(ByNumpy):
+        @staticmethod
+        def jvp(ctx, dx, dy, dk):
+            return dx
+
+    x = ingot.ones(3)
+    with pytest.raises(RuntimeError, match="jvp returned 1 tensors; expected one for each result of forward, which are 2"):
+        func.jvp(lambda a: Short.apply(a, x, 1.0), (x,), (x,))
+
+
+def test_functions_without_materialized_gradients_hear_none_of_arguments_that_stay():
+    seen = []
+
+    class Plain(autograd.Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.set_materialize_grads(False)
+            return x + y
+
+        @staticmethod
+        def jvp(ctx, dx, dy):
+            seen.append(dy)
+            return dx
+
+    x = ingot.ones(3)
+    assert func.jvp(lambda a: Plain.apply(a, x), (x,), (2 * x,))[1].tolist() == [2, 2, 2] and seen == [None]

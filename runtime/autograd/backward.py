@@ -137,11 +137,12 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     return tuple(_found(i, t, g, allow_unused, materialize_grads) for i, (t, g) in enumerate(zip(inputs, found)))
 
 
-def pulled_without_hooks(outputs, inputs, seeds, create_graph=True) -> tuple:
-    """Gradients, None where there are none, for derivatives that stand for those of forward mode: no hook sees them."""
+def pulled_without_hooks(outputs, inputs, seeds, create_graph=True, along=False) -> tuple:
+    """Gradients, None where there are none, for derivatives that stand for those of forward mode: no hook sees them. `along`:
+    nobody reads them, but the derivatives of them by the seeds."""
     outputs, seeds = _of_values(outputs, seeds)
     found = _captured(outputs, [values_in(t) for t in inputs], _seeds(outputs, seeds), retain=True, create_graph=create_graph,
-                      hooked=False)
+                      hooked=False, along=along)
     return tuple(map(made_like, inputs, found))
 
 

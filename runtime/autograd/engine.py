@@ -34,11 +34,12 @@ _PARTS = frozenset((slice_, select))       # views of a part of an array, no ele
 
 
 class Backward:
-    """One run: the wishes, and what has arrived so far. `hooked`: whether hooks run; they belong to backward, so not where the
-    run is the first half of a derivative along a direction."""
+    """One run: the wishes, and what has arrived so far. `hooked`: whether hooks run; they belong to backward, so not in what
+    stands for forward mode. `along`: whether the run is the first half of a derivative along a direction."""
 
-    def __init__(self, *, retain: bool, create_graph: bool, targets=None, hooked: bool = True):
+    def __init__(self, *, retain: bool, create_graph: bool, targets=None, hooked: bool = True, along: bool = False):
         self.retain = retain
+        self.along = along
         self.hooked = hooked
         self.targets = targets          # None: accumulate into leaves; else {edge key: None} to capture
         self.wanted = {t[0] if type(t) is tuple else t for t in targets} if targets else _NONE       # the nodes of those

@@ -77,7 +77,7 @@ def unpack_dual(tensor, *, level=None) -> UnpackedDualTensor:
         return UnpackedDualTensor(tensor, None)
     with enable_grad():
         holder = constant_like(tensor).requires_grad_()
-        pulled = pulled_without_hooks([tensor], [d for d, _ in duals], [holder])
+        pulled = pulled_without_hooks([tensor], [d for d, _ in duals], [holder], along=True)
         pairs = [(p, t) for p, (_, t) in zip(pulled, duals) if p is not None]
         if not pairs:
             return UnpackedDualTensor(tensor, None)

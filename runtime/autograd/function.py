@@ -12,14 +12,12 @@ from ..device_array import DeviceArray
 from ..parts import PARTS, values_in
 from ..state import tls
 from ..storage import user_line
-from ..tensor import Tensor, shape_of, wrap
+from ..tensor import Tensor, shape_of
 from ..writes import Passed, rewrite_history
 from .backward import grad
+from .function_saved import alias, keep
 from .grad_mode import enable_grad
-from .moved import checked, successor
-from .node import ForbiddenNode, Freed, Leaf, Named, Node, Output, aval_of, is_inexact, overwritten
-
-_new = object.__new__
+from .node import ForbiddenNode, Freed, Leaf, Named, Node, Output, aval_of, is_inexact
 
 
 class FunctionCtx:
@@ -30,6 +28,8 @@ class FunctionCtx:
     _for_forward = ()
     _inputs: Any = None     # the avals of the arguments, where jvp is asked
     _saved: Any = ()
+    _own: int | None = None     # how many of what is saved are for backward; the others are for jvp
+    _along = False          # whether it is jvp that reads
     _dirty = ()
     _non_differentiable = ()
     _materialize = True
@@ -45,7 +45,7 @@ class FunctionCtx:
         self._to_save = tensors
 
     def save_for_forward(self, *tensors):
-        """Keeps inputs or outputs for jvp; what save_for_backward kept goes before it."""
+        """Keeps inputs or outputs for jvp, which reads what save_for_backward kept where there are none."""
         self._for_forward = tensors
 
     def mark_dirty(self, *tensors):
@@ -67,65 +67,18 @@ class FunctionCtx:
             raise AutogradError("these saved tensors are freed: backward went through this Function a second time, or they "
                                 "were read after it; call the first backward with retain_graph=True")
         node = self._node() if self._node is not None else None
-        return tuple(None if s is None else s.unpack(node, self._named) for s in self._saved)
+        return tuple(None if s is None else s.unpack(node, self._named) for s in self._part_of(self._saved))
 
+    def _part_of(self, saved: tuple) -> tuple:
+        """Of what was saved what is for backward, or for jvp while that runs."""
+        if not self._own or self._own == len(saved):
+            return saved
+        return saved[self._own:] if self._along else saved[:self._own]
 
-class SavedTensor:
-    """One tensor kept by a Function: its memory and version, and where its gradient goes."""
-
-    __slots__ = ("array", "edge", "index", "packed", "storage", "traced", "unpack_hook", "version")
-
-    def __init__(self, t: Tensor, edge, index):
-        hooks, recorder = tls.m.saved_hooks, tls.m.recorder
-        self.traced = None if recorder is None else recorder.saved(t)
-        self.edge = edge            # of an input; an output's is made from its index, as it would be a cycle
-        self.index = index
-        self.storage, self.version = t._storage.guard()
-        self.unpack_hook = None
-        if hooks is None:
-            self.array = t._a
-        else:
-            self.packed = hooks[0](wrap(t._a))
-            self.unpack_hook = hooks[1]
-
-    def unpack(self, node, named) -> Tensor:
-        recorder = tls.m.recorder
-        if self.unpack_hook is not None:
-            t = wrap(self.unpack_hook(self.packed)._a)
-        elif self.storage.was_overwritten(self.version):
-            raise overwritten(node or named, self.storage, self.version)
-        else:
-            if self.storage.moved is not None:
-                self.follow(node or named)
-            t = wrap(self.array) if recorder is not None else _alias(self.array, self.storage)
-        t._node = self.edge
-        if self.index is not None and node is not None:
-            t._node = Output(node, self.index)
-        if recorder is not None:
-            recorder.unpacked(t, self.traced, node or named, ((self.storage, self.version),))
-        return t
-
-    def follow(self, named):
-        """A leaf whose `.data` was set since is what it is by now."""
-        now = successor(self.storage, self.array, self.edge)
-        if now is not None:
-            self.array = checked(named, now, self.array)._a
-            self.storage, self.version = now._storage.guard()
-            if tls.m.recorder is not None:
-                self.traced = tls.m.recorder.saved(now)
-
-
-class SavedParts:
-    """What is made of tensors, kept as these."""
-
-    __slots__ = ("make", "parts")
-
-    def __init__(self, parts, make):
-        self.parts = parts
-        self.make = make
-
-    def unpack(self, node, named):
-        return self.make(*[p.unpack(node, named) for p in self.parts])
+    def keeps_all(self):
+        """Forward is done: what it keeps for jvp comes behind what it keeps for backward."""
+        self._own = len(self._to_save)
+        self._to_save, self._for_forward = (*self._to_save, *self._for_forward), ()
 
 
 class FunctionNode(Node):
@@ -158,7 +111,8 @@ class FunctionNode(Node):
         grads = [self._given(engine, g, aval, there) for g, aval in zip(slots, self.outs)]
         for i, (parts, make) in self.makes.items():
             grads[i] = None if grads[i] is None else make(*parts[:-1], grads[i])
-        returned = backward_of(self.cls)(ctx, *grads)
+        along = engine.along and has_jvp(self.cls) and not self.sparse and not self.makes
+        returned = self.along(grads) if along else backward_of(self.cls)(ctx, *grads)
         if not isinstance(returned, (tuple, list)):
             returned = (returned,)
         extra = returned[len(self.edges):]
@@ -167,6 +121,11 @@ class FunctionNode(Node):
                                 f"{len(returned)}): one for each argument of forward, None where there is none")
         return [engine.as_value(self._checked(i, g)) if edge is not None else None
                 for i, (edge, g) in enumerate(zip(self.edges, returned))]
+
+    def along(self, grads) -> list:
+        """What goes on to the arguments in the first half of a derivative along a direction."""
+        given = iter(Along.apply(self, *grads))
+        return [None if edge is None else next(given) for edge in self.edges]
 
     def _given(self, engine, g, aval, there):
         """A gradient as backward gets it: zeros (beside `there`) for results that received none."""
@@ -254,7 +213,7 @@ class Function:
             raise DTypeError(f"{cls.__name__}.apply takes no keyword arguments unless it has setup_context")
         edges = tuple([_edge_of(a) for a in args])
         ctx.needs_input_grad = tuple([e is not None for e in edges])
-        if cls.jvp is not Function.jvp:
+        if has_jvp(cls):
             ctx._inputs = tuple([a.aval if isinstance(a, Tensor) else None for a in args])
         m = tls.m
         taped = m.grad and any(ctx.needs_input_grad)
@@ -287,7 +246,7 @@ def run_forward(cls, ctx, args, separate):
             cls.setup_context(ctx, args, result)
     finally:
         m.grad = before
-    ctx._to_save = ctx._to_save or ctx._for_forward
+    ctx.keeps_all()
     return result
 
 
@@ -297,7 +256,7 @@ def backward_of(cls):
         return cls.backward
     if cls.vjp is not Function.vjp:
         return cls.vjp
-    return partial(_transposed, cls) if cls.jvp is not Function.jvp else cls.backward
+    return partial(_transposed, cls) if has_jvp(cls) else cls.backward
 
 
 def _transposed(cls, ctx, *grads):
@@ -310,11 +269,55 @@ def _transposed(cls, ctx, *grads):
         if tls.m.batched is not None:
             for h in wanted:
                 tls.m.batched.begins(h._node)
-        moved = cls.jvp(ctx, *holders)
-        moved = moved if isinstance(moved, (tuple, list)) else (moved,)
+        moved = moved_along(cls, ctx, holders)
         total = [(t * g).sum() for t, g in zip(moved, grads) if isinstance(t, Tensor) and t.requires_grad and g is not None]
     found = iter(grad(total, wanted, create_graph=tls.m.grad, allow_unused=True) if total else [None] * len(wanted))
     return tuple([None if h is None else next(found) for h in holders])
+
+
+def has_jvp(cls) -> bool:
+    """Whether a Function says how its results change along with its arguments."""
+    return cls.jvp is not Function.jvp
+
+
+def moved_along(cls, ctx, directions) -> tuple:
+    """How the results of a Function change as its arguments do, by its jvp."""
+    ctx._along = True
+    try:
+        moved = cls.jvp(ctx, *directions)
+    finally:
+        ctx._along = False
+    return tuple(moved) if isinstance(moved, (tuple, list)) else (moved,)
+
+
+class Along(Function):
+    """The first half of a derivative along a direction, through a Function that has a jvp: nobody reads what it gives, which
+    are zeros; the second half, the derivatives of these by what came in, is what jvp makes of the arguments' directions."""
+
+    @staticmethod
+    def forward(ctx, node, *grads):
+        ctx.set_materialize_grads(False)
+        ctx.node, ctx.there = node, next(g for g in grads if g is not None)
+        return tuple([full.call(ctx.there, shape=a.shape, value=0, dtype=a.dtype)
+                      for a, edge in zip(node.inputs, node.edges) if edge is not None])
+
+    @staticmethod
+    def backward(ctx, *directions):
+        node = ctx.node
+        given = iter(directions)
+        moved = moved_along(node.cls, node.ctx, [Along.direction(ctx, aval, None if edge is None else next(given))
+                                                 for aval, edge in zip(node.inputs, node.edges)])
+        if len(moved) != len(node.outs):
+            raise AutogradError(f"{node.cls.__name__}.jvp returned {len(moved)} tensors; expected one for each result of "
+                                f"forward, which are {len(node.outs)}")
+        return None, *moved
+
+    @staticmethod
+    def direction(ctx, aval, given):
+        """How an argument changes: not at all, zeros say, where it is none that derivatives go along."""
+        if given is not None or aval is None or not aval.dtype.is_inexact or not ctx.node.ctx._materialize:
+            return given
+        return full.call(ctx.there, shape=aval.shape, value=0, dtype=aval.dtype)
 
 
 def _bound(forward, args, kwargs):
@@ -342,8 +345,8 @@ def _finish(cls, ctx, args, edges, result, taped):
     inputs = {id(a): e for a, e in zip(args, edges) if isinstance(a, Tensor)}
     carried = [_carry(node, i, o, ctx, args, inputs) if isinstance(o, Tensor) else o for i, o in enumerate(outs)]
     if node is not None:
-        ctx._saved = tuple([_save(t, saved_as, inputs, carried) for t in ctx._to_save])
-    ctx._to_save = ctx._for_forward = ()
+        ctx._saved = tuple([keep(t, saved_as, inputs, carried) for t in ctx._to_save])
+    ctx._to_save = ()
     for i, (parts, make) in makes.items():
         carried[i] = make(*parts[:-1], carried[i])
     if node is not None:
@@ -382,33 +385,12 @@ def _carry(node, i, out, ctx, args, inputs):
         return out
     edge = Output(node, i)
     if dirty:
-        source = _alias(out._a, out._storage)
+        source = alias(out._a, out._storage)
         source._node = edge
         rewrite_history(out, source, node.cls.__name__)
     else:
         out._node = edge
     return out
-
-
-def _alias(array, storage) -> Tensor:
-    """A new tensor over the same memory."""
-    t = _new(Tensor)
-    t._a = array
-    t._node = None
-    t._storage = storage
-    return t
-
-
-def _save(t, saved_as, inputs, carried):
-    if t is None:
-        return None
-    if type(t) in PARTS:
-        parts, make = PARTS[type(t)](t)
-        return SavedParts([_save(part, saved_as, inputs, carried) for part in parts], make)
-    i = saved_as.get(id(t))
-    if i is not None:
-        return SavedTensor(t, None, i if carried[i]._node is not None else None)
-    return SavedTensor(t, inputs.get(id(t), t._node), None)
 
 
 class InplaceFunction(Function):

@@ -87,16 +87,17 @@ def _directions(v, like, what, where):
     return vs
 
 
-def _grads(outs, inputs, seeds, create_graph, strict=False, where="", hooked=True):
-    """Gradients with zeros where nothing depends."""
+def _grads(outs, inputs, seeds, create_graph, strict=False, where="", *, hooked=True, along=False):
+    """Gradients with zeros where nothing depends. `hooked`: whether hooks run; `along`: whether they are the first half of a
+    derivative along a direction, of which nobody reads the values, instead."""
     pairs = [(o, s) for o, s in zip(outs, seeds) if o.requires_grad and s is not None]
     if not pairs:
         return tuple(constant_like(x) for x in inputs)
     roots, given = [o for o, _ in pairs], [s for _, s in pairs]
-    if hooked:
+    if hooked and not along:
         found = grad(roots, inputs, given, retain_graph=True, create_graph=create_graph, allow_unused=True)
     else:
-        found = pulled_without_hooks(roots, inputs, given, create_graph)
+        found = pulled_without_hooks(roots, inputs, given, create_graph, along)
     for i, g in enumerate(found):
         _strict(strict, g is None, f"{where}: the outputs are independent of input {i}")
     return tuple(constant_like(x) if g is None else g for g, x in zip(found, inputs))
@@ -114,10 +115,10 @@ def vjp(func, inputs, v=None, create_graph=False, strict=False):
             _one_or_all(_finished(found, create_graph), several))
 
 
-def _transposed(outs, xs, vs, create_graph, strict, where, hooked=True):
+def _transposed(outs, xs, vs, create_graph, strict, where, along=False):
     """The Jacobian times vs, as the gradient (in a placeholder) of the vector-Jacobian product."""
     holders = tuple(holder_like(o) for o in outs)
-    pulled = _grads(outs, xs, holders, True, strict, where, hooked)
+    pulled = _grads(outs, xs, holders, True, strict, where, along=along)
     return _grads(pulled, holders, vs, create_graph)
 
 
@@ -166,7 +167,7 @@ def _forward_jacobian(func, xs, create_graph):
         for unit in _units(x):
             vs = [constant_like(y) for y in xs]
             vs[i] = unit
-            for j, column in enumerate(_transposed(outs, xs, vs, create_graph, False, "jacobian", hooked=False)):
+            for j, column in enumerate(_transposed(outs, xs, vs, create_graph, False, "jacobian", along=True)):
                 columns[j][i].append(reshape(column, shape=(numel_of(column), 1)))
     found = tuple(tuple(_columns(columns[j][i], o, x) for i, x in enumerate(xs)) for j, o in enumerate(outs))
     return several_outs, found

@@ -12,7 +12,7 @@ from ..dispatch import call
 from ..state import tls
 from ..taping import record
 from ..tensor import Tensor
-from .function import _alias
+from .function_saved import alias
 
 # Functions of the API whose operators have other names.
 FUNCTIONS_OF = {"addmm": ("matmul", "linear"), "baddbmm": ("matmul",), "bmm": ("matmul",), "mm": ("matmul",),
@@ -139,7 +139,7 @@ class _Again(_InCheckpoint):
         m = tls.m
         if m.autocast is not None:
             args = m.autocast.cast(op, args)
-        found = tuple([_alias(array, storage) for array, storage, _ in parts])
+        found = tuple([alias(array, storage) for array, storage, _ in parts])
         out = found if several else found[0]
         if m.grad and op.vjp is not NO_GRAD and any(isinstance(a, Tensor) and a._node is not None for a in args):
             record(op, args, params, out)

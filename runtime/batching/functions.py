@@ -33,6 +33,7 @@ def run(level, cls, ctx, args, separate):
             raise AutogradError(f"{cls.__name__} has a method vmap: then it needs setup_context, and not generate_vmap_rule")
         result = by_own_rule(level, cls, args)
         cls.setup_context(ctx, args, result)
+        ctx.keeps_all()
         return result
     outside = [has_history_outside(level, a) for a in args]
     ctx.needs_input_grad = tuple([n or o for n, o in zip(ctx.needs_input_grad, outside)])
@@ -103,7 +104,7 @@ class _Told(NamedTuple):
     """What the backward of whole batches needs to know of the call on samples."""
 
     mapped: set                 # the attributes of its ctx that are samples
-    saved: list                 # which saved tensors are
+    saved: tuple                # which saved tensors are
     needs: tuple                # its needs_input_grad
     inputs: Any                 # the avals of its arguments, where its jvp is asked
     before: Any                 # the same of the call on samples itself, if that is one on batches
@@ -115,11 +116,11 @@ def _context_of(level, ctx, outside):
     kept = {name: value for name, value in vars(ctx).items() if not name.startswith("_")}
     mapped = {name for name, value in kept.items() if level.holds(value)}
     vars(own).update({name: level.full(value) if name in mapped else value for name, value in kept.items()})
-    saved = [level.holds(t) for t in ctx._to_save]
+    saved = tuple([level.holds(t) for t in ctx._to_save])
     own._told = _Told(mapped, saved, ctx.needs_input_grad, ctx._inputs, getattr(ctx, "_told", None))
     own._to_save = tuple([outside.get(id(t), level.full(t) if sample else t) for t, sample in zip(ctx._to_save, saved)])
     own._non_differentiable = tuple([outside[id(t)] for t in ctx._non_differentiable if id(t) in outside])
-    own._materialize = ctx._materialize
+    own._materialize, own._own = ctx._materialize, ctx._own
     return own
 
 
@@ -134,11 +135,12 @@ class _SampleCtx(fn.FunctionCtx):
         vars(self).update({name: level.sample(value) if name in told.mapped else value for name, value in kept.items()})
         self.needs_input_grad, self._inputs, self._told = told.needs, told.inputs, told.before
         self._materialize = own._materialize
-        self.saved_tensors = tuple([level.sample(t) if sample else t for t, sample in zip(own.saved_tensors, told.saved)])
+        parts = own.saved_tensors, own._part_of(told.saved)
+        self.saved_tensors = tuple([level.sample(t) if sample else t for t, sample in zip(*parts)])
 
 
 def _whole_of(cls, levels, size, held):
-    """The Function on whole batches whose backward is that of samples, in a level of its own."""
+    """The Function on whole batches whose backward, and jvp, are those of samples, in a level of its own."""
     def backward(own, *grads):
         with levels(size, "same") as level:
             found = fn.backward_of(cls)(_SampleCtx(level, own), *[None if g is None else level.sample(g) for g in grads])
@@ -147,4 +149,10 @@ def _whole_of(cls, levels, size, held):
         return tuple([sum_(g, dim=(0,), keepdim=False) if g is not None and not (i < len(held) and held[i]) else g
                       for i, g in enumerate(fulls)])
 
-    return type(cls.__name__, (fn.Function,), {"backward": staticmethod(backward)})
+    def jvp(own, *directions):
+        with levels(size, "same") as level:
+            given = [level.sample(d) if d is not None and one else d for d, one in zip(directions, held)]
+            return tuple([None if t is None else level.full(t) for t in fn.moved_along(cls, _SampleCtx(level, own), given)])
+
+    ways = {"backward": staticmethod(backward), **({"jvp": staticmethod(jvp)} if fn.has_jvp(cls) else {})}
+    return type(cls.__name__, (fn.Function,), ways)

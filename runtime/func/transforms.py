@@ -173,7 +173,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         outs = plain(*inputs.args)
         inputs.follow((*outs, *given))
         create = inputs.create_graph or any(t.requires_grad for t in given)
-        found = functional._transposed(outs, inputs.wanted, given, create, strict, "jvp", hooked=False)
+        found = functional._transposed(outs, inputs.wanted, given, create, strict, "jvp", along=True)
     inputs.nested = inputs.nested or create
     made = (inputs.finished(kept[0]), inputs.finished(_refilled(kept[0], found)))
     return (*made, inputs.finished(kept[1])) if has_aux else made
@@ -192,7 +192,7 @@ def linearize(func, *primals):
         outs = plain(*inputs.args)
         inputs.follow(outs)
         holders = [functional.holder_like(o) for o in outs]
-        pulled = functional._grads(outs, inputs.wanted, holders, True, hooked=False)
+        pulled = functional._grads(outs, inputs.wanted, holders, True, along=True)
 
     def push(*tangents):
         given = _leaves(tangents)
@@ -287,7 +287,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error
             rows = _Rows(func, args, kwargs, argnums, has_aux)
             wanted, outs, create = rows.inputs.wanted, rows.outs, rows.inputs.create_graph
             holders = [functional.holder_like(o) for o in outs]
-            pulled = functional._grads(outs, wanted, holders, True, hooked=False)
+            pulled = functional._grads(outs, wanted, holders, True, along=True)
             table = [[] for _ in outs]
             for i, x in enumerate(wanted):
                 found = _in_chunks(x, chunk_size, lambda units, i=i: over_batch(

@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...autograd.function import SavedTensor
+from ...autograd.function_saved import SavedTensor
 from ...autograd.node import Leaf, Output
 from ...device_array import DeviceArray
 from ...tensor import wrap
