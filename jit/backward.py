@@ -2,7 +2,9 @@
 listens, along the history that the eager run has made, so that what was detached, hooks and user functions count as they do
 in eager mode. It ends at the tensors that came from outside."""
 
+from bisect import insort_left
 from collections import Counter
+from operator import attrgetter
 
 from ..runtime.autograd.engine import Backward
 from ..runtime.autograd.node import Leaf, Output
@@ -11,6 +13,8 @@ from ..runtime.state import tls
 from ..runtime.tensor import wrap
 from .errors import TraceError
 from .recording import Gradient, RecordedBackward
+
+_number = attrgetter("number")
 
 
 def backward_of(recorder, results, made) -> RecordedBackward:
@@ -100,7 +104,8 @@ class _Walk(Backward):
         return self.pending.get(edge)
 
     def _order(self, roots) -> list:
-        """The nodes between the results and the stops, and these, in the order in which a backward goes through them."""
+        """The nodes between the results and the stops, and these, in the order in which a backward goes through them: of those
+        that are ready the one that was recorded last."""
         roots = [*dict.fromkeys(roots)]
         waiting: Counter = Counter()
         stack, seen = [*roots], set(roots)
@@ -114,13 +119,13 @@ class _Walk(Backward):
                 if source not in seen:
                     seen.add(source)
                     stack.append(source)
-        ready, order = [n for n in roots if not waiting[n]], []
+        ready, order = sorted([n for n in roots if not waiting[n]], key=_number), []
         while ready:
             order.append(ready.pop())
             for source in self._sources(order[-1]):
                 waiting[source] -= 1
                 if not waiting[source]:
-                    ready.append(source)
+                    insort_left(ready, source, key=_number)
         return order
 
     def _sources(self, node) -> list:
