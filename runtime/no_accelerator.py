@@ -23,6 +23,11 @@ def device_count() -> int:
     return 0
 
 
+def _is_in_bad_fork() -> bool:
+    """False."""
+    return False
+
+
 def empty_cache() -> None:
     """Does nothing: no memory is kept there."""
 

@@ -520,6 +520,7 @@ def test_a_forked_process_says_that_it_cannot_use_the_device(cuda):
         child = os.fork()
         if not child:
             try:
+                assert ingot.cuda._is_in_bad_fork()
                 use()
                 said = "nothing was raised"
             except BaseException as e:
@@ -531,4 +532,4 @@ def test_a_forked_process_says_that_it_cannot_use_the_device(cuda):
         os.close(reader)
         os.waitpid(child, 0)
         assert "spawn" in said, said
-    assert ingot.cuda.is_available() and x.sum().item() == 4
+    assert ingot.cuda.is_available() and not ingot.cuda._is_in_bad_fork() and x.sum().item() == 4

@@ -513,6 +513,8 @@ def test_contexts_of_streams_and_older_names():
         with device.StreamContext(None) as stream:
             assert stream is None
     assert not ingot.cuda._initialized or ingot.cuda.is_available()
+    assert ingot._C.default_generator is ingot.default_generator and ingot._C.Generator is ingot.Generator
+    assert isinstance(ingot.ones(1), ingot._C.TensorBase)
     assert issubclass(nn.UninitializedParameter, nn.parameter.UninitializedTensorMixin)
     assert ingot.dsmm(ingot.eye(2).to_sparse(), ingot.ones(2, 3)).equal(ingot.ones(2, 3))
 

@@ -72,6 +72,7 @@ BFloat16Tensor, HalfTensor = CUDA_TYPES["BFloat16Tensor"], CUDA_TYPES["HalfTenso
 FloatTensor, DoubleTensor = CUDA_TYPES["FloatTensor"], CUDA_TYPES["DoubleTensor"]
 LongTensor, IntTensor, ShortTensor = CUDA_TYPES["LongTensor"], CUDA_TYPES["IntTensor"], CUDA_TYPES["ShortTensor"]
 CharTensor, ByteTensor, BoolTensor = CUDA_TYPES["CharTensor"], CUDA_TYPES["ByteTensor"], CUDA_TYPES["BoolTensor"]
+_is_in_bad_fork = contexts.is_in_bad_fork
 _NVML = "only NVML knows, which ingot does not load: ask nvidia-smi"
 _ABSENT = {
     **dict.fromkeys(("utilization", "memory_usage", "temperature", "power_draw", "clock_rate"), _NVML),

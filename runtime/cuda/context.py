@@ -172,6 +172,11 @@ def forget():
     _thread.bound, _thread.index = None, 0
 
 
+def is_in_bad_fork() -> bool:
+    """Whether this process was forked while CUDA was in use, and cannot use it."""
+    return _forked
+
+
 def _in_child():
     """A process that was forked has none of the contexts that it sees."""
     global _forked
