@@ -177,9 +177,10 @@ def inv(A, *, out=None):
 @single_in_autocast
 def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None, out=None):
     """The pseudo-inverse; singular values at most max(atol, rtol * the largest) count as 0. `rcond` is another name of rtol; of
-    what is `hermitian` the lower triangle is read."""
+    what is `hermitian` the lower triangle is read, and gets the gradient of a whole matrix, as in PyTorch."""
     check_matrix("pinv", A.aval, square=False)
-    A = _whole(A, hermitian)
+    if hermitian:
+        A = _whole(A.detach(), True) + FUNCTIONS["nan_to_num"](A - A.detach(), 0.0)
     atol, rtol = _tolerances(A, atol, rcond if rtol is None else rtol)
     if isinstance(atol, float) and not atol and isinstance(rtol, float):
         return deliver(fa.pinv(A, rcond=rtol), out, "pinv")

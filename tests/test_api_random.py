@@ -137,6 +137,14 @@ def test_ranges():
     assert x.numpy().min() >= 0 and x.numpy().max() > 100
 
 
+@pytest.mark.parametrize("fill", [
+    lambda x: x.log_normal_(0, 0), lambda x: x.log_normal_(0, -1), lambda x: x.cauchy_(0, 0), lambda x: x.cauchy_(0, -1),
+    lambda x: x.exponential_(0), lambda x: x.geometric_(1), lambda x: x.normal_(0, -1), lambda x: x.uniform_(1, 0)])
+def test_what_is_no_distribution_is_refused(fill):
+    with pytest.raises(ArgumentError, match="_ takes"):
+        fill(ingot.empty(3))
+
+
 def test_multinomial_follows_its_weights():
     ingot.manual_seed(4)
     w = ingot.tensor([0.0, 1.0, 3.0, 6.0])

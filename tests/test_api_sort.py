@@ -52,6 +52,10 @@ def test_topk_and_kthvalue_refuse_too_many():
         t(X).kthvalue(0)
 
 
+def test_places_of_one_in_each_row_lie_in_rows():
+    assert all(found.is_contiguous() for k in (1, 3) for found in t(X).kthvalue(k, 0))
+
+
 def test_gradients_go_to_where_the_values_came_from():
     x = t([3.0, 1.0, 2.0], requires_grad=True)
     (x.sort().values * t([1.0, 10.0, 100.0])).sum().backward()

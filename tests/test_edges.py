@@ -186,6 +186,18 @@ def test_hermitian_transforms_along_several_dims(name, norm):
     np.testing.assert_allclose(there.numpy(), x.numpy(), rtol=1e-12)
 
 
+def test_gradients_of_remainders_count_the_quotient_that_was_taken():
+    """Of 5 by 0.1 it is 49, though 5 / 0.1 rounds to 50; and nothing is left to differentiate in it."""
+    x = ingot.tensor([5.0, -1e-300, 7.5, ingot.inf], dtype=ingot.float64, requires_grad=True)
+    y = ingot.tensor([0.1, 2.0, -2.5, 1.0], dtype=ingot.float64, requires_grad=True)
+    on_y, = ingot.autograd.grad(ingot.remainder(x, y).sum(), y, create_graph=True)
+    assert on_y[:3].tolist() == [-49.0, 1.0, 3.0]
+    for f in (ingot.remainder, ingot.fmod):
+        first = ingot.autograd.grad(f(x, y).sum(), (x, y), create_graph=True)
+        (first[0] + first[1]).sum().backward()
+        assert x.grad.tolist() == y.grad.tolist() == [0.0] * 4
+
+
 def test_gradients_of_inverses_above_a_bound_are_those_of_what_is_kept():
     x = ingot.tensor(np.random.default_rng(1).standard_normal((2, 4, 3)), requires_grad=True)
     plain = ingot.autograd.grad(ingot.linalg.pinv(x).square().sum(), x)

@@ -188,6 +188,16 @@ def test_ranks_and_inverses_of_what_is_hermitian_read_its_lower_triangle():
     assert [int(linalg.matrix_rank(values, tol)) for tol in (2.0, 0.5, 0.0)] == [1, 2, 3] and linalg.matrix_rank(values) == 2
 
 
+def test_a_hermitian_matrix_gets_the_gradient_of_a_whole_one():
+    """Not of the triangle that is read: a step by it goes as far in the other one."""
+    x, seed = matrices("complex128", 4, 4), matrices("complex128", 4, 4)
+    x = (x @ x.mH).requires_grad_()
+    whole, read = [ingot.autograd.grad(linalg.pinv(x, hermitian=h), x, seed)[0] for h in (False, True)]
+    near(read, whole, 1000)
+    half = ingot.where(ingot.ones(4, 4).tril() == 1, x.detach(), ingot.nan).requires_grad_()
+    assert linalg.pinv(half, hermitian=True).isfinite().all()
+
+
 OF_TRIANGLES = {
     "cholesky": lambda x, up: linalg.cholesky(x, upper=up), "cholesky_ex": lambda x, up: linalg.cholesky_ex(x, upper=up)[0],
     "eigh": lambda x, up: linalg.eigh(x, "U" if up else "L")[0],

@@ -45,6 +45,12 @@ def test_windows_and_permuted_memory():
     np.testing.assert_array_equal(out.detach().numpy(), want)
     out.sum().backward()
     assert x.grad.sum() == 8
+    for seen in (x[1:], x.t(), x[:, ::2], x[1:, 1:].t()):      # places count in the memory, not in the tensor
+        out, seen, memory = ingot.as_strided_scatter(seen, x.new_zeros(2), (2,), (4,), 5), seen.detach(), x.detach().clone()
+        memory.as_strided((2,), (4,), 5).zero_()
+        assert (out == memory.as_strided(seen.shape, seen.stride(), seen.storage_offset())).all()
+    assert ingot.as_strided_scatter(x[:1].expand(2, 4), x.new_zeros(2), (2,), (4,)).sum(1).tolist() == [
+        x[0, 1:].sum().item()] * 2
     assert ingot.slice_inverse(x, x[:, 1:3]).tolist() == x[:, 1:3].tolist()
     made = ingot.empty_permuted((2, 3, 5), (1, 0, 2), dtype=ingot.float64)
     assert made.stride() == (5, 10, 1) and made.shape == (2, 3, 5) and made.dtype is ingot.float64

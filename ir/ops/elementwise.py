@@ -53,10 +53,10 @@ _FLAT = (lambda g, out, x, y: _zeros(g), lambda g, out, x, y: _zeros(g))
 floor_divide = elementwise("floor_divide", numeric.floor_divide, _FLAT, takes="real_number", traits=("refuses_integers",))
 trunc_divide = elementwise("trunc_divide", numeric.trunc_divide, _FLAT, takes="real_number", traits=("refuses_integers",))
 remainder = elementwise("remainder", numeric.remainder,
-                        (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, floor(div(x, y))))), takes="real_number",
+                        (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, floor_divide(x, y)))), takes="real_number",
                         traits=("refuses_integers",))
 fmod = elementwise("fmod", numeric.fmod,
-                   (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, trunc(div(x, y))))), takes="real_number",
+                   (lambda g, out, x, y: g, lambda g, out, x, y: neg(mul(g, trunc_divide(x, y)))), takes="real_number",
                    traits=("refuses_integers",))
 
 

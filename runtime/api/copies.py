@@ -8,11 +8,12 @@ from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError
 from ...ir.ops import elementwise as ew
 from ..tensor import Tensor
+from ..writes import overlaps
 from .convert import contiguous
 from .creation import dtype_or_default, empty_strided, require_device
 from .join import split_with_sizes
 from .register import FUNCTIONS, api, deliver
-from .restride import as_strided
+from .restride import as_strided, flattened_storage
 from .shape import diagonal, expand, narrow, permute, select, squeeze, t, transpose, unfold, unsqueeze, view
 
 
@@ -60,10 +61,13 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
 
 @api(checked=True)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """input with src in place of a strided window over its memory."""
-    out = ew.copy(input)
-    as_strided(out, size, stride, storage_offset).copy_(src)
-    return out
+    """input with src in place of a strided window over its memory; of what has several elements in one place, over a copy."""
+    input = ew.copy(input) if overlaps(input._a) else input
+    shape, strides, first = input.shape, input.stride(), input.storage_offset()
+    memory = input.new_zeros(flattened_storage(input).shape)
+    as_strided(memory, shape, strides, first).copy_(input)
+    as_strided(memory, size, stride, first if storage_offset is None else storage_offset).copy_(src)
+    return as_strided(memory, shape, strides, first)
 
 
 @api()

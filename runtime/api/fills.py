@@ -144,6 +144,8 @@ def _geometric(key, *, shape, dtype, rate):
 @in_place
 def log_normal_(self, mean=1, std=2, *, generator=None):
     """Fills with numbers whose logarithm is normal."""
+    if std <= 0:
+        raise ArgumentError(f"log_normal_ takes a deviation above 0, got {std}")
     return made_of_next(_log_normal, generator, self.device, shape=tuple(self.shape), dtype=_floating(self, "log_normal_"),
                         mean=as_float(mean), std=as_float(std))
 
@@ -155,6 +157,8 @@ def _log_normal(key, *, shape, dtype, mean, std):
 @in_place
 def cauchy_(self, median=0, sigma=1, *, generator=None):
     """Fills with Cauchy numbers."""
+    if sigma <= 0:
+        raise ArgumentError(f"cauchy_ takes a sigma above 0, got {sigma}")
     wide = dt.accumulator(_floating(self, "cauchy_"))
     return made_of_next(_cauchy, generator, self.device, shape=tuple(self.shape), dtype=wide, median=as_float(median),
                         sigma=as_float(sigma))

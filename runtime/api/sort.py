@@ -21,6 +21,7 @@ from ..dispatch import kernel_of, untaped
 from ..state import tls
 from ..tensor import Tensor, wrap
 from . import returns
+from .convert import contiguous
 from .creation import filled
 from .indexing import count_of
 from .promote import result_type, to_dtype
@@ -78,7 +79,7 @@ def kthvalue(input, k, dim=-1, keepdim=False, *, out=None) -> returns.kthvalue:
     x = as_column(input)
     if not 1 <= k <= x.shape[d]:
         raise DimError(f"kthvalue of {input.aval} along dim {dim}: k={k} must be within 1..{x.shape[d]}")
-    found = cut(so.arg_topk(x, k=as_int(k), dim=d, largest=False), d, k - 1, k)
+    found = contiguous(cut(so.arg_topk(x, k=as_int(k), dim=d, largest=False), d, k - 1, k))
     return one_along(returns.kthvalue, input, found, d, keepdim, out)
 
 
