@@ -146,7 +146,7 @@ RESULTS = {
     "elements": lambda x: x.relu() * 2, "turned": lambda x: (x * 2).permute(3, 1, 0, 2), "mixed": lambda x: x + x.contiguous(),
     "several": lambda x: (x.exp(), x.exp().sum(1), x.transpose(1, 2) - 1), "product": lambda x: (x @ x.mT).mT,
     "part": lambda x: (x * 2)[:, 1:], "shared": lambda x: (lambda y: (y, y[1:], y.detach()))(x * 2), "same": lambda x: x,
-    "copied": lambda x: x.clone(), "like": lambda x: ingot.zeros_like(x) + x}
+    "copied": lambda x: x.clone(), "like": lambda x: ingot.zeros_like(x) + x, "between": lambda x: x.lerp(x * 2, 0.3)}
 
 
 @pytest.mark.parametrize("size", [3, 40])
