@@ -50,9 +50,10 @@ class Contents:
             self._base[id(container)] = container.copy()
 
     @contextmanager
-    def left_to_host(self):
-        """What a host function changes in containers is its own doing, which every call repeats with it."""
-        before = [(container, container.copy()) for container, _, _ in self._raw.values()]
+    def left_to_host(self, besides=()):
+        """What a host function changes in containers, `besides` some, is its own doing, which every call repeats with it."""
+        left_out = set(map(id, besides))
+        before = [(c, c.copy()) for c, _, _ in self._raw.values() if id(c) not in left_out]
         yield
         for container, copy in before:
             if not _is_same(container, copy):

@@ -10,6 +10,7 @@ import itertools
 import sys
 import types
 from contextlib import nullcontext
+from weakref import WeakValueDictionary
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from .tree import flatten, unflatten
 
 _numbers = itertools.count()
 _EMPTY = types.CellType()
+_CALLS: WeakValueDictionary = WeakValueDictionary()     # {(id of a function, spec, errors of numpy): what calls it}
 
 
 def host(fn):
@@ -57,17 +59,27 @@ def record(recorder, fn, args, kwargs):
         recorder.host_effect(Step(fn, spec), tensors)
         return None
     spec = replaced(spec, pinned)           # its results may be others for other numbers
-    warnings = np.geterr()
-
-    def call(*arrays):
-        with np.errstate(**warnings):
-            return _arrays_of(paused(fn, spec, [wrap(a) for a in arrays]))
-
-    name = living_name(f"{_name(fn)}_{next(_numbers)}", call)
+    call = _call_of(fn, spec)
+    name = living_name(call.__name__, call)
     results = tuple([(t._a.shape, t.dtype.name) for t in given])
     fresh = [wrap(t._a.copy()) for t in given]
     recorder.host_results(tensors, fresh, function=name, results=results)
     return unflatten(result_spec, iter(fresh))
+
+
+def _call_of(fn, spec):
+    """The function of arrays that calls `fn`, with its name for graphs: the same one for each recording with such arguments."""
+    warnings = np.geterr()
+    key = id(fn), spec, tuple(warnings.items())
+    found = _CALLS.get(key)
+    if found is None:
+        def call(*arrays):
+            with np.errstate(**warnings):
+                return _arrays_of(paused(fn, spec, [wrap(a) for a in arrays]))
+
+        call.__name__ = f"{_name(fn)}_{next(_numbers)}"
+        found = _CALLS[key] = call
+    return found
 
 
 def _remembered(fn) -> list:
@@ -101,7 +113,15 @@ class Step:
 
 
 def paused(fn, spec, tensors):
-    """Calls `fn` with nothing recorded, neither a trace nor gradients, and unwatched."""
+    """Calls `fn` by itself, with what a spec says of tensors."""
+    def call():
+        args, kwargs = unflatten(spec, iter(tensors))
+        return fn(*args, **kwargs)
+    return by_itself(call)
+
+
+def by_itself(call):
+    """Calls a function with nothing recorded, neither a trace nor gradients, and unwatched."""
     m = tls.m
     before, watching = (m.recorder, m.grad), sys.getprofile()
     sys.setprofile(None)
@@ -110,8 +130,7 @@ def paused(fn, spec, tensors):
     m.recorder, m.grad = None, False
     m.refresh()
     try:
-        args, kwargs = unflatten(spec, iter(tensors))
-        return fn(*args, **kwargs)
+        return call()
     finally:
         m.recorder, m.grad = before
         m.refresh()

@@ -1,4 +1,4 @@
-"""Optimizers and schedules of learning rates that step while a recorder listens."""
+"""Optimizers that step while a recorder listens."""
 
 from typing import Any
 
@@ -10,8 +10,9 @@ from ..ir.symbolic import SymFloat, hint
 from ..runtime.optim.options import NUMPY_FLOATS, with_numbers
 from ..runtime.optim.step_hooks import step_hooks
 from ..runtime.tensor import Tensor, wrap
-from .host import record
 from .numpy_scalars import SymScalar, stands_for_number
+from .own_view import mapped
+from .read_numbers import ReadNumber
 from .recording import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, Source, StepHooksGuard
 
 _FLOATS = {float, *NUMPY_FLOATS}        # kinds of options that are read anew
@@ -32,8 +33,6 @@ class OptimizerSteps:
         self.makes_state = self._is_own(optimizer)
         if self.makes_state:
             return
-        if any(id(group) in self.scheduled for group in optimizer.param_groups):
-            self.refuse("its optimizer steps after its learning rate schedule did", "step the schedule last, or outside of it")
         self.guards += [GroupsGuard(optimizer), OptimizerGuard(optimizer, self.replaced)]
 
     def steps_between(self: Any, optimizer):
@@ -64,21 +63,6 @@ class OptimizerSteps:
             if type(guard) is OptimizerGuard:
                 guard.settle()
 
-    def schedule(self: Any, optimizer, step, args, kwargs):
-        """The rates of an optimizer are to be set by `step(*args, **kwargs)` at the end of every call; at once if that is the
-        function's own."""
-        if self._is_own(optimizer):
-            step(*args, **kwargs)
-            return
-        for group in optimizer.param_groups:
-            if any(stands_for_number(v) or self._is_written(group, k) for k, v in group.items()):
-                self.refuse("it reads or sets options of an optimizer, and steps its learning rate schedule",
-                            "step the schedule outside of it")
-        self.scheduled.update([id(group) for group in optimizer.param_groups], [id(step.args[0])])
-        record(self, step, args, kwargs)
-        for group in optimizer.param_groups if self.contents is not None else ():
-            self.contents.changed_by_others(group)
-
     def _is_written(self: Any, group, key) -> bool:
         return self.contents is not None and self.contents.is_written(group, key)
 
@@ -91,7 +75,9 @@ class OptimizerSteps:
             if key == "params" or isinstance(value, Tensor):
                 continue
             guard = OptionGuard(group, key, value)
-            if stands_for_number(value):
+            if has_reads(value):
+                seen[key] = mapped(value, _as_double)
+            elif stands_for_number(value):
                 seen[key] = self._computed(value.number if type(value) is SymScalar else value)
             elif is_own or self._is_written(group, key):
                 continue
@@ -114,3 +100,13 @@ class OptimizerSteps:
         t = wrap(np.asarray(give(), np.float64))
         self.enter(t, Source("scalar", give), f"scalar{len(self.sources)}")
         return t
+
+
+def has_reads(value) -> bool:
+    """Whether an option is a number that was read, or holds some."""
+    return any(type(v) is ReadNumber for v in (value if type(value) is tuple else (value,)))
+
+
+def _as_double(x):
+    """A number that was read as a tensor of double precision; others as they are."""
+    return x.tensor.to(dt.float64) if type(x) is ReadNumber else x

@@ -49,12 +49,19 @@ def as_number(t: Tensor, kind) -> Tensor:
 class ReadNumber:
     """A float or an int that a recorded function has read by a line, or computed of such; to `isinstance` it is one."""
 
-    __slots__ = ("hint", "is_known", "line", "recorder", "tensor")
+    __slots__ = ("_tensor", "hint", "is_known", "line", "recorder")
 
-    def __init__(self, recorder, tensor: Tensor, value, line=None):
+    def __init__(self, recorder, tensor, value, line=None):
         self.line = line
-        self.recorder, self.tensor, self.hint, self.is_known = recorder, tensor, value, False
+        self.recorder, self._tensor, self.hint, self.is_known = recorder, tensor, value, False
         recorder.has_numbers = True
+
+    @property
+    def tensor(self) -> Tensor:
+        """The tensor that holds it; made when it is first asked for, where a function does that."""
+        if not isinstance(self._tensor, Tensor):
+            self._tensor = self._tensor()
+        return self._tensor
 
     @property
     def kind(self) -> type:
@@ -223,6 +230,12 @@ def _tensor_of(recorder, x) -> Tensor:
     constant = wrap(np.array(1 if is_symbol(x) else x, np.float64 if type(_now(x)) is float else np.int64))
     recorder.made(constant)
     return constant * x if is_symbol(x) else constant
+
+
+def read_as_tensor(recorder, x):
+    """A symbolic number as one that was read out of a tensor; anything else as it is."""
+    number = x.number if hasattr(x, "number") else x
+    return ReadNumber(recorder, _tensor_of(recorder, number), _now(number)) if is_symbol(number) else x
 
 
 def _compared(plain, x, y) -> Any:

@@ -36,9 +36,10 @@ from .recorded_end import RecordedEnd
 from .recorded_gradients import Gradients
 from .recorder_watch import WATCHES, tell
 from .recording import Cell, LeafState, Link, Source
+from .schedules import Schedules
 
 
-class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStreams, Rebinding, RecordedEnd):
+class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStreams, Rebinding, RecordedEnd, Schedules):
     """Listens at the door while a function runs.
 
     `changing` names options of optimizers, as OptionGuard.place does, that become inputs because they were seen to change.
@@ -75,7 +76,9 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
         self.watch: Any = None                   # the `Watch` that looks after Python's side of the run
         self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches
         self.casts: Any = None                   # the `Casts` that lie in the globals of the user's modules
-        self.scheduled: set = set()              # ids of the groups of optimizers whose rates change at the end of the call
+        self.trials: list = []                   # the `Trial`s of its schedules of learning rates, in order
+        self.scheduled: set = set()              # the places, (id of the owner, key), that these set
+        self.laid: dict = {}                     # by place: (owner, key, what lies there in the recording, what else does)
         self.own_optimizers: list = []           # optimizers that the function makes
         self.replaced: set = set()               # (id of an optimizer's state, name) of entries that the user's code replaced
         self.rebound_to: dict = {}               # by id: (tensor from outside whose `.data` was set, position, what it was)

@@ -103,6 +103,7 @@ class RecordedEnd:
     def release(self: Any):
         """Unties the tensors of the run from this recorder."""
         self.defers = False
+        self.settle_schedules()
         for ref in self._linked:
             t = ref()
             if t is None:

@@ -215,7 +215,7 @@ class Run:
                     recorder.pin_sizes(g.tensor)
             with lookups, held, StandIns(watch), watch:
                 self.result = self._called(watch, args, kwargs)
-                effects = unwatched(watch.effects)
+                effects = [t for t in unwatched(watch.effects) if not recorder.is_laid(t)]
                 attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
                 self.outcome, tensors = self._outcome(effects, watch.contents, attributes, read)
                 recorder.handed_out.settle()

@@ -71,7 +71,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self.held = held or Held()       # what is looked up at every call
         self.contents = self.held.contents = Contents()
         self.casts = Casts()
-        self.scheduled: set = set()      # ids of what Python changes at the end of every call
+        self.scheduled: set = set()      # the places that schedules of learning rates set
         self.guards: dict = {}
         self.containers: list = []       # lists, dicts and sets that were read
         self.modules: dict = {}          # modules that ran or were read, by id
@@ -336,7 +336,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         if at is value and not is_container(at):
             return chain, value
         found = follow(at, steps)
-        if id(found) in self.copies or self.scheduled:
+        if id(found) in self.copies:
             self._note_use(chain, value, found, self._uses.get(chain), self._calls.get(chain, ()))
         if not steps or type(at) in PLAIN_CONTAINERS:
             return Chain(ARGUMENT, chain.name, ()), ()
@@ -384,7 +384,10 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._keep_outside(chain, value)
 
     def _is_own_item(self, base, steps, value) -> bool:
-        """Whether a chain leads to an item that the function has set: what that was made of is watched where it came from."""
+        """Whether a chain leads to an item that the function has set, of which is watched where that came from, or to what its
+        schedules of learning rates have set."""
+        if steps and self.scheduled and (id(follow(base, steps[:-1])), steps[-1][1]) in self.scheduled:
+            return True
         if not steps or steps[-1][0] != "item" or not is_repeatable(value, self.contents):
             return False
         return self.contents.is_written(follow(base, steps[:-1]), steps[-1][1])
@@ -410,15 +413,6 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
             self.contents.used(value, how, calls)
         elif type(value) in (tuple, np.ndarray):
             self.contents.used(value, how, calls)
-        if self.scheduled and not callable(value) and self._is_scheduled(chain, base, value):
-            self._refuse(f"it reads {chain} after a learning rate schedule has stepped, which happens at the end of a call; "
-                         "read it before, or outside")
-
-    def _is_scheduled(self, chain, base, value) -> bool:
-        """Whether a chain reads what the schedules that have stepped set, or something of them."""
-        way = [follow(base, chain.steps[:n]) for n in range(len(chain.steps))]
-        found = [*way, *(value if type(value) is list else [value] if type(value) is dict else [])]
-        return not self.scheduled.isdisjoint(map(id, found))
 
     def found_outside(self, tensors) -> list:
         """(number, tensor) of those that the function reaches on other ways than as its arguments, too."""
@@ -482,9 +476,10 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._check_copies()
         self._check_others()
         refilled = {at for at, key in written if key == WHOLE}
+        set_here = written.keys() | self.scheduled
         for guard in self.guards.values():
             on_the_way = guard.places_on_the_way()
-            if not (self.contents.was(guard.value(), guard.expected) or not written.keys().isdisjoint(on_the_way)
+            if not (self.contents.was(guard.value(), guard.expected) or not set_here.isdisjoint(on_the_way)
                     or any(at in refilled for at, _ in on_the_way)):
                 if not is_alone():
                     raise DisturbedError("while this function was recorded, it or another thread changed "

@@ -202,6 +202,10 @@ class _Listener(Branches, Recorder):
         """Nothing is trained."""
         raise ExportError(f"it steps a learning rate schedule{at(user_line())}, which an exported model cannot do")
 
+    def meets_schedule(self, scheduler):
+        """Nothing of training is read."""
+        raise ExportError(f"it reads a learning rate schedule{at(user_line())}, which an exported model cannot do")
+
     def drew(self, generator, t):
         """Nothing random is exported."""
         raise ExportError(f"it draws random numbers{at(user_line())}: call .eval() on the module before the export, or take "

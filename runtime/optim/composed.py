@@ -93,6 +93,7 @@ class SequentialLR(LRScheduler):
 
     def state_dict(self):
         """The state of all schedulers."""
+        self._is_read()
         state = {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_schedulers")}
         return state | {"_schedulers": [s.state_dict() for s in self._schedulers]}
 

@@ -14,7 +14,7 @@ from .optimizer import Optimizer
 
 
 def after_the_call(step):
-    """Makes a step of a schedule, which only Python does, run at the end of every call of a traced function."""
+    """Makes a step of a schedule, which only Python does, one that traced functions do at every call."""
 
     @functools.wraps(step)
     def run(self, *args, **kwargs):
@@ -63,6 +63,7 @@ class LRScheduler:
 
     def state_dict(self):
         """Everything but the optimizer."""
+        self._is_read()
         return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_stepped", "_initial")}
 
     def load_state_dict(self, state_dict):
@@ -71,9 +72,13 @@ class LRScheduler:
 
     def get_last_lr(self):
         """The rates that were set last."""
-        if tls.m.recorder is not None:
-            tls.m.recorder.refuse("it reads the rates of a schedule", "call get_last_lr() outside of it")
+        self._is_read()
         return self._last_lr
+
+    def _is_read(self):
+        """A traced function reads what the schedule holds."""
+        if tls.m.recorder is not None:
+            tls.m.recorder.meets_schedule(self)
 
     def get_lr(self):
         """The rates of all groups now; every scheduler defines it."""
