@@ -9,8 +9,9 @@ from operator import attrgetter
 from ..runtime.autograd.engine import Backward
 from ..runtime.autograd.node import Leaf, Output
 from ..runtime.device_array import ones_beside
+from ..runtime.parts import PARTS
 from ..runtime.state import tls
-from ..runtime.tensor import wrap
+from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError
 from .recording import Gradient, RecordedBackward
 
@@ -41,10 +42,11 @@ def backward_of(recorder, results, made) -> RecordedBackward:
         raise TraceError("this function cannot be traced: going backward through its results, Python reads a value out of a "
                          "tensor; call backward() inside of the traced function")
     gradients = {p: Gradient.of(recorder, found.get(edge)) for p, edge in stops.items()}
+    passing = walk.passing(recorder, [t._node for t in results], values)
     nodes = b.nodes[start:]
     del b.nodes[start:]
     del b.inputs[first : first + len(values)]
-    return RecordedBackward(nodes, values, gradients, error)
+    return RecordedBackward(nodes, values, gradients, error, passing)
 
 
 def _seed(recorder, t, name):
@@ -63,6 +65,7 @@ class _Walk(Backward):
         self.stops, self.made = stops, made
         self.ends = {_source(e) for e in stops}
         self.passed: set = set()        # ends that a backward would have come by
+        self._met: dict = {}            # by node: the gradients of its results, behind the hooks of these
 
     def arrivals(self, edges, gradients) -> dict:
         """{stop: its gradient}."""
@@ -77,7 +80,7 @@ class _Walk(Backward):
                     self.passed.add(node)
                     continue
                 g = self.pending.pop(node, None)
-                for edge, grad in zip(node.edges, self._through(node, g) if g is not None else ()):
+                for edge, grad in zip(node.edges, self.through(node, g) if g is not None else ()):
                     if edge is not None and grad is not None:
                         self.deliver(edge, grad)
         finally:
@@ -91,11 +94,28 @@ class _Walk(Backward):
     def _is_end(self, node) -> bool:
         return type(node) is Leaf or node in self.ends
 
-    def _through(self, node, g):
-        if any(which == "retain" for which, _ in (node.pre_hooks or {}).values()):
-            raise TraceError("this function cannot be traced: it calls retain_grad() on a tensor whose backward comes after "
-                             "the call; call backward() inside of the traced function, or return the gradient")
-        return self.through(node, g)
+    def arrive(self, node, g):
+        """Notes the gradient of a node's results behind their hooks. What keeps gradients does so at each backward."""
+        kept = {at: hook for at, hook in (node.pre_hooks or {}).items() if hook[0] == "retain"}
+        for at in kept:
+            del node.pre_hooks[at]
+        try:
+            g = super().arrive(node, g)
+        finally:
+            for at, hook in kept.items():
+                node.pre_hooks[at] = hook
+        self._met[node] = list(g) if node.outs is not None else g
+        return g
+
+    def passing(self, recorder, edges, seeds) -> dict:
+        """{number of an edge: the value of the gradient that comes by there}, where that is not just what it is given."""
+        found = {}
+        for i, (edge, seed) in enumerate(zip(edges, seeds)):
+            g = self._met.get(_source(edge))
+            g = g[edge.index] if type(edge) is Output and g is not None else g
+            if isinstance(g, Tensor) and type(g) not in PARTS and recorder.value_of(g) is not seed:
+                found[i] = recorder.value_of(g)
+        return found
 
     def _arrived(self, edge):
         if type(edge) is Output:

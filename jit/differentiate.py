@@ -1,6 +1,7 @@
 """Gradients through a replayed trace: its backward graph, recorded once with the forward, run when backward comes by."""
 
 from dataclasses import dataclass
+from operator import is_
 
 from ..ir.errors import AutogradError
 from ..ir.graph import Value
@@ -9,6 +10,7 @@ from ..runtime.autograd.node import FREED, Leaf, Node, Output, aval_of, new_numb
 from ..runtime.device_array import zeros_beside
 from ..runtime.tensor import wrap
 from .execute import Job, Piece, Result
+from .recording import Gradient
 from .symbolic_job import job_of
 
 
@@ -23,6 +25,8 @@ class Differential:
     grads      each wanted `Gradient` over positions among the job's results, None where there is no path
     together   for each incoming gradient the numbers of those that need some value which it needs, its own among them
     reach      for each wanted gradient the numbers of the incoming ones that lead to it; none if it is there in any case
+    passing    {number of a result from which others are computed: (where `whole`, the job that gives these gradients as well,
+               has its own, the numbers of the incoming ones that lead to it)}
     """
 
     wanted: list
@@ -33,6 +37,8 @@ class Differential:
     reach: list
     together: list
     job: Job
+    passing: dict
+    whole: Job
     error: Exception | None = None      # what backward raises, once leaves have the gradients that came before
 
     @staticmethod
@@ -49,20 +55,26 @@ class Differential:
         """The job of the backward's nodes: what they read of the forward ones are the residuals."""
         found = list(back.gradients.values())
         there = [v for g in found if g is not None for v in g.values]
-        nodes = _needed(back.nodes, there)
+        everything = [*there, *back.passing.values()]
+        nodes = _needed(back.nodes, everything)
         own = {v for n in nodes for v in n.outputs}
         outside = dict.fromkeys([x for n in nodes for x in n.inputs if type(x) is Value and x not in own]
-                                + [v for v in there if v not in own])
+                                + [v for v in everything if v not in own])
         numbers = {v: i for i, v in enumerate([*outside, *[s for s in back.seeds if s not in outside], *own])}
         residuals = [(slots[v], numbers[v]) for v in outside if v in slots]
         grads = [None if g is None else g.over({v: i for i, v in enumerate(there)}) for g in found]
         name = recording.builder.name + "_backward"
         backend = next(iter(recording.devices.values()), None)
-        piece = Piece(name, nodes, numbers, scope=recording.scope, backend=backend)
-        job = job_of(piece, [Result(numbers[v], owned=True) for v in there])
+        whole = job_of(Piece(name, nodes, numbers, scope=recording.scope, backend=backend),
+                       [Result(numbers[v], owned=True) for v in everything])
+        leads, _ = _paths(nodes, back.seeds, [Gradient((v,)) for v in back.passing.values()])
+        passing = {i: (len(there) + n, lead) for n, (i, lead) in enumerate(zip(back.passing, leads))}
+        nodes = _needed(nodes, there)
+        job = job_of(Piece(name, nodes, numbers, scope=recording.scope, backend=backend),
+                     [Result(numbers[v], owned=True) for v in there]) if back.passing else whole
         reach, together = _paths(nodes, back.seeds, found)
         return Differential(list(back.gradients), results, residuals, [numbers[s] for s in back.seeds], grads, reach, together,
-                            job, back.error)
+                            job, passing, whole, back.error)
 
     def given(self, slots) -> list:
         """Positions as in `grads`, None for those to which none of the incoming gradients (a gap is None) leads."""
@@ -116,6 +128,7 @@ class TraceNode:
         self.outs = outs
         self.number = new_number()
         self.pre_hooks = self.post_hooks = self.line = None
+        self.seen: list | None = None           # what `whole` gave for the gradients that come next
         self.freed: frozenset = frozenset()     # numbers of the results through which no backward goes any more,
         self.going: frozenset = frozenset()     # and of those through which the last one goes
 
@@ -139,6 +152,47 @@ class TraceNode:
 
     def run(self, engine, slots):
         """Gradients of the inputs, given those of the results (a gap is zero)."""
+        made, self.seen = self.seen or self._computed(engine, slots, self.differential.job), None
+        d = self.differential
+        grads = [None if g is None else self._gradient(g, made) for g in d.given(slots)]
+        if d.error is not None:
+            for g, edge in zip(grads, self.edges):
+                if g is not None and type(edge) is Leaf:
+                    engine.deliver(edge, g)
+                    engine.finish_leaf(edge)
+            raise d.error
+        return [None if edge is None else g for g, edge in zip(grads, self.edges)]
+
+    def looks_inside(self, engine, slots):
+        """Shows hooks and the caller the gradients of the results. Those of results from which others are computed come by
+        within the job, so that runs before where somebody looks at them."""
+        d = self.differential
+        looked_at = self._looked_at(engine)
+        if not looked_at or self.residuals is None:
+            return engine.show(self, slots)
+        made = self._computed(engine, slots, d.whole)
+        there = {i for i, g in enumerate(slots) if g is not None}
+        whole = [made[d.passing[i][0]] if i in d.passing and not d.passing[i][1].isdisjoint(there) else g
+                 for i, g in enumerate(slots)]
+        shown = engine.show(self, list(whole))
+        if all(map(is_, shown, whole)):
+            self.seen = made
+            return slots
+        if any(shown[i] is not whole[i] for i in d.passing):
+            raise AutogradError("a hook gave another gradient for a result of a traced function from which the function "
+                                "computed other results; register it inside of the function")
+        return [g if i in d.passing else shown[i] for i, g in enumerate(slots)]
+
+    def _looked_at(self, engine) -> bool:
+        """Whether somebody looks at the gradient of a result from which others are computed."""
+        d = self.differential
+        if d is None or not d.passing:
+            return False
+        hooks = {which for which, _ in (self.pre_hooks or {}).values()} if engine.hooked else ()
+        return "retain" in hooks or any(i in hooks or (self, i) in (engine.targets or ()) for i in d.passing)
+
+    def _computed(self, engine, slots, job) -> list:
+        """What a job gives for the gradients of the results."""
         d = self.differential
         self.going = frozenset([i for i, g in enumerate(slots) if g is not None])
         if self.residuals is None or not self.freed.isdisjoint(self.going):
@@ -162,15 +216,7 @@ class TraceNode:
         beside = next(g for g in slots if g is not None)
         for number, g, aval in zip(d.seeds, slots, self.outs):
             env[number] = zeros_beside(beside, aval.shape, aval.dtype.np) if g is None else g
-        made = d.job.run(env, self.symbols)
-        grads = [None if g is None else self._gradient(g, made) for g in d.given(slots)]
-        if d.error is not None:
-            for g, edge in zip(grads, self.edges):
-                if g is not None and type(edge) is Leaf:
-                    engine.deliver(edge, g)
-                    engine.finish_leaf(edge)
-            raise d.error
-        return [None if edge is None else g for g, edge in zip(grads, self.edges)]
+        return job.run(env, self.symbols)
 
     def _gradient(self, g, made):
         """A gradient as an array, or as a sparse tensor."""

@@ -72,6 +72,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
         self.own_inputs: dict[int, int] = {}     # by id of a tensor over memory that is another input: its position
         self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
         self.turned: dict = {}                   # position of an input: (the tensor, whether it required grad)
+        self.retained: set = set()               # positions of inputs that keep their gradients from now on
         self.cleared: list | None = None         # leaves that had no gradient any more when the first operation ran
         self.watch: Any = None                   # the `Watch` that looks after Python's side of the run
         self.contents: Any = None                # the `Contents` of lists and dictionaries that the function reaches

@@ -48,7 +48,7 @@ class RecordedEnd:
                 r.leaves.append((s.position, s.kind))
             if s.was_set or not s.is_as_before():
                 r.grads.append((s.position, Gradient.of(self, s.gradient, result_tensors)))
-        r.turns = self.turns()
+        r.turns, r.retained = self.turns(), sorted(self.retained)
         given = self._given_gradients(r)
         share_memory(self, result_tensors, r.outputs, given.values())
         r.outputs = self._with_gradients(result_tensors, r.outputs, {id(g): position for position, g in given.items()})
@@ -89,7 +89,7 @@ class RecordedEnd:
             return output
         kept = None if output.source is not None or t.is_leaf else number_of(t._kept_grad, results)
         attributes = None if link.is_given else Attributes.of(t, results, self)
-        return replace(output, leaf=MadeLeaf.of(t, results), kept=kept, attributes=attributes)
+        return replace(output, leaf=MadeLeaf.of(t, results), kept=kept, attributes=attributes, retains=t._retains)
 
     def memory_of(self: Any, t, link, value):
         root = link.cell.root

@@ -129,6 +129,14 @@ class Gradients:
         self.leaves[id(t._kept_leaf)].resting = t
         return t._kept_leaf
 
+    def retaining(self: Any, t: Tensor):
+        """`t`, which is no leaf, keeps its gradients from now on."""
+        position = self.input_of(t)
+        if position is not None:
+            self.retained.add(position)
+        elif self.link(t).is_given:
+            self.refuse("it calls retain_grad() on a view of a tensor from outside", "do so outside of it")
+
     def leaf_turning(self: Any, t: Tensor):
         """`t` is about to start or stop requiring grad, if it does not do so already: one from outside does so in later calls,
         too."""

@@ -96,6 +96,7 @@ class Recording:
     grads: list = field(default_factory=list)        # (input position, Gradient or None): gradients set on leaves
     cleared: list = field(default_factory=list)      # positions of leaves whose gradient went before the first operation
     turns: list = field(default_factory=list)        # (input position, whether it requires grad from now on)
+    retained: list = field(default_factory=list)     # positions of inputs that keep their gradients from now on
     rebinds: list = field(default_factory=list)      # (input position, Output): `t.data = new`, as what the input then is
     clashes: list = field(default_factory=list)      # (input position, another): memory that must not be the same
     leaves: list = field(default_factory=list)       # (input position, `kind_of_gradient` of the gradient found there)
@@ -113,7 +114,7 @@ class Recording:
     @property
     def has_effects(self) -> bool:
         """Whether a call does anything to tensors, random streams or the world that its results do not show."""
-        does = self.updates or self.grads or self.turns or self.rebinds or self.hosts
+        does = self.updates or self.grads or self.turns or self.rebinds or self.hosts or self.retained
         return bool(does) or any(s.kind == "key" for s in self.sources)
 
 
@@ -131,7 +132,8 @@ class Output:
     a result, which has the number `memory_of`. `leaf` says what else a leaf is that the function has made, `part` how it lies
     in the memory of another result (`shared_results.Part`), `order` how the dims of a fresh value lie in memory
     (`ir/dim_order.py`), `locked` that nobody can write there. The gradient that it has kept (`retain_grad()`) is the result
-    with the number `kept`; `attributes` are those that the user gave it."""
+    with the number `kept`; whether it keeps those of backwards to come says `retains`. `attributes` are those that the user
+    gave it."""
 
     value: Value
     source: int | None
@@ -150,6 +152,7 @@ class Output:
     kept: int | None = None
     locked: bool = False
     attributes: Attributes | None = None
+    retains: bool = False
 
     @property
     def back(self) -> tuple | None:
@@ -160,7 +163,7 @@ class Output:
     def does_more(self) -> bool:
         """Whether it is anything else than new memory of the host."""
         is_more = any(x is not None for x in (self.source, self.device, self.leaf, self.part, self.kept, self.attributes))
-        return is_more or self.freed or self.locked
+        return is_more or self.freed or self.locked or self.retains
 
     @property
     def has_history(self) -> bool:
@@ -212,12 +215,14 @@ class RecordedBackward:
     seeds       the gradients of the results, as values that stand for them
     gradients   {position of an input: its `Gradient`, or None}
     error       what it raised, if it did
+    passing     {number of a result: the value of the gradient that comes by there}, for those from which others are computed
     """
 
     nodes: list
     seeds: list
     gradients: dict
     error: Exception | None = None
+    passing: dict = field(default_factory=dict)
 
 
 class LeafState:

@@ -147,6 +147,8 @@ class Replay:
             self._write(finish, work.job.in_place(self.symbols), updates, found)
         for position, on in finish.turns:
             self.tensors[position].requires_grad_(on)
+        for position in finish.retained:
+            Tensor.retain_grad(self.tensors[position])
         new = {}
         for (position, g), at in zip(finish.grads, grads):
             if g is None or g.make is None:
@@ -165,6 +167,9 @@ class Replay:
         node = None
         if finish.differential is not None:
             node = attach(finish.differential, self, made, [position for position, _ in finish.updates])
+        for (_, o), t in zip(finish.outputs, made):
+            if o.retains and t is not None and t.requires_grad:
+                Tensor.retain_grad(t)
         if finish.rebinds:
             self._rebind(node, [(position, self._result(slot, o, at, found) if o.memory_of is None else made[o.memory_of])
                           for (position, slot, o), at in zip(finish.rebinds, memory)])

@@ -86,6 +86,7 @@ class Finish:
     grads: list                  # (input position, Gradient over slots or None)
     hosts: list                  # (host step, slots)
     turns: list                  # (input position, whether it requires grad from now on)
+    retained: list               # positions of inputs that keep their gradients from now on
     rebinds: list                # (input position, slot, Output)
     differential: Differential | None
     outcome: Any
@@ -95,7 +96,8 @@ class Finish:
     @property
     def does_more(self) -> bool:
         """Whether a call does anything to tensors or the world but to give plain results."""
-        return bool(self.updates or self.grads or self.hosts or self.turns or self.rebinds) or self.differential is not None
+        does = self.updates or self.grads or self.hosts or self.turns or self.rebinds or self.retained
+        return bool(does) or self.differential is not None
 
     def lies_like(self, recording) -> bool:
         """Whether the results of a recording lie in memory in the same order: with sizes of 1 there may be no telling."""
@@ -208,6 +210,6 @@ def _finish(recording, slots):
                   [(position, slots[v]) for position, v in recording.updates],
                   [(position, None if g is None else g.over(slots)) for position, g in recording.grads],
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
-                  recording.turns, [(position, slots[o.value], o) for position, o in recording.rebinds],
+                  recording.turns, recording.retained, [(position, slots[o.value], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots), recording.outcome,
                   sorted(parts, key=lambda part: part[1].part.is_view))

@@ -211,6 +211,11 @@ class Backward:
 
     def arrive(self, node, g):
         """What happens to a gradient before its node runs: the tensor's hooks, retain_grad, and the caller's wish for it."""
+        looks = getattr(node, "looks_inside", None)
+        return self.show(node, g) if looks is None else looks(self, g)
+
+    def show(self, node, g):
+        """Lets hooks and the caller see a gradient; what these make of it."""
         if node.pre_hooks and self.hooked:
             g = self.run_tensor_hooks(node, g)
         if self.targets is not None:

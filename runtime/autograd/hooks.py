@@ -53,6 +53,8 @@ def retain_grad(self) -> None:
     if type(self._node) is Leaf or self._retains:
         return
     self._retains = True
+    if tls.m.recorder is not None:
+        tls.m.recorder.retaining(self)
     keep_gradient(self)
 
 
