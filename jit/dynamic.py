@@ -161,6 +161,7 @@ class Family:
     entries    what was recorded with symbols
     fixed      recordings without
     pinned     places whose very value the function uses
+    met_pinned {place: the values for which it did so}
     labels     names for people of what the calls are given
     is_open    whether further calls are still generalised
     reason     why not, as text
@@ -170,6 +171,7 @@ class Family:
     entries: list = field(default_factory=list)
     fixed: list = field(default_factory=list)
     pinned: set = field(default_factory=set)
+    met_pinned: dict = field(default_factory=dict)
     labels: Labels = field(default_factory=lambda: Labels((), (), {}))
     is_open: bool = True
     reason: str = ""
@@ -188,13 +190,23 @@ class Family:
             if values is not None and fixed.tree.agrees(recording, valuer(symbols.scope.hints, values)):
                 entry.agreed(values)
                 same.append(fixed)
-        self.pinned |= {place for place, name in symbols.names.items() if name in recording.scope.pinned}
         self.entries = [entry, *self.entries]
+        self._pin(symbols, recording.scope.pinned)
         if sum(not e.uses for e in self.entries[1:]) >= MOST_IDLE:
             self.close(f"of its recordings with symbolic sizes {MOST_IDLE} were good for one call only")
         elif len(self.entries) > MOST_SYMBOLIC:
             self.is_open, self.reason = False, f"it was recorded {MOST_SYMBOLIC} times with symbolic sizes"
         return same
+
+    def _pin(self, symbols, names):
+        """Notes the places whose very value a recording uses. A number counts once that was so for two values, and for no value
+        otherwise: `if step == 100:` is true once."""
+        for place in [place for place, name in symbols.names.items() if name in names]:
+            values = self.met_pinned.setdefault(place, set())
+            values.add(symbols.scope.hints[symbols.names[place]])
+            is_free = any(e.symbols.names.get(place) not in (None, *e.symbols.scope.pinned) for e in self.entries)
+            if place[0] == SIZE or (len(values) > 1 and not is_free):
+                self.pinned.add(place)
 
     def why(self, shapes, numbers) -> str:
         """Why nothing that is recorded is good for a call, in words; empty if nothing is recorded or only its state differs."""

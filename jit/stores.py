@@ -14,7 +14,7 @@ from .guards import Guard
 from .instances import is_users
 from .photograph import photograph
 from .places import EXTEND, GONE, WHOLE
-from .reads import ARGUMENT, FREE, GLOBAL, MISSING, Chain, follow
+from .reads import ARGUMENT, FREE, GLOBAL, MISSING, VIEWED, Chain, follow
 
 
 class Stores:
@@ -49,6 +49,8 @@ class Stores:
             return
         if kind == "attr" and self._had_not(owner, key):
             before = MISSING
+        elif (id(owner), key) in VIEWED:
+            before = VIEWED[id(owner), key].seen(owner)
         target = Target(owner, key, kind, before, photograph(before, self.held), f"{text} (in {self._reader})")
         if self.stored.setdefault(target.place, target) is target and kind == "attr" and before is not MISSING:
             self.held.show(owner, key)
