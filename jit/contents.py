@@ -17,9 +17,9 @@ from .errors import FirstTimeError, TraceError
 from .numpy_scalars import fixed, now
 from .overwritten import key_id
 from .own_view import mapped
-from .photograph import Photograph, looks_like, same_keys
+from .photograph import Exactly, Photograph, looks_like, same_keys
 from .places import DICTS, EXTEND, GONE, RESTORED, WHOLE
-from .reads import ADDED, MISSING, STEPPED, STORED, both, key_text
+from .reads import ADDED, ITEMS, MISSING, STEPPED, STORED, both, follow, key_text
 
 
 class Contents:
@@ -167,6 +167,35 @@ class Contents:
             expected.items = tuple([replaced.get((id(now), key_id(key)), e) if isinstance(e, Tensor) else e
                                     for e, (key, _) in zip(expected.items, pairs)])
 
+    def exact(self, expected, now):
+        """What is expected of a value, with the very containers in it that the run writes to: replays write to these."""
+        if type(expected) is Photograph and type(now) is expected.kind and type(now) in (tuple, *RESTORED):
+            before = self._raw[id(now)][1] if id(now) in self._raw else now
+            items = list(before.values() if type(before) in DICTS else before)
+            made = list(map(self.exact, expected.items, items)) if len(items) == len(expected.items) else expected.items
+            if any(map(is_not, made, expected.items)):
+                expected = expected.with_items(made)
+        is_written = id(now) in self._raw and type(expected) is not Exactly and bool(self._targets_of(now, ""))
+        return Exactly(now, expected) if is_written else expected
+
+    def on_the_way(self, place) -> list:
+        """(number of steps, container) of those that the run writes to, on the way to a place."""
+        start, steps = place._start(), place.chain.steps
+        way = [(n, follow(start, steps[:n])) for n in range(len(steps))]
+        return [(n, c) for n, c in way if id(c) in self._raw and self._targets_of(c, "")]
+
+    def _besides_added(self, container):
+        """The photograph of a container, but for lists in it to which the run has only appended."""
+        before = self._base[id(container)]
+        items = before.values() if type(before) in DICTS else before
+        return self.first[id(container)].with_items(
+            [AnyOf(type(v)) if self._is_added_to(v) else e for v, e in zip(items, self.first[id(container)].items)])
+
+    def _is_added_to(self, x) -> bool:
+        if type(x) not in (list, deque) or id(x) not in self._raw or (id(x) in self._done and self.only(x) != ADDED):
+            return False
+        return all(t.kind == EXTEND for t in self._targets_of(x, "")) and _shows_additions(x, self._base[id(x)])
+
     def expected(self, container):
         """What guards are to expect of a container that was seen, by what the function does with it."""
         if type(container) not in RESTORED or id(container) not in self._raw:
@@ -176,6 +205,8 @@ class Contents:
             return self.first[id(container)]
         if only == STEPPED or (only == ADDED and _shows_additions(container, self._base[id(container)])):
             return AnyOf(type(container))
+        if only == ITEMS:
+            return self._besides_added(container)
         if only == STORED and type(container) in DICTS:
             return Besides(self.first[id(container)], [t.key for t in targets])
         return self.first[id(container)]

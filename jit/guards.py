@@ -8,7 +8,7 @@ from ..runtime.tensor import Tensor
 from .conditions import Condition, StructureCondition
 from .instances import attributes_of_module
 from .numpy_scalars import NUMBERS
-from .photograph import Photograph, brief, first_change, looks_like, photograph
+from .photograph import Exactly, Photograph, brief, first_change, looks_like, photograph
 from .places import Moved, Place
 from .reads import ARGUMENT, MISSING, Chain
 
@@ -39,6 +39,8 @@ def moved_in(place, expected, now) -> list:
     """`Moved` for each number and tensor in a place that is another one than expected, if that is all that differs."""
     if looks_like(now, expected):
         return []
+    if type(expected) is Exactly:
+        return moved_in(place, expected.expected, now) if now is expected.container else []
     if isinstance(expected, Photograph) and expected.base in (expected.kind, tuple):
         found = []
         for key, before, v in expected.differing(now):
@@ -105,7 +107,8 @@ class ModulesGuard(StructureCondition):
 
 def _expected(m, key, value, held):
     contents = None if held.contents is None else held.contents.expected(value)
-    return contents or held.same_as(value, m, key) or photograph(value, held)
+    expected = contents or held.same_as(value, m, key) or photograph(value, held)
+    return expected if held.contents is None else held.contents.exact(expected, value)
 
 
 def module_state(m, turned=()) -> dict:

@@ -15,6 +15,7 @@ from .reads import key_text
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), np.number)
 _MAPPINGS = frozenset((*DICTS, type(os.environ)))
+_ANOTHER = object()
 _VIEWS = (type({}.keys()), type({}.values()), type({}.items()))
 PLAIN_CONTAINERS = frozenset((tuple, set, *RESTORED))
 CONTAINERS = frozenset((list, set, deque, *_VIEWS, *_MAPPINGS))
@@ -51,6 +52,12 @@ class Photograph:
         made.keys, made.items, made.itself = tuple(expected), tuple(expected.values()), None
         return made
 
+    def with_items(self, items) -> "Photograph":
+        """The same with other expectations of the items."""
+        made = Photograph.__new__(Photograph)
+        made.kind, made.base, made.keys, made.items, made.itself = self.kind, self.base, self.keys, tuple(items), None
+        return made
+
     def matches(self, now) -> bool:
         """Whether a value is such a container."""
         if now is self.itself:
@@ -74,6 +81,22 @@ class Photograph:
 
     def __repr__(self):
         return f"<{self.kind.__name__} of {len(self.items)}>"
+
+
+class Exactly:
+    """A container that must be the very same object, beside what is expected of it."""
+
+    __slots__ = ("container", "expected")
+
+    def __init__(self, container, expected):
+        self.container, self.expected = container, expected
+
+    def matches(self, now) -> bool:
+        """Whether it is that."""
+        return now is self.container and looks_like(now, self.expected)
+
+    def __repr__(self):
+        return repr(self.expected)
 
 
 class ArrayPhotograph:
@@ -156,6 +179,10 @@ def _are_equal(a, b) -> bool:
 
 def first_change(now, expected) -> tuple:
     """Where a value first differs from what is expected: (the path from it, as Python writes it, what was there, what is)."""
+    if type(expected) is Exactly:
+        if now is not expected.container:
+            return "", _ANOTHER, now
+        expected = expected.expected
     differing = expected.differing(now) if type(expected) is Photograph and expected.base is not set else []
     if not differing:
         return "", expected, now
@@ -166,6 +193,8 @@ def first_change(now, expected) -> tuple:
 
 def brief(value) -> str:
     """A value in few words, for messages: tensors, arrays and long containers by their kind."""
+    if value is _ANOTHER:
+        return "another object, to which the function writes"
     if isinstance(value, Tensor):
         return f"a tensor of shape {list(value.shape)}"
     if isinstance(value, np.ndarray):

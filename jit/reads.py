@@ -17,6 +17,7 @@ from .whose import is_users_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 ADDED, STORED, STEPPED, HANDED, LOOKED = "added", "stored", "stepped", "handed", "looked"
+ITEMS = "items"         # only its items are appended to
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class Write:
 
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_ADDS = ("append", "extend")
 _STORES = ("STORE_ATTR", "DELETE_ATTR")
 BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "__getattribute__", "vars", "__dict__",
                      "attrgetter", "methodcaller", "format", "format_map"))
@@ -156,8 +158,8 @@ def stores_of(code) -> tuple:
 def uses_of(code) -> dict:
     """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
     for `chain[key] = ...`, STEPPED for reading `chain[constant]`, LOOKED for `chain[key]`, `len(chain)` and `chain is None` as
-    well, HANDED where it only gives it to functions, which may be beside one of the others; None where it does something else,
-    or several of these."""
+    well, ITEMS for `chain[key].append(...)`, HANDED where it only gives it to functions, which may be beside one of the others;
+    None where it does something else, or several of these."""
     found: dict = {}
     for chain, how, _ in _uses_in(code):
         found[chain] = both(found.get(chain, how), how)
@@ -170,7 +172,7 @@ def both(use, other):
         return use
     if use == HANDED:
         return other
-    return LOOKED if {use, other} == {STEPPED, LOOKED} else None
+    return LOOKED if {use, other} == {STEPPED, LOOKED} else ITEMS if {use, other} == {STEPPED, ITEMS} else None
 
 
 def handed_in(code) -> list:
@@ -206,7 +208,7 @@ def _taken(instructions, start, at) -> tuple:
     """How code uses a value that is on top of the stack, and the offset of the call of which it becomes an argument, if nothing
     else is done with it. `start` is where what leads to it begins."""
     walk = Walk(stack=[HANDED])
-    for before, ins in zip(instructions[at - 1:], instructions[at:]):
+    for before, ins, after in zip(instructions[at - 1:], instructions[at:], [*instructions[at + 1:], instructions[-1]]):
         if ins.opname.startswith("POP_JUMP") and walk.stack[-1:] == [HANDED] and not ins.is_jump_target:
             return LOOKED, None
         taken = None if ins.is_jump_target else walk.step(ins)
@@ -216,7 +218,8 @@ def _taken(instructions, start, at) -> tuple:
             return LOOKED, None
         if HANDED in taken:
             if is_lookup(ins):
-                return LOOKED if taken[0] == HANDED else None, None
+                adds = after.opname in _ATTRIBUTES and after.argval in _ADDS and not after.is_jump_target
+                return (ITEMS if adds else LOOKED) if taken[0] == HANDED else None, None
             if ins.opname not in ("CALL", "CALL_KW") or HANDED in taken[:2]:
                 return None, None
             called = instructions[start - 1] if start else ins
@@ -233,7 +236,7 @@ def _is_none(ins) -> bool:
 def _use_of(step):
     if step[0] == "item":
         return STEPPED
-    return ADDED if step[1] in ("append", "extend") else None
+    return ADDED if step[1] in _ADDS else None
 
 
 def _is_store(instructions, at) -> bool:

@@ -19,21 +19,21 @@ from .asked import NOTHING, asked_of, catches, imports_of, names_by_value
 from .asked_by_name import AskedByName
 from .bystanders import is_alone
 from .casts import Casts
-from .contents import Contents
+from .contents import AnyOf, Contents
 from .effects import is_repeatable
 from .errors import DisturbedError, TraceError
 from .frames import cells_of, function_of, functions_with_code, is_user, unwatched, watch_again, works_for_user
 from .given import Parts
 from .guards import UNREAD, Guard, ModulesGuard, module_state
 from .handed_on import calls_of, note_arguments
-from .hidden_reads import HiddenReads, known_in_class, owners_above
+from .hidden_reads import HiddenReads, Reading, known_in_class, owners_above
 from .instances import attributes_of_module, is_instance, is_users, is_users_space
 from .lack import Keys, Lack
 from .module_writes import ModuleWrites
 from .numpy_scalars import fixed
 from .outside import Outside
 from .overwritten import overwritten
-from .photograph import PLAIN_CONTAINERS, is_changeable, is_container, is_item, is_plain, looks_like, photograph
+from .photograph import PLAIN_CONTAINERS, Exactly, is_changeable, is_container, is_item, is_plain, looks_like, photograph
 from .places import CONTEXT, RESTORED, WHOLE, Held, read, root_value
 from .plain_arguments import make_plain, settle
 from .reads import (
@@ -498,5 +498,20 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         replaced = overwritten(effects, {*touched, *[id(g.root) for g in self.guards.values()]})
         for guard in self.guards.values() if replaced else ():
             self.contents.loosen(guard.expected, guard.value(), replaced)
-        guards = [replace(g, expected=self.contents.settled(g.expected)) for g in self.guards.values()]
-        return [*modules, *self.readings.values(), *guards]
+        guards = [replace(g, expected=self._settled(g.expected, g.value())) for g in self.guards.values()]
+        readings = [replace(r, expected=self._settled(r.expected, r.read())) if type(r) is Reading else r
+                    for r in self.readings.values()]
+        return [*modules, *readings, *guards, *self._written_on_the_way()]
+
+    def _settled(self, expected, now):
+        return self.contents.exact(self.contents.settled(expected), now)
+
+    def _written_on_the_way(self) -> list:
+        """Guards of the containers that the run writes to, on the way to what guards look at."""
+        found = {}
+        for g in self.guards.values():
+            for n, container in self.contents.on_the_way(g):
+                chain = replace(g.chain, steps=g.chain.steps[:n])
+                if (id(g.root), chain) not in self.guards:
+                    found[id(g.root), chain] = replace(g, chain=chain, expected=Exactly(container, AnyOf(type(container))))
+        return [*found.values()]
