@@ -108,8 +108,9 @@ class Entry:
         captured = [(i, s.what) for i, s in enumerate(recording.sources) if s.kind == "captured"]
         turned = {position for position, _ in recording.turns}
         self.captured = joined(self.captured, [
-            (id(t), (t, t._a.shape, t._a.dtype, (t._node is not None) != (i in turned), memory_order(t._a)))
-            for i, t in captured])
+            (id(t), (t, *shape_and_dtype, (t._node is not None) != (i in turned), order))
+            for i, t, (*shape_and_dtype, order) in [
+                (i, t, recording.kinds.get(i) or (t._a.shape, t._a.dtype, memory_order(t._a))) for i, t in captured]])
         leaves = [(_origin(recording.sources, position), kind) for position, kind in recording.leaves]
         self.leaves = joined(self.leaves, [(_name_of(s), (s, kind)) for s, kind in leaves])
         self.lays = {**self.lays, **{(s.kind, id(s.what), ask): (s, lay) for s, ask, lay in
@@ -129,7 +130,8 @@ class Entry:
         self.written = joined(self.written, [(id(s.what), s.what) for s in written if s.kind == "captured"])
         self.tensors = [t for t, *_ in self.captured.values()]
         self._note_storages()
-        self.arrays = [(t, t._a, needs) for t, _, _, needs, _ in self.captured.values()]
+        self.arrays = [(t, t._a if _is_kind(t._a, shape, dtype, order) else None, needs)
+                       for t, shape, dtype, needs, order in self.captured.values()]
         self.together = self._together()
         self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
         self.is_simple = not (self.same or self.shared or self.must_not_share or self.leaves or self.lays or self.clashes)
@@ -322,3 +324,8 @@ def _shared(leaves):
 def _part(a):
     """Which memory an array is, for one that shares its storage."""
     return (id(a) if a.__class__ is DeviceArray else a.__array_interface__["data"][0]), a.shape, a.strides
+
+
+def _is_kind(a, shape, dtype, order) -> bool:
+    """Whether an array is as it was when a call began; one that the call has given other sizes is not."""
+    return a.shape == shape and a.dtype == dtype and memory_order(a) == order

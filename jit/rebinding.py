@@ -1,4 +1,5 @@
-"""`t.data = new` while a recorder listens: from then on `t` lies over other memory, and does so after every call."""
+"""`t.data = new`, `t.set_(new)`, `t.t_()` and the like while a recorder listens: from then on `t` lies over other memory, or in
+another way over its own, and does so after every call."""
 
 from dataclasses import replace
 from typing import Any
@@ -23,23 +24,38 @@ class Rebinding:
             if link.cell.root is not t:
                 self.refuse("it sets .data of a tensor that is a view, or lies over the memory of another one that it uses",
                             "write in place with t.copy_(value) under no_grad(), or set it to a clone")
-            self.note_leaf(t)
-            self.rebound_to[id(t)] = t, position, _over(t)
-        if id(t) in self.rebound_to and (t._a.shape != value._a.shape or t._a.dtype != value._a.dtype
+            self._note_kind(t, position)
+        has_history = t._node is not None or value._node is not None
+        if has_history and id(t) in self.rebound_to and (t._a.shape != value._a.shape or t._a.dtype != value._a.dtype
                                          or memory_order(t._a) != memory_order(value._a)):
             self.refuse(f"it sets .data of a tensor of {t._a.dtype}{list(t._a.shape)} to one of {value._a.dtype}"
                         f"{list(value._a.shape)}, or in another order in memory", "keep its kind")
         self._tie_like(t, new, link.is_given)
 
+    def _note_kind(self: Any, t, position):
+        self.note_leaf(t)
+        self.rebound_to[id(t)] = t, position, _over(t)
+        self.kinds[position] = t._a.shape, t._a.dtype, memory_order(t._a)
+
+    def reshaping(self: Any, t, name: str):
+        """`t.squeeze_()`, `t.set_()` and the like are about to happen: `t` will have other sizes, strides or memory."""
+        link = self.link(t)
+        if not link.is_given or id(t) in self.rebound_to:
+            return
+        if link.cell.root is not t or link.cell.source is None:
+            self.refuse(f"{name} changes the shape or the memory of a tensor that is a view, or lies over that of another one "
+                        "that it uses", f"use the result of {name.rstrip('_')}(), or do it outside")
+        if t._node is not None:
+            self.refuse(f"{name} changes the shape or the memory of a tensor from outside that requires grad",
+                        f"use the result of {name.rstrip('_')}(), or do it outside")
+        self._note_kind(t, link.cell.source)
+
     def rebound(self: Any, t, value, name: str):
-        """`t.squeeze_()` and the like: `t` lies over the memory of `value` from now on, with its sizes and strides."""
+        """`t` lies over the memory of `value` from now on, with its sizes and strides."""
         new = value.__dict__.get("_traced")
         if new is None or new.recorder is not self:
             self.refuse(f"{name} gives a tensor other memory", "make a new tensor")
-        if self.link(t).is_given:
-            self.refuse(f"{name} changes the shape or the memory of a tensor from outside", f"use the result of "
-                        f"{name.rstrip('_')}(), or do it outside")
-        self._tie_like(t, new, False)
+        self._tie_like(t, new, self.link(t).is_given)
 
     def _tie_like(self: Any, t, new, is_given):
         made = Link(self, new.cell, new.chain, new.value)

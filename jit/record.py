@@ -83,6 +83,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
         self.own_optimizers: list = []           # optimizers that the function makes
         self.replaced: set = set()               # (id of an optimizer's state, name) of entries that the user's code replaced
         self.rebound_to: dict = {}               # by id: (tensor from outside whose `.data` was set, position, what it was)
+        self.kinds: dict = {}                    # by position of such a tensor: its sizes, dtype and order in memory at first
         self.streams: dict = {}                  # by id of a random generator: where it stands
         self.made_sparse: dict = {}              # by id: the sparse tensors that it has made
         self.apart: dict = {}                    # by id: those that it has taken apart

@@ -22,7 +22,7 @@ class RecordedEnd:
         """The recording, once the function has returned."""
         self.check_lent()
         r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope,
-                      devices=self.devices, orders=self.orders)
+                      devices=self.devices, orders=self.orders, kinds=self.kinds)
         result_tensors = [*result_tensors]
         r.lays = [(position, ask, lay) for (position, ask), lay in self.lays.items()]
         r.outputs = [self.output(t, result_tensors) for t in result_tensors]        # gradients of leaves are added meanwhile

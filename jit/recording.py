@@ -108,6 +108,7 @@ class Recording:
     scope: Scope | None = None                       # of the sizes and numbers that are symbolic
     devices: dict = field(default_factory=dict)      # {input position: the backend that it lay on, if not on the host}
     orders: dict = field(default_factory=dict)       # {input position: the order of its dims in memory, if not that of rows}
+    kinds: dict = field(default_factory=dict)        # {input position: (sizes, dtype, order) at first}, of those in `rebinds`
     reached: list = field(default_factory=list)      # containers that it reaches, if it changes others that are arguments
     outcome: Any = None                              # what the call gives and writes, as a structure over the results
 

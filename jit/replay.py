@@ -11,6 +11,7 @@ import numpy as np
 from ..ir.errors import DeviceError
 from ..ir.ops.assign import run_chain
 from ..ir.substitute import bound_values, has_symbols
+from ..runtime.api.restride import become
 from ..runtime.autograd.grad_mode import set_grad_enabled
 from ..runtime.autograd.node import Leaf
 from ..runtime.device import CPU
@@ -187,8 +188,11 @@ class Replay:
         """`t.data = new` for (position of the input t, new), all at once. What the replay's own `node` has saved is as
         recorded."""
         before = {id(s): s.version for s, _ in node.guards} if node is not None else {}
-        for t, memory in [(self.tensors[position], memory_of(t)) for position, t in pairs]:
-            lie_over(t, memory)
+        for t, new, memory in [(self.tensors[position], new, memory_of(new)) for position, new in pairs]:
+            if new._base is t:
+                become(t, new, "a traced function")
+            else:
+                lie_over(t, memory)
         if node is not None:
             node.guards = tuple([(s, version + s.version - before[id(s)]) for s, version in node.guards])
 

@@ -74,7 +74,7 @@ def test_traced_programs_give_what_eager_ones_give(block):
         assert traced.stats()["compiles"] == 1
 
 
-def test_a_trace_turns_its_own_tensors_alone():
+def test_a_trace_turns_its_own_tensors_but_no_views_from_outside():
     def turned(x):
         y, z = x[0], (x * 2).data
         y.unsqueeze_(1).add_(1)
@@ -84,10 +84,9 @@ def test_a_trace_turns_its_own_tensors_alone():
     for i in range(3):
         mine, theirs = (ingot.arange(6.0).reshape(2, 3) + i for _ in range(2))
         assert [t.tolist() for t in traced(mine)] == [t.tolist() for t in turned(theirs)] and mine.tolist() == theirs.tolist()
-    kept = ingot.ones(2, 3)
-    for f in (lambda x: x.t_(), lambda x: x + kept.unsqueeze_(0), lambda x: (x * 2).resize_(9)):
-        with pytest.raises(ingot.jit.TraceError, match=r"from outside|other memory"):
-            ingot.jit.trace(f)(ingot.ones(2, 3))
+    kept = ingot.ones(4, 3)[1:]
+    with pytest.raises(ingot.jit.TraceError, match="that is a view"):
+        ingot.jit.trace(lambda x: x + kept.unsqueeze_(0))(ingot.ones(2, 3))
 
 
 @pytest.mark.peer

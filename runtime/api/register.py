@@ -16,7 +16,7 @@ from ...ir.errors import DTypeError, NoTensorError, kind_of
 from ..autograd.node import rescue_operands_between
 from ..overwrite import computed_into, is_small, overwrite
 from ..state import tls
-from ..tensor import Tensor
+from ..tensor import Tensor, shape_of
 from ..writes import is_quiet, write, wrote, wrote_plainly
 from .remembered import first_call, kind_of_call, new_table
 
@@ -232,5 +232,5 @@ def deliver(result: Tensor, out: Tensor | None, name: str) -> Tensor:
     if out is None:
         return result
     if out._a.shape != result._a.shape:
-        out.resize_(result._a.shape)
+        out.resize_(shape_of(result))
     return store(out, result, name)

@@ -1,5 +1,6 @@
 """Methods that change a tensor's own shape and strides, or what memory it looks at, instead of making a new tensor."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from ...ir.dim_order import order_of
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops import shape as sh
+from ...ir.ops.elementwise import copy
 from ..autograd.grad_mode import enable_grad
 from ..autograd.hooks import keep_gradient
 from ..device_array import address_of, zeros_beside
@@ -24,6 +26,8 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
     m = tls.m
     if m.grad and x._node is not None and x.is_leaf:
         raise AutogradError(f"{name}: a leaf tensor that requires grad cannot change its shape in place; do it under no_grad()")
+    if m.recorder is not None:
+        m.recorder.reshaping(x, name)
     if x._base is None and any(t is not None and t is not view and t._base is x for t in [r() for r in x._storage.aliases]):
         view._base = stand_in(x)
     if x._base is None and view._base is x:
@@ -152,13 +156,20 @@ def resize_(self, *sizes, memory_format=None):
         raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
     if shape == shape_of(self):
         return self
-    n = int(np.prod(shape))
+    n = math.prod(shape)
     laid = _in_memory_order(self)
     if n <= numel_of(self) and laid._a.flags.c_contiguous:
-        flat = sh.slice_(reshape(laid, -1), dim=0, start=0, step=1, stop=n)
-        return become(self, reshape(flat, shape), "resize_")
-    grown = zeros_beside(self._a, shape)
+        del laid            # only what nobody else looks at stays the root of its memory
+        return become(self, reshape(sh.slice_(reshape(_in_memory_order(self), -1), dim=0, start=0, step=1, stop=n), shape),
+                      "resize_")
     kept = min(n, numel_of(self))
+    if tls.m.recorder is not None:
+        if not kept:
+            return set_(self, sh.full(self, shape=shape, value=0, dtype=self.dtype))
+        more = sh.full(self, shape=(n - kept,), value=0, dtype=self.dtype)
+        there = sh.slice_(reshape(laid, -1), dim=0, start=0, step=1, stop=kept)
+        return set_(self, copy(reshape(sh.cat(there, more, dim=0), shape)))
+    grown = zeros_beside(self._a, shape)
     grown.reshape(-1)[:kept] = laid._a.reshape(-1)[:kept]
     return _rebind(self, grown)
 
@@ -173,6 +184,8 @@ def _rebind(x: Tensor, a) -> Tensor:
     """Lets x look at memory of its own."""
     fresh = Tensor.__new__(Tensor)
     fresh._a, fresh._node, fresh._storage = a, None, Storage()
+    if tls.m.recorder is not None:
+        tls.m.recorder.made(fresh)
     return set_(x, fresh)
 
 
@@ -199,6 +212,8 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
         raise DTypeError(f"set_: the source is {source.dtype} and this tensor {self.dtype}; they must agree")
     if self._node is not None and tls.m.grad:
         raise AutogradError("set_: a tensor that requires grad cannot change its memory; do it under no_grad()")
+    if tls.m.recorder is not None:
+        tls.m.recorder.reshaping(self, "set_")
     if self._base is None:
         stand_in(self)
     self._a, self._storage = source._a, source._storage
