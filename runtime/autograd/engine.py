@@ -211,8 +211,7 @@ class Backward:
 
     def arrive(self, node, g):
         """What happens to a gradient before its node runs: the tensor's hooks, retain_grad, and the caller's wish for it."""
-        looks = getattr(node, "looks_inside", None)
-        return self.show(node, g) if looks is None else looks(self, g)
+        return self.show(node, g) if node.looks_inside is None else node.looks_inside(self, g)
 
     def show(self, node, g):
         """Lets hooks and the caller see a gradient; what these make of it."""

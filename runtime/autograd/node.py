@@ -77,6 +77,7 @@ class Node:
     __slots__ = ("__dict__", "__weakref__", "edges", "guards", "number", "op", "params", "saved")
 
     run: Any = None             # kinds of nodes that know no rules define it: run(engine, gradients of the results)
+    looks_inside: Any = None    # those whose results are computed from each other show gradients themselves
     outs: Any = None            # avals of all results when there are several
     inexact_outs: Any = None    # and the numbers of those that can carry gradients
     pre_hooks: Any = None
