@@ -6,6 +6,9 @@ lies the same whatever made it. An order is a permutation of the dims; None is t
 
 from collections.abc import Sequence
 
+FEWEST = 1 << 11            # elements from which a kernel may be faster than numpy
+MANY, SHORT_ROW = 1 << 13, 16
+
 
 def agreed(sizes: Sequence[int], strides: Sequence[Sequence[int]]) -> tuple | None:
     """The order of a result of these sizes, of operands that step through it so: two dims change places only where every
@@ -37,3 +40,12 @@ def inverse(order: Sequence[int]) -> tuple:
     for place, dim in enumerate(order):
         back[dim] = place
     return tuple(back)
+
+
+def in_pieces(array) -> bool:
+    """Whether an array has gaps in memory, and numpy would take it in rows so short, or so many, that kernels are faster, where
+    it has `FEWEST` elements."""
+    if array.flags.forc:
+        return False
+    row, strides = array.shape[-1], array.strides
+    return array.size >= MANY or (row < SHORT_ROW and (len(strides) < 2 or strides[-2] != row * strides[-1]))

@@ -13,7 +13,7 @@ import ingot
 import mock_cuda
 from covering import thinned
 from ingot.ir import dtype as dt
-from ingot.ir.dim_order import agreed, inverse, order_of
+from ingot.ir.dim_order import FEWEST, agreed, in_pieces, inverse, order_of
 from ingot.ir.op import OPS
 from ingot.runtime.cpu import eager, eager_scalars
 from ingot.runtime.tensor import wrap
@@ -259,3 +259,27 @@ def test_reductions_give_the_same_bits_in_any_order(shape, kind, orders):
         for dims, run in itertools.product(REDUCED, runs):
             want, got = run(wrap(a), dims)._a, run(x, dims)._a
             assert got.tobytes() == want.tobytes() and got.flags.c_contiguous, (order, dims, run(wrap(a), dims))
+
+
+# Arrays with gaps.
+
+CUTS = {"short rows": ((64, 64, 8), np.s_[1:-1, 1:-1, :7], True), "few short rows": ((16, 16, 4), np.s_[1:-1, 1:-1, :3], False),
+        "long rows": ((64, 64), np.s_[1:-1, 1:-1], False), "many long rows": ((128, 128), np.s_[1:-1, 1:-1], True),
+        "whole planes": ((64, 64, 2), np.s_[1:-1, :, :], False), "rows that go on": ((40, 40, 4), np.s_[:, 1:-1], False),
+        "every other": ((8192,), np.s_[::2], False), "turned": ((64, 64), np.s_[:, :], False)}
+
+
+@pytest.mark.parametrize("dtype", [ingot.float64, ingot.float32, ingot.int64, ingot.bool])
+@pytest.mark.parametrize("name", CUTS)
+def test_arrays_with_gaps_are_a_kernels_where_it_is_faster_with_the_same_bits(name, dtype):
+    shape, cut, expected = CUTS[name]
+    rng = np.random.default_rng(7)
+    x, y = (rng.integers(-9, 9, shape).astype(dtype.np)[cut] for _ in range(2))
+    x, y = (x.T, y.T) if name == "turned" else (x, y)
+    assert (x.size >= FEWEST and in_pieces(x)) == expected
+    a, b = (ingot.from_numpy(v) for v in (x, y))
+    made = {"add": np.add, "mul": np.multiply, "maximum": np.maximum, "bitwise_xor": np.bitwise_xor}
+    for function, ufunc in made.items() if dtype in (ingot.int64, ingot.bool) else list(made.items())[:3]:
+        for first, second, u, v in ((a, b, x, y), (a, b.contiguous(), x, y), (a.contiguous(), b, x, y)):
+            found = getattr(ingot, function)(first, second)
+            assert found.dtype is dtype and np.array_equal(found.numpy(), ufunc(u, v))

@@ -5,6 +5,7 @@ from functools import wraps
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.dim_order import FEWEST, in_pieces
 from ...ir.op import NO_GRAD
 from ...ir.ops import elementwise as ew
 from ..dispatch import KERNELS, kernel_of
@@ -45,7 +46,8 @@ def _shortcut(op, ufunc, general, chars, uneven):
             d = a.dtype
             if d is not b.dtype or (d is not _FLOAT32 and d.char not in chars):
                 return general(self, other)
-            few = (a.size * b.size < LARGE or (a.size < LARGE and a.shape == b.shape)    # even laid out over each other
+            few = (a.size * b.size < LARGE      # even laid out over each other
+                   or (a.size < LARGE and a.shape == b.shape and (a.size < FEWEST or not (in_pieces(a) or in_pieces(b))))
                    ) and (d is _FLOAT32 or d.char not in uneven)
         elif ((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
                 integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR):

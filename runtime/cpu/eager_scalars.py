@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.dim_order import FEWEST, in_pieces
 from ...ir.dtype import FLOAT_CHARS
 from ...ir.errors import NoNumberError
 from ...ir.lazy import lazy
@@ -206,7 +207,8 @@ def exact(op: Op):
                 break
         else:
             return ref(*args, **params)
-        worth = first.size >= (_MANY if branches else LARGE) or first.dtype.kind == "c"
+        worth = first.size >= (_MANY if branches else LARGE) or first.dtype.kind == "c" or (
+            first.size >= FEWEST and in_pieces(first))
         if worth and not params and compiled.takes(values):
             return compiled(*args)
         return quick(*args) if quick is not None and first.dtype.char in FLOAT_CHARS else ref(*args, **params)
@@ -244,10 +246,11 @@ def _of_two(general, compiled, quick, branches):
     def run(x, y):
         a, b = (x, y) if x.__class__ is np.ndarray else (y, x)
         if a.__class__ is np.ndarray:
-            if a.size >= (_MANY if branches else LARGE):
+            if a.size >= (_MANY if branches else LARGE) or (a.size >= FEWEST and in_pieces(a)):
                 if b.__class__ is np.ndarray and a.dtype is b.dtype:
                     return (alike.get(a.dtype) or compiled.of_two(a.dtype, general))(x, y)
-            elif b.__class__ is np.ndarray and a.size * b.size >= LARGE and _is_large_together(a, b):
+            elif b.__class__ is np.ndarray and a.size * b.size >= LARGE and (
+                    _is_large_together(a, b) or (a.dtype is b.dtype and b.size >= FEWEST and in_pieces(b))):
                 return (alike.get(a.dtype) or compiled.of_two(a.dtype, general))(x, y)
             elif a.dtype.char in FLOAT_CHARS or (b.__class__ is np.ndarray and a.dtype is b.dtype and a.dtype.kind in "biu"):
                 return quick(x, y)
