@@ -100,16 +100,19 @@ from .runtime.tensor import Size as Size
 from .runtime.tensor import Tensor as Tensor
 from .runtime.toolbox import gathered as _gathered
 from .runtime.toolbox import hub as hub
+from .runtime.toolbox import primitives as _primitives
 from .runtime.types import DeviceObjType as DeviceObjType
 from .runtime.types import TensorType as TensorType
 
 __config__ = _build
 _C = _subclass_switches
+_custom_ops = _operators
 _dynamo = _dynamo
 _functorch = _batching
 _guards = _proxy_mode
 _higher_order_ops = _higher_order
 _inductor = _inductor
+_prims_common = _primitives
 _subclasses = _proxy_mode
 _tensor = _tensor
 _tensor_str = _printed_parts

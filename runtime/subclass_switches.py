@@ -10,14 +10,17 @@ from .api import asking
 from .api.subclasses import disabled_torch_function as _disabled_torch_function_impl
 from .api.subclasses import unasked as DisableTorchFunctionSubclass
 from .device import as_device
+from .dispatch_keys import DispatchKey, DispatchKeySet, _ExcludeDispatchKeyGuard
 from .nn.conversion import destination
 from .random import Generator, default_generator
+from .script_switches import SWITCHES
 from .state import tls
 from .tensor import Tensor
 
-__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "Generator", "Graph", "Node", "TensorBase", "Value",
-           "_TensorMeta", "_are_functorch_transforms_active", "_disabled_torch_function_impl", "_get_tracing_state",
-           "_is_alias_of", "_is_torch_function_mode_enabled", "_log_api_usage_once", "_nn", "default_generator"]
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "Generator", "Graph",
+           "Node", "TensorBase", "Value", "_ExcludeDispatchKeyGuard", "_TensorMeta", "_are_functorch_transforms_active",
+           "_disabled_torch_function_impl", "_get_tracing_state", "_is_alias_of", "_is_torch_function_mode_enabled",
+           "_log_api_usage_once", "_nn", "default_generator"]
 
 DisableTorchFunction = DisableTorchFunctionSubclass
 TensorBase = Tensor                     # PyTorch's part of Tensor in C++
@@ -75,3 +78,9 @@ def _parse_to(*args, **kwargs) -> tuple:
 
 
 _nn = SimpleNamespace(_parse_to=_parse_to)
+
+
+def __getattr__(name):
+    if name in SWITCHES:
+        return SWITCHES[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -30,6 +30,7 @@ from . import (
     out_windows,
 )
 from .export import to_onnx
+from .foreign_rules import TensorProtoDataType, register_custom_op_symbolic, unregister_custom_op_symbolic
 from .model import OnnxModel, from_onnx
 from .spelled import ONNXProgram, OperatorExportTypes, TrainingMode, export, select_model_mode_for_export
 
@@ -37,5 +38,6 @@ TABLES = (in_control, in_index, in_math, in_nn, in_quantized, in_random, in_recu
           in_windows, out_activation, out_branch, out_index, out_logic, out_math, out_nn, out_quantized, out_recurrent,
           out_reduce, out_shape, out_windows)
 
-__all__ = ["TABLES", "ONNXProgram", "OnnxExporterError", "OnnxModel", "OperatorExportTypes", "TrainingMode", "export",
-           "from_onnx", "is_in_onnx_export", "select_model_mode_for_export", "to_onnx"]
+__all__ = ["TABLES", "ONNXProgram", "OnnxExporterError", "OnnxModel", "OperatorExportTypes", "TensorProtoDataType",
+           "TrainingMode", "export", "from_onnx", "is_in_onnx_export", "register_custom_op_symbolic",
+           "select_model_mode_for_export", "to_onnx", "unregister_custom_op_symbolic"]

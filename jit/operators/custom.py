@@ -21,6 +21,7 @@ from ..host import host
 from .schema import Schema
 
 REGISTERED: dict[str, "CustomOpDef"] = {}       # by "namespace::name", or "namespace::name.overload"
+EARLY_FAKES: dict[str, Callable] = {}           # functions for shapes that were there before their operators, by name
 
 
 class CustomOpDef:
@@ -33,7 +34,7 @@ class CustomOpDef:
         self._kernels: dict[str | None, Callable] = {}      # by kind of device; None is for all others
         self._whole: Callable | None = None                 # made of operators that have gradients of their own
         self._taped: Callable | None = None                 # stands before the kernels while gradients are recorded
-        self._fake: Callable | None = None
+        self._fake: Callable | None = EARLY_FAKES.pop(self._qualname, None)
         self._backward: Callable | None = None
         self._setup_context: Callable | None = None
         self._vmap: Callable | None = None

@@ -2,7 +2,7 @@
 
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.lazy import lazy
-from .custom import REGISTERED, CustomOpDef
+from .custom import EARLY_FAKES, REGISTERED, CustomOpDef
 from .schema import infer_schema, parsed
 
 contexts = lazy(__package__, "...runtime.cuda.context")
@@ -69,10 +69,19 @@ def register_kernel(op, device_types, func=None, /, *, lib=None):
     return found(op).register_kernel(device_types, func)
 
 
+def _in_empty_namespace(op) -> bool:
+    """Whether a name has a namespace without operators: that of a compiled extension which is not loaded."""
+    return isinstance(op, str) and not any(name.startswith(f"{_apart(op)[0]}::") for name in REGISTERED)
+
+
 def register_fake(op, func=None, /, *, lib=None, allow_override=True):
-    """The function that gives results of an operator's shapes and dtypes."""
+    """The function that gives results of an operator's shapes and dtypes. That of an operator from a namespace without any
+    is kept for when it will be registered, so that packages go on without their compiled extension."""
     if func is None:
         return lambda fn: register_fake(op, fn, lib=lib, allow_override=allow_override)
+    if _in_empty_namespace(op):
+        EARLY_FAKES[op] = func
+        return func
     if not allow_override and found(op)._fake is not None:
         raise ArgumentError(f"{found(op).name()} has a function for shapes already")
     return found(op).register_fake(func)

@@ -10,10 +10,10 @@ from typing import Any, TypeAlias
 
 from ...ir.errors import ArgumentError, DTypeError, IngotError
 from .. import accelerator
-from ..tensor import Tensor
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .fetch import FETCHERS, Exhausted
+from .pinning import pin_memory
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, drawn_seed
 from .worker import get_worker_info
 from .workers import WorkerIterator
@@ -209,7 +209,7 @@ class _Iteration:
         if self._length is not None and self._given == self._length + 1:
             warnings.warn(f"this DataLoader has length {self._length}, but gave more batches: with workers, an IterableDataset "
                           "must give each worker its own share (see get_worker_info)", stacklevel=2)
-        return pinned(batch) if self._pins else batch
+        return pin_memory(batch) if self._pins else batch
 
 
 def _told_length(loader) -> int | None:
@@ -218,19 +218,6 @@ def _told_length(loader) -> int | None:
         return len(loader)
     except (TypeError, NotImplementedError):
         return None
-
-
-def pinned(batch):
-    """A batch with all tensors in page-locked memory."""
-    if isinstance(batch, Tensor) or hasattr(batch, "pin_memory"):
-        return batch.pin_memory()
-    if isinstance(batch, dict):
-        return {k: pinned(v) for k, v in batch.items()}
-    if isinstance(batch, tuple) and hasattr(batch, "_fields"):
-        return type(batch)(*(pinned(v) for v in batch))
-    if isinstance(batch, (list, tuple)):
-        return type(batch)(pinned(v) for v in batch)
-    return batch
 
 
 _BaseDataLoaderIter, _MultiProcessingDataLoaderIter = _Iteration, WorkerIterator      # the names that libraries ask for

@@ -1,0 +1,1 @@
+from ..jit.onnx.foreign_rules import *

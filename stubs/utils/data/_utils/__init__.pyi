@@ -1,0 +1,2 @@
+from ....runtime.data import *
+from . import pin_memory as pin_memory

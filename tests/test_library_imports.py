@@ -1,0 +1,77 @@
+"""What packages ask for when they are imported: parts of the dispatcher, switches and rules of other compilers."""
+
+import pytest
+
+import ingot
+
+
+def test_keys_of_autocast_leave_it_out():
+    keys, cpu = ingot._C.DispatchKeySet, ingot._C.DispatchKey.AutocastCPU
+    both = keys(cpu) | keys(ingot._C.DispatchKey.AutocastXPU)
+    assert both.has(cpu) and list(both - keys(cpu)) == [ingot._C.DispatchKey.AutocastXPU] and both & keys(cpu) == keys(cpu)
+    assert both.remove(cpu).add(cpu) == both and "AutocastCPU" in repr(both) and len({both, keys(both)}) == 1
+    x = ingot.ones(2, 2)
+    with ingot.autocast("cpu"):
+        with ingot._C._ExcludeDispatchKeyGuard(both):
+            assert (x @ x).dtype is ingot.float32 and not ingot.is_autocast_enabled("cpu")
+        assert (x @ x).dtype is ingot.bfloat16
+    with pytest.raises(ValueError, match="not Autograd"):
+        ingot._C._ExcludeDispatchKeyGuard(keys(ingot._C.DispatchKey.Autograd))
+
+
+def test_switches_of_the_older_compiler_remember():
+    setting = ingot._C._jit_set_profiling_mode
+    before = setting(True)
+    assert setting(before) is True and setting(before) == before and not hasattr(ingot._C, "_jit_set_anything")
+
+
+def test_code_whose_results_are_not_deterministic_says_so():
+    from ingot import _prims_common
+    x = ingot.ones(2, 3)
+    assert _prims_common.is_contiguous_or_false(x) and not _prims_common.is_contiguous_or_false(x.T)
+    _prims_common.alert_not_deterministic("sums")
+    ingot.use_deterministic_algorithms(True)
+    try:
+        with pytest.raises(RuntimeError, match="sums"):
+            _prims_common.alert_not_deterministic("sums")
+        ingot.use_deterministic_algorithms(True, warn_only=True)
+        with pytest.warns(UserWarning, match="sums"):
+            _prims_common.alert_not_deterministic("sums")
+    finally:
+        ingot.use_deterministic_algorithms(False)
+
+
+def test_rules_of_other_exporters_are_kept_and_not_called():
+    from ingot.onnx import symbolic_helper, symbolic_opset11
+
+    @symbolic_helper.parse_args("v", "f")
+    def rule(g, x, scale):
+        return symbolic_opset11.squeeze(g, x, 0)
+
+    ingot.onnx.register_custom_op_symbolic("elsewhere::scaled", rule, 11)
+    assert ingot.onnx.TensorProtoDataType.FLOAT == 1
+    with pytest.raises(RuntimeError, match="to_onnx"):
+        rule(None, ingot.ones(2), 1.0)
+    ingot.onnx.unregister_custom_op_symbolic("elsewhere::scaled", 11)
+    assert not hasattr(symbolic_opset11, "__wrapped__")
+
+
+def test_shapes_of_operators_whose_extension_is_not_loaded_wait_for_them():
+    @ingot.library.register_fake("compiled_elsewhere::twice")
+    def shape(x):
+        return ingot.empty_like(x)
+
+    with pytest.raises(AttributeError, match="compiled_elsewhere::twice"):
+        ingot.ops.compiled_elsewhere.twice(ingot.ones(2))
+    twice = ingot.library.custom_op("compiled_elsewhere::twice", lambda x: x * 2, mutates_args=(),
+                                    schema="(Tensor x) -> Tensor")
+    ingot.library.opcheck(twice, (ingot.ones(2),))
+    with pytest.raises(ValueError, match="twise"):              # others are there: this is a mistake
+        ingot.library.register_fake("compiled_elsewhere::twise", shape)
+
+
+def test_batches_are_pinned_part_by_part():
+    from ingot.utils.data._utils.pin_memory import pin_memory
+    batch = {"x": (ingot.ones(2), "name"), "y": [ingot.zeros(1)]}
+    made = pin_memory(batch)
+    assert made["x"][0].tolist() == [1.0, 1.0] and made["x"][1] == "name" and made["y"][0].tolist() == [0.0]
