@@ -158,6 +158,7 @@ PUBLIC = {
     "distributions.wishart": "runtime.distributions.matrices",
     "export": "jit.exported.programs",
     "export.dynamic_shapes": "jit.exported.program_dims",
+    "export._swap": "jit.exported.program_swap",
     "export.graph_signature": "jit.exported.program_signature",
     "fft": "runtime.fft",
     "func": "runtime.func",

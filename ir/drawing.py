@@ -6,7 +6,7 @@ from .graph import Node, Value
 from .layout import Box, Layout
 from .op import Composite, Host, Reduce, Scalar, Template, View
 from .ops.shape import full
-from .printer import format_line, format_node, format_param, value_names
+from .printer import format_node, format_param, format_place, value_names
 
 # Kinds of boxes: name in the legend, fill, line.
 KINDS = {
@@ -51,7 +51,7 @@ def items_of(graph) -> list:
     names = value_names(graph)
     items = [Item("input", v.name, tip=f"{names[v]}: {v.aval}", makes=(v,), anchor=names[v]) for v in graph.inputs]
     for n in graph.nodes:
-        tip = format_node(n, names) + (f"\n{format_line(n.line)}" if n.line else "")
+        tip = format_node(n, names) + (f"\n{format_place(n.line)}" if n.line else "")
         title, detail = (format_param(n.params["value"]), "") if n.op is full else (n.op.name, _detail(n))
         reads = [x for x in n.inputs if type(x) is Value]
         items.append(Item(kind_of(n), title, detail, tip, reads, n.outputs, n, anchor=names[n.outputs[0]] if n.outputs else ""))

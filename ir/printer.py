@@ -1,4 +1,5 @@
-"""The text of a graph: one node a line, a type on every value, the user's line as a trailing comment.
+"""The text of a graph: one node a line, a type on every value, the user's line as a trailing comment, and the module that it
+is in.
 
     graph block(%x: f32[8,64], %b: f32[64]) {
       %0: f32[8,64] = expand(%b, shape=(8, 64))    # model.py:12
@@ -15,6 +16,7 @@ from pathlib import PurePath
 
 from .dtype import DType
 from .symbolic import SymFloat, SymInt, is_symbol
+from .where import module_of
 
 _COMMENT_COLUMN = 100   # comments are aligned, but no further to the right than this
 
@@ -60,6 +62,12 @@ def format_line(line, full_paths: bool = False) -> str:
     return f"{file if full_paths else PurePath(file).name}:{number}"
 
 
+def format_place(line, full_paths: bool = False) -> str:
+    """The same, and which module it belongs to: ``model.py:12 in Net.layers.0``."""
+    module = module_of(line)
+    return f"{format_line(line, full_paths)} in {module}" if module else format_line(line, full_paths)
+
+
 def format_node(node, names=None) -> str:
     """One node without its comment. Without `names`, values of unknown names show as their types."""
     arguments = [_name(x, names) if not is_symbol(x) and hasattr(x, "aval") else format_param(x) for x in node.inputs]
@@ -97,7 +105,7 @@ def format_graph(graph, full_paths: bool = False) -> str:
     column = max(widths, default=0)
     out = [format_header(graph, names)]
     for text, line in lines:
-        out.append(f"{text:<{column}}    # {format_line(line, full_paths)}" if line else text)
+        out.append(f"{text:<{column}}    # {format_place(line, full_paths)}" if line else text)
     out += [f"  update {_name(u.target, names)} = {_name(u.value, names)}" for u in graph.updates]
     returned = ", ".join(_name(v, names) for v in graph.outputs)
     out.append(f"  return {returned}" if returned else "  return")

@@ -1,6 +1,7 @@
 """Graphs as text and back: `show` prints, `parse` reads; each undoes the other.
 
-Grammar (white space and `# comments` are free, but a comment ``# file:line`` at the end of a node is the user's line):
+Grammar (white space and `# comments` are free, but a comment ``# file:line`` or
+``# file:line in module`` at the end of a node says where it comes from):
 
     graph     "graph" NAME [names] "(" [input ("," input)*] ")" "{" statement* "return" [value ("," value)*] "}"
     names     "[" NAME "=" number ("," NAME "=" number)* "]"
@@ -34,6 +35,7 @@ from .printer import format_graph, format_node, format_param
 from .scope import Scope
 from .substitute import parse_number
 from .symbolic import SymInt
+from .where import Where
 
 __all__ = ["format_node", "format_param", "parse", "parse_param", "show"]
 
@@ -49,7 +51,7 @@ _TOKEN = re.compile(r"""
   | (?P<mark>[(){}\[\],:=*+-])
 """, re.VERBOSE)
 
-_USER_LINE = re.compile(r"#\s*(.*):(\d+)\s*$")
+_USER_LINE = re.compile(r"#\s*(.*):(\d+)(?: in (\S+))?\s*$")
 _CALLS: dict[str, Any] = {"floordiv": operator.floordiv, "mod": operator.mod}
 _CONSTANTS = {"True": True, "False": False, "None": None}
 
@@ -274,7 +276,7 @@ class _Parser:
     def user_line(self):
         token = self.tokens[self.position]
         m = _USER_LINE.match(token.text) if token.kind == "comment" else None
-        return (m.group(1), int(m.group(2))) if m else None
+        return Where((m.group(1), int(m.group(2))), m.group(3) or "") if m else None
 
     def check(self, results, node, start):
         if len(results) != len(node.outputs):

@@ -71,7 +71,7 @@ class OutsideTensors:
     def _capture(self: Any, t: Tensor) -> Link:
         """A tensor that the function got from elsewhere: an input by reference, through the root of its memory."""
         leaf = self.leaf_of_gradient(t)
-        root = base_of(t) if leaf is None and base_of(t)._storage is t._storage else t     # (`base.data = new` moves the base)
+        root = self.root_of(t) if leaf is None else t
         if self.is_state(root):
             self.refuse("it uses the state of a random generator as a tensor", "take it outside of the function")
         known = self.cell_of(t)
@@ -104,6 +104,10 @@ class OutsideTensors:
             if t is not known.root and self.sources[known.source].kind == "captured":
                 self.guards.append(MemoryGuard(t, known.root, t._node is not None))
         return t.__dict__["_traced"]
+
+    def root_of(self, t: Tensor) -> Tensor:
+        """The tensor through which the memory of another one comes in."""
+        return base_of(t) if base_of(t)._storage is t._storage else t       # (`base.data = new` moves the base)
 
     def _enter_leaf(self: Any, t, cell):
         """A leaf lies over memory that is an input already: it is one of its own, whose gradient it gets."""

@@ -67,8 +67,8 @@ def page(title, jobs, profile) -> str:
 # What runs.
 
 _COLUMNS = ("", "name", "operations", "over", "calls", "time", "share", "bytes", "flops", "GB/s", "GFLOP/s", "of roofline",
-            "lines")
-_TEXT = frozenset(("name", "operations", "over", "lines"))
+            "modules", "lines")
+_TEXT = frozenset(("name", "operations", "over", "modules", "lines"))
 
 
 def _table(profile):
@@ -91,7 +91,7 @@ def _row(i, row, share):
         _number(w.moved, f"{w.moved:,}"), _number(w.flops, f"{w.flops:,}"),
         _rate(w.moved, each), _rate(w.flops, each),
         _number(roofline or 0, "" if roofline is None else f"{100 * roofline:.0f} %"),
-        f"<td class=t>{lines}</td>"]) + "</tr>"
+        f"<td class=t>{escape(', '.join(w.modules))}</td>", f"<td class=t>{lines}</td>"]) + "</tr>"
 
 
 def _number(value, shown):

@@ -122,7 +122,8 @@ class Profile:
         """The timeline, as Chrome and Perfetto read it."""
         events = [{"name": w.name, "cat": w.kind, "ph": "X", "ts": began / 1e3, "dur": took / 1e3, "pid": os.getpid(),
                    "tid": thread, "args": {"in": job.piece.name, "operations": w.ops, "over": w.over, "bytes": w.moved,
-                                           "flops": w.flops, "lines": [format_line(n, full_paths=True) for n in w.lines]}}
+                                           "flops": w.flops, "modules": list(w.modules),
+                                           "lines": [format_line(n, full_paths=True) for n in w.lines]}}
                   for job, w, began, took, thread in self.events]
         return {"traceEvents": events, "displayTimeUnit": "ns", "otherData": {"headline": self.headline()}}
 
@@ -142,7 +143,7 @@ def _cells(row, total):
     what = w.name if w.kind == "kernel" else f"{w.kind} {w.ops} -> {w.over}"
     return (str(row.calls), time_, f"{100 * row.seconds / total:.1f} %", f"{w.moved / each / 1e9:.1f}" if each else "",
             f"{w.flops / each / 1e9:.1f}" if each else "", "" if row.roofline is None else f"{100 * row.roofline:.0f} %", what,
-            ", ".join(map(format_line, w.lines)))
+            w.said)
 
 
 @contextmanager

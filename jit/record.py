@@ -27,6 +27,7 @@ from .conditions import Condition
 from .errors import TraceError, at
 from .exchange import Exchange
 from .frames import unwatched
+from .modules_around import ModulesAround
 from .optimizer_steps import OptimizerSteps
 from .outside_tensors import OutsideTensors
 from .random_streams import RandomStreams
@@ -39,7 +40,8 @@ from .recording import Cell, LeafState, Link, Source
 from .schedules import Schedules
 
 
-class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStreams, Rebinding, RecordedEnd, Schedules):
+class Recorder(ModulesAround, Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStreams, Rebinding, RecordedEnd,
+               Schedules):
     """Listens at the door while a function runs.
 
     `changing` names options of optimizers, as OptionGuard.place does, that become inputs because they were seen to change.
@@ -127,7 +129,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
 
     def _write_down(self, op, args, params, out):
         b = self.builder
-        b.line = user_line()
+        b.line = self.here()
         if self.cleared is None:
             self.cleared = [s.position for s in self.leaves.values() if s.was_set and s.gradient is None]
         if WATCHES:
@@ -182,7 +184,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
         if id(dst._storage) in self.read_only:
             raise self._overlap()
         b = self.builder
-        b.line = user_line()
+        b.line = self.here()
         link = self.link(dst)
         if link.value is None:
             self.value_of(dst)
@@ -221,7 +223,7 @@ class Recorder(Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStream
 
     def host_results(self, tensors, made, **params):
         """A host function made tensors."""
-        self.builder.line = user_line()
+        self.builder.line = self.here()
         values = self.builder.append(host_call, [self.value_of(t) for t in tensors] or [None], params)
         for t, v in zip(made, values):
             self.fresh(t, v)

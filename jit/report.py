@@ -137,7 +137,7 @@ def _launch_lines(step):
 
 def _work_lines(w):
     """A kernel with its operations below it; a product or a call in one line."""
-    where = f"    # {', '.join(map(format_line, w.lines))}" if w.lines else ""
+    where = f"    # {w.said}" if w.lines else ""
     if w.kind == "kernel":
         lines = [f"  {w.name} over {w.over}: reads {_bytes(w.read)}, writes {_bytes(w.written)}, {w.flops:.2g} operations",
                  f"    {w.ops}{where}"]

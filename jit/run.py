@@ -125,6 +125,7 @@ class Run:
         self.keeps_plain = False                    # whether it writes to a list for which there is a table
         name = getattr(fn, "__name__", type(fn).__name__)
         self.recorder = recorder(name, changing, None if symbols is None else symbols.scope)
+        self.recorder.entered = self._called.__code__
         self.result: Any = None
         self.outcome: Any = None
         self.given = GivenContainers((), ())        # of which it may give and change what its caller has,

@@ -6,6 +6,8 @@ from typing import Any
 
 from ..ir.graph import Value
 from ..ir.op import operations
+from ..ir.printer import format_line
+from ..ir.where import module_of
 from ..passes.codegen.triton.plan import KernelStep, ProductStep
 from ..passes.codegen.triton.together import EndStep, ManyStep
 from ..passes.plan_steps import Fused, Product, Run
@@ -25,6 +27,7 @@ class Work:
     flops       floating point operations
     refused     joins that were not made, and why
     lines       (file, number) of the user's lines
+    modules     the modules that it belongs to
     """
 
     step: Any
@@ -37,14 +40,23 @@ class Work:
     flops: int
     refused: tuple = ()
     lines: tuple = field(init=False)
+    modules: tuple = field(init=False)
 
     def __post_init__(self):
         object.__setattr__(self, "lines", tuple(dict.fromkeys([n.line for n in self.nodes if n.line])))
+        modules = dict.fromkeys([module_of(n.line) for n in self.nodes])
+        object.__setattr__(self, "modules", tuple([m for m in modules if m]))
 
     @property
     def moved(self) -> int:
         """Bytes read and written."""
         return self.read + self.written
+
+    @property
+    def said(self) -> str:
+        """The lines, and the modules."""
+        inside = f" in {', '.join(self.modules)}" if self.modules else ""
+        return ", ".join(map(format_line, self.lines)) + inside
 
     @property
     def ops(self) -> str:

@@ -6,7 +6,7 @@ or prints cannot come along, and is refused with the user's line.
 
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ...ir.errors import AutogradError
 from ...ir.graph import Builder, Graph, Value
@@ -24,6 +24,7 @@ from ..stand_ins import StandIns
 from ..traced import Traced
 from ..tree import flatten
 from .branches import Branches
+from .module_calls import ModuleCalls
 from .state import NO_STATE, State
 
 
@@ -35,29 +36,33 @@ class Captured:
     weights   {name: tensor} that the function took from elsewhere
     result    what the run returned
     state     names of the buffers that it wrote: they stand as inputs behind the arguments, their new values behind the results
+    modules   the calls of modules
     """
 
     graph: Graph
     weights: dict
     result: object
     state: tuple = ()
+    modules: ModuleCalls = field(default_factory=ModuleCalls)
 
 
-def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE) -> Captured:
+def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, signatures_of=()) -> Captured:
     """Runs `fn(*args, **kwargs)` eagerly without gradients and records it; `tensors` are those in the arguments, in order,
-    `symbols` says which of their sizes are symbolic, and `state` which buffers may be written."""
+    `symbols` says which of their sizes are symbolic, and `state` which buffers may be written. What modules at the paths
+    `signatures_of` take and give is noted."""
     m, plain = tls.m, _plain(fn)
     if m.recorder is not None:
         raise ExportError("export was called inside a traced function; call it outside")
     name = getattr(plain, "__name__", type(plain).__name__)
-    recorder = _Listener(names_of(fn), name, None if symbols is None else symbols.scope, state)
+    calls = ModuleCalls(_holders(fn), signatures_of)
+    recorder = _Listener(names_of(fn), name, None if symbols is None else symbols.scope, state, calls)
     with no_grad(), StandIns(), Casting(symbols is not None, recorder):
         m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
         m.refresh()
         try:
             for i, t in enumerate(tensors):
                 recorder.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
-            with _told_of_gradients():
+            with _told_of_gradients(), calls.heard(recorder.value_of):
                 result = plain(*args, **kwargs)
             handed_out = _tensors_of(result)
             exchanged = state.exchanged()
@@ -153,9 +158,13 @@ class _Listener(Branches, Recorder):
     differentiates = False
     fixes_weights = True
 
-    def __init__(self, known, name, scope, state):
+    def __init__(self, known, name, scope, state, calls):
         super().__init__(re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "model", scope=scope)
-        self.known, self.state = known, state
+        self.known, self.state, self.calls = known, state, calls
+
+    def module_around(self) -> str:
+        """The innermost call of a module."""
+        return self.calls.current
 
     def called(self, t) -> str:
         """A tensor's name for messages."""
@@ -183,10 +192,14 @@ class _Listener(Branches, Recorder):
                 stack.extend(x for x in v.node.inputs if type(x) is Value)
         return False
 
+    def root_of(self, t):
+        """A parameter or buffer that is a view comes in as itself, by its name: nothing is written there."""
+        return t if id(t) in self.known and self.cell_of(t) is None else super().root_of(t)
+
     def wrote(self, dst, src):
         """Memory that the function made may be written."""
         root = self.link(dst).cell.root
-        if root is not None and not self.state.takes(root):
+        if root is not None and (root._base is not None or not self.state.takes(root)):
             raise ExportError(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: {self.state.refusal}")
         super().wrote(dst, src)
 
@@ -243,12 +256,14 @@ def _with_arguments_first(graph, sources, recorder, result, count, written) -> C
         weights[name] = source.what
         rest.append((v, name))
     middle = [(v if v is not None else Value(t.aval), name) for (name, v), t in zip(state.items(), kept)]
-    return Captured(with_inputs(graph, [*first, *middle, *rest]), weights, result, written)
+    ordered, values = with_inputs(graph, [*first, *middle, *rest])
+    recorder.calls.move_to(values)
+    return Captured(ordered, weights, result, written, recorder.calls)
 
 
-def with_inputs(graph: Graph, order) -> Graph:
-    """The same graph with its inputs in another order; `order` has pairs of an input and its new name. One that the graph does
-    not have is another one, which nothing reads."""
+def with_inputs(graph: Graph, order) -> tuple:
+    """(the same graph with its inputs in another order, {value: the one there}); `order` has pairs of an input and its new
+    name. One that the graph does not have is another one, which nothing reads."""
     b = Builder(graph.name)
     env = {v: b.input(name, v.aval) for v, name in order}
-    return b.finish_like(graph, b.inline(graph, env))
+    return b.finish_like(graph, b.inline(graph, env)), env

@@ -35,6 +35,7 @@ of_sizes = lazy(__package__, ".of_sizes")
 on_device = lazy(__package__, ".on_device")
 prepare = lazy(__package__, ".prepare")
 program = lazy(__package__, "...runtime.cpu.program")
+recorded_graph = lazy(__package__, ".recorded_graph")
 work = lazy(__package__, "..work")
 text = lazy(__package__, "...ir.text")
 
@@ -140,27 +141,32 @@ class Model:
             if variant.graph is None:
                 load_all()
                 graph = text.parse(self._reader.text(variant.member))
-                self._check(graph, variant)
+                self.check_graph(graph, [self._arrays[i] for i in variant.weights], variant.fixed, variant.member)
                 variant.graph = graph
             return variant.graph
 
-    def _check(self, graph, variant):
-        """Raises unless a graph takes and gives what the manifest says."""
-        weights = [self._arrays[i] for i in variant.weights]
+    def check_graph(self, graph: Graph, weights: list, fixed: dict, member: str):
+        """Raises unless the graph in a member takes what the manifest says, then weights like these arrays, and gives what it
+        says where the sizes in `fixed` are fixed."""
         count = len(self._dtypes)
         values = [*graph.inputs[:count], *graph.outputs]
-        fits = self.signature.describes(values, variant.fixed)
+        fits = self.signature.describes(values, fixed)
         takes = [(v.dtype.np, v.shape) for v in graph.inputs[count:]] == [(a.dtype, a.shape) for a in weights]
         for n in graph.nodes:
             if n.op in (host_call, place) or n.op in blocked.OPERATORS or n.op in blocked_grad.OPERATORS:
-                raise FileError(f"{variant.member} has the operator {n.op.name}, which belongs in no file")
+                raise FileError(f"{member} has the operator {n.op.name}, which belongs in no file")
         if not fits or not takes or graph.updates or not set(graph.names) <= set(self.signature.dims):
-            raise FileError(f"{variant.member} does not take and give what the manifest says")
+            raise FileError(f"{member} does not take and give what the manifest says")
 
     @property
     def graph(self) -> Graph:
         """The graph after the passes that hold for every machine, with its named sizes as symbols."""
         return self.graph_of(self.variants[0])
+
+    @cached_property
+    def recorded(self) -> Any:
+        """The graph as it was recorded, with the calls of modules, in the files of `ingot.export`."""
+        return recorded_graph.RecordedGraph.of(self)
 
     @property
     def sizes(self) -> dict:

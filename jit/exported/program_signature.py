@@ -76,8 +76,8 @@ class ExportGraphSignature:
         kept = zip(known.state, known.inputs[len(model.inputs):], known.outputs[len(model.outputs):])
         buffers = [(replace(_weight(name, model.kinds.get(name)), arg=TensorArgument(now.name)),
                     OutputSpec(OutputKind.BUFFER_MUTATION, TensorArgument(later.name), name)) for name, now, later in kept]
-        args = [InputSpec(InputKind.USER_INPUT, x) for x in _leaves(known.arguments, known.inputs)]
-        results = [OutputSpec(OutputKind.USER_OUTPUT, x) for x in _leaves(known.results, known.outputs)]
+        args = [InputSpec(InputKind.USER_INPUT, x) for x in leaves(known.arguments, known.inputs)]
+        results = [OutputSpec(OutputKind.USER_OUTPUT, x) for x in leaves(known.results, known.outputs)]
         taken, given = ([pair[i] for pair in buffers] for i in (0, 1))
         return cls((*weights, *taken, *args), (*given, *results), known.dims, known)
 
@@ -162,7 +162,7 @@ def _weight(name, kind) -> InputSpec:
     return InputSpec(found, TensorArgument(name), name, kind == "buffer" if found is InputKind.BUFFER else None)
 
 
-def _leaves(structure, specs) -> list:
+def leaves(structure, specs) -> list:
     """What a structure holds, in order."""
     kind = next(iter(structure))
     if kind == "tensor":
@@ -170,7 +170,7 @@ def _leaves(structure, specs) -> list:
     if kind in ("value", "float"):
         return [ConstantArgument("", structure["value"] if kind == "value" else float.fromhex(structure["float"]))]
     parts = [s for _, s in structure["dict"]] if kind == "dict" else structure.get("items", structure.get(kind))
-    return [x for part in parts for x in _leaves(part, specs)]
+    return [x for part in parts for x in leaves(part, specs)]
 
 
 def _said(arg):

@@ -7,17 +7,20 @@
 import os
 import shutil
 import tempfile
+from types import SimpleNamespace
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
 from ...passes.decompose import decompose
 from ...runtime.pytree import register_dataclass
-from . import archive, loaded, writer
+from . import archive, loaded, program_fx, program_modules, writer
 from .program_dims import AdditionalInputs, Dim, ShapesCollection, dims, named
+from .program_modules import FlatArgsAdapter, ModuleCallEntry, ModuleCallSignature, UnflattenedModule, unflatten
 from .program_signature import ExportGraphSignature
 
-__all__ = ["AdditionalInputs", "Dim", "ExportGraphSignature", "ExportedProgram", "ShapesCollection", "dims", "export", "load",
-           "register_dataclass", "save"]
+__all__ = ["AdditionalInputs", "Dim", "ExportGraphSignature", "ExportedProgram", "FlatArgsAdapter", "ModuleCallEntry",
+           "ModuleCallSignature", "ShapesCollection", "UnflattenedModule", "dims", "export", "load", "register_dataclass",
+           "save", "unflatten"]
 
 
 class ExportedProgram:
@@ -35,6 +38,23 @@ class ExportedProgram:
     def graph(self):
         """The graph, as IR."""
         return decompose(self._model.graph) if self._decomposed else self._model.graph
+
+    @property
+    def graph_module(self):
+        """The graph as it was recorded, before any pass, as a `fx.GraphModule`: a function of the tensors of `graph_signature`,
+        in their order. Nodes call operators; `meta["nn_module_stack"]` has the calls of modules that they belong to, and
+        `meta["val"]` what they give, as tensors on the meta device."""
+        return program_fx.graph_module(self._model)
+
+    @property
+    def module_call_graph(self) -> list:
+        """The modules that were called, each once, in order, the whole program first."""
+        return program_modules.module_calls(self._model)
+
+    @property
+    def call_spec(self):
+        """The structures of arguments and results, as trees: `in_spec` and `out_spec`."""
+        return SimpleNamespace(**dict(zip(("in_spec", "out_spec"), program_modules.call_spec(self._model.signature))))
 
     @property
     def graph_signature(self) -> ExportGraphSignature:
@@ -57,7 +77,7 @@ class ExportedProgram:
 
     @property
     def state_dict(self) -> dict:
-        """The parameters and buffers that the program reads, by name; without buffers that are in no state_dict."""
+        """The parameters and buffers of the module, by name; without buffers that are in no state_dict."""
         return self._named("parameter", "buffer")
 
     @property
@@ -88,25 +108,29 @@ class ExportedProgram:
         return f"ExportedProgram {self._model.signature}\n{self.graph}"
 
 
-def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False, **others) -> ExportedProgram:
+def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False, preserve_module_call_signature=(),
+           **others) -> ExportedProgram:
     """The program that a module (or function) runs for these arguments.
 
     `dynamic_shapes` says which sizes may change, for each argument by its name or place. A tensor has {dim: size}, or a list
     with an entry for each dim; containers have containers. A size is a `Dim`, what follows from one (2 * dim + 1), `Dim.AUTO`,
     `Dim.DYNAMIC`, or None, a number or `Dim.STATIC` for a fixed one. `ShapesCollection` and `AdditionalInputs` say the same.
 
-    `strict` changes nothing: what cannot be exported is refused either way. See `jit.export` for the rules.
+    `preserve_module_call_signature` are paths of modules whose arguments and results are noted, so that `unflatten` makes
+    modules of the same signature of them. `strict` changes nothing: what cannot be exported is refused either way. See
+    `jit.export` for the rules.
     """
     if not isinstance(args, tuple):
         raise DTypeError(f"export takes the arguments as a tuple, got {type(args).__name__}")
-    unknown = set(others) - {"preserve_module_call_signature", "prefer_deferred_runtime_asserts_over_guards"}
+    unknown = set(others) - {"prefer_deferred_runtime_asserts_over_guards"}
     if unknown or any(others.values()):
         raise ArgumentError(f"export does not take {', '.join(sorted(unknown or others))}")
     if not callable(mod):
         raise ArgumentError(f"export takes a module or a function, got {type(mod).__name__}")
     example, sizes = named(dynamic_shapes, mod, args, kwargs or {})
-    options = {"freeze": False, "stateful": True}
-    write = lambda dynamic: writer.in_own_folder(lambda path: writer.export(mod, example, path, dynamic=dynamic, **options))
+    kept = tuple(preserve_module_call_signature)
+    write = lambda dynamic: writer.in_own_folder(
+        lambda path: writer.written(mod, example, path, dynamic, freeze=False, stateful=True, signatures_of=kept))
     return ExportedProgram(sizes.tried(write), (args, dict(kwargs or {})))
 
 

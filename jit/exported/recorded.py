@@ -5,7 +5,7 @@ there are recordings in which some sizes are 1 or 0; a file has them all, and a 
 """
 
 import itertools
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from .conditions import holds
 from .examples import Dims, Example, dims_of, others, recordable
 from .freeze import freeze as frozen
 from .freeze import without_unused
+from .module_calls import ModuleCalls
 from .prepare import PORTABLE
 from .signature import Signature, TensorSpec
 from .state import NO_STATE, State
@@ -45,6 +46,7 @@ class Variant:
     conditions: dict
     example: Example
     state: tuple = ()        # names of buffers that it writes
+    modules: ModuleCalls = field(default_factory=ModuleCalls)
 
 
 @dataclass
@@ -70,9 +72,10 @@ class Recorded:
         return found if found is not None and all(holds(c, sizes) for c in found.conditions) else None
 
 
-def record(fn, example_inputs, dynamic=None, *, empty: bool = True, stateful: bool = False) -> Recorded:
+def record(fn, example_inputs, dynamic=None, *, empty: bool = True, stateful: bool = False, signatures_of=()) -> Recorded:
     """Runs `fn` once for each variant, those with sizes of 0 if `empty`, and writes down what it does. A function that is
-    `stateful` may write to buffers of modules, which are as before afterwards."""
+    `stateful` may write to buffers of modules, which are as before afterwards. What modules at the paths `signatures_of` take
+    and give is noted."""
     if not callable(fn):
         raise ArgumentError(f"export takes a function or a module, got {type(fn).__name__}")
     fn = fn.fn if isinstance(fn, Traced) else fn
@@ -81,14 +84,14 @@ def record(fn, example_inputs, dynamic=None, *, empty: bool = True, stateful: bo
     dims = dims_of(dynamic, example.tensors, given.names)
     sizes = dims.sizes(example.tensors)
     state = state_of(fn) if stateful else NO_STATE
-    first, outputs, results = _variant(fn, example, dims, recordable(sizes), {}, state)
+    first, outputs, results = _variant(fn, example, dims, recordable(sizes), {}, state, signatures_of)
     if first.state:
         state.expect(first.state)
-        first, outputs, results = _variant(fn, example, dims, recordable(sizes), {}, state)
+        first, outputs, results = _variant(fn, example, dims, recordable(sizes), {}, state, signatures_of)
     names = unique([*given.names, *first.state]), unique([*outputs, *[f"{name}.next" for name in first.state]])
     signature = Signature(_specs(names[0], first.graph.inputs), _specs(names[1], first.graph.outputs), example.structure,
                           results, dims.order, tuple(given.parameters), first.state)
-    kinds = kinds_of(fn, {**first.weights, **state.buffers(first.state)})
+    kinds = kinds_of(fn, {**first.modules.tensors, **first.weights, **state.buffers(first.state)})
     made = Recorded([first], signature, dims, [], kinds, state)
     for fixed in _small_sizes(dims.order, empty):
         _add_variant(made, fn, example, recordable(sizes), fixed, results)
@@ -101,7 +104,7 @@ def _specs(names, values):
     return tuple([TensorSpec(n, v.dtype, shape) for n, v, shape in zip(names, values, shapes)])
 
 
-def _variant(fn, example, dims, sizes, fixed, state) -> tuple:
+def _variant(fn, example, dims, sizes, fixed, state, signatures_of=()) -> tuple:
     """(a recording with the sizes in `fixed` fixed and the others symbolic, names of the results, their structure)."""
     tensors = dims.resized(example.tensors, sizes)
     shapes = tuple([t._a.shape for t in tensors])
@@ -111,7 +114,7 @@ def _variant(fn, example, dims, sizes, fixed, state) -> tuple:
     found: list = []
     names: list = []
     with state.kept():
-        made = capture(fn, args, kwargs, tensors, symbols, state)
+        made = capture(fn, args, kwargs, tensors, symbols, state, signatures_of)
         described = structure.describe(made.result, found, names, "")
         results = _copies([*found, *state.now(made.state)])
     if not found:
@@ -122,7 +125,8 @@ def _variant(fn, example, dims, sizes, fixed, state) -> tuple:
     refuse_fixed(symbols)
     ran = Example(example.structure, [*tensors, *state.tensors(made.state)], sizes, results)
     conditions = {} if symbols is None else dict(symbols.scope.conditions)
-    return Variant(made.graph, made.weights, fixed, conditions, ran, made.state), result_names(names), described
+    variant = Variant(made.graph, made.weights, fixed, conditions, ran, made.state, made.modules)
+    return variant, result_names(names), described
 
 
 def _copies(found) -> list:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import weakref
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from ..errors import ExportError
 from . import archive, loaded, quantized
 from .collect import DONE, JOB
 from .examples import Example
+from .module_calls import RECORDED
 from .recorded import Recorded, optimized, record
 
 _CHILD_SECONDS = 1800
@@ -62,6 +64,13 @@ def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = T
             return fn
         raise ExportError("jit.export takes a function or module, example inputs and a path: jit.export(model, (x,), "
                           "'model.ingot')")
+    return written(fn, example_inputs, path, dynamic, freeze, targets, packed, quantize, progress, stateful)
+
+
+def written(fn, example_inputs, path, dynamic=None, freeze: bool = True, targets=("native",), packed: bool = False,
+            quantize=None, progress=None, stateful: bool = False, signatures_of=None) -> Any:
+    """What `export` gives. With `signatures_of` the file holds the graph as it was recorded as well, and which calls of modules
+    its operations belong to; of modules at these paths also what they take and give."""
     path, say = archive.new_path_of(path), progress or (lambda text: None)
     names = [target_name(t) for t in ((targets,) if isinstance(targets, str) else targets)]
     calibration = None if quantize is None else quantized.calibration_of(quantize)
@@ -73,8 +82,10 @@ def export(fn, example_inputs=None, path=None, *, dynamic=None, freeze: bool = T
         raise ArgumentError("a model in whole numbers keeps no state; leave out stateful=True")
     say("recording")
     # (Kernels of whole numbers take no size of 0.)
-    made = record(fn, example_inputs, dynamic, empty=calibration is None, stateful=stateful)
+    made = record(fn, example_inputs, dynamic, empty=calibration is None, stateful=stateful, signatures_of=signatures_of or ())
     content = _floats(made, freeze, say) if calibration is None else _whole_numbers(made, fn, calibration, say)
+    if signatures_of is not None:
+        content.keep_recorded()
     with tempfile.TemporaryDirectory(prefix="ingot-export-") as folder:
         draft = os.path.join(folder, "draft.ingot")
         content.write(draft, {})
@@ -165,10 +176,16 @@ class Content:
         for name, t in zip(made.signature.state, made.state.tensors(made.signature.state)):
             self.weights[name] = t._a
         self.members["source.json"] = archive.json_bytes(lines)
-        pairs, self.weight_bytes = weight_bytes(self.weights)
-        self.manifest = {"ingot": VERSION, "name": graphs[0].name, "signature": made.signature.as_json(),
-                         "weights": list(self.weights), "pairs": pairs, "graphs": rows,
-                         "kinds": {name: kind for name, kind in made.kinds.items() if name in self.weights}}
+        self.manifest = {"ingot": VERSION, "name": graphs[0].name, "signature": made.signature.as_json(), "graphs": rows}
+
+    def keep_recorded(self):
+        """Puts in the graph as it was recorded, before any pass, and the calls of modules."""
+        first = self.made.variants[0]
+        self.members[RECORDED] = (show(first.graph) + "\n").encode()
+        names = [self._put(name, t.detach()._a, 0) for name, t in first.weights.items()]
+        for name, t in first.modules.tensors.items():       # (whether it is read or not)
+            self.weights.setdefault(name, t.detach()._a)
+        self.manifest["recorded"] = {"weights": names, **first.modules.as_json(first.graph)}
 
     def _put(self, name, a, i):
         """The name of an array among the weights: variants share those that are equal."""
@@ -178,6 +195,11 @@ class Content:
             return name
         return self._put(f"{name}.{i}", a, i)
 
+    @cached_property
+    def stored(self) -> tuple:
+        """The weights as the bytes of a file."""
+        return weight_bytes(self.weights)
+
     def write(self, path: str, ready: dict):
         """The file, with what `run_apart` gave for each target."""
         members = dict(self.members)
@@ -185,8 +207,10 @@ class Content:
             members[f"objects/{name}.bin"], members[f"objects/{name}.json"] = blob, archive.json_bytes(index)
             if packed:
                 members[f"objects/{name}.packed"] = safetensors_bytes(packed)
-        members["weights.safetensors"] = self.weight_bytes
-        archive.write(path, {**self.manifest, "targets": list(ready)}, members)
+        pairs, members["weights.safetensors"] = self.stored
+        known = {"weights": list(self.weights), "pairs": pairs,
+                 "kinds": {name: kind for name, kind in self.made.kinds.items() if name in self.weights}}
+        archive.write(path, {**self.manifest, **known, "targets": list(ready)}, members)
 
 
 def weight_bytes(weights: dict) -> tuple:

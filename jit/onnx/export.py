@@ -59,7 +59,7 @@ def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None
         trials = Trials(subject, free)
         tried = free.tried(trials.run)
         recording = subject.record(free, Claims(opset))
-        model, arrays = written(recording.program(tried), subject, free, opset)
+        model, arrays = written(recording.program(tried), subject, free, opset, recording.calls)
         if weights_as_inputs:
             model.graph.input.extend([proto.make_value(n, dt.from_numpy(a.dtype), a.shape) for n, a in arrays.items()])
         checks = trials.checks([*tried, *free.fresh(tried)], recording.conditions) if verify else []
@@ -134,7 +134,8 @@ class Subject:
             raise ExportError("the function gives no tensors, or arrays, or tensors inside of other objects; return tensors in "
                               "lists, tuples and dicts")
         refuse_fixed(symbols)
-        return Recording(expanded(found.graph, claims), found.weights, len(tensors), None if symbols is None else symbols.scope)
+        return Recording(expanded(found.graph, claims), found.weights, len(tensors), None if symbols is None else symbols.scope,
+                         found.modules.calls)
 
     def _tensors_of(self, result) -> list:
         tensors: list = []
@@ -152,12 +153,14 @@ class Subject:
 
 @dataclass
 class Recording:
-    """A recorded function: its graph (`count` arguments, then the weights by name), and the scope of its free sizes."""
+    """A recorded function: its graph (`count` arguments, then the weights by name), the scope of its free sizes, and the calls
+    of modules by name."""
 
     graph: Graph
     weights: dict
     count: int
     scope: Scope | None
+    calls: dict
 
     @property
     def conditions(self) -> dict:
@@ -182,9 +185,10 @@ def _renamed(names, given, what) -> list:
 # Writing.
 
 
-def written(program: Recorded, subject: Subject, free: Free, opset: int) -> tuple:
-    """(the model without its weights, its weights by name)"""
+def written(program: Recorded, subject: Subject, free: Free, opset: int, calls: dict) -> tuple:
+    """(the model without its weights, its weights by name); `calls` are those of modules by name"""
     w = Writer(opset)
+    w.calls = calls
     for ref, name in zip(program.arguments, subject.input_names):
         w.bind(ref, w.fresh(name))
     w.reserve(subject.output_names)

@@ -249,10 +249,13 @@ def make_value(name: str, dtype, sizes):
     return package().helper.make_tensor_value_info(name, type_number(dtype), sizes)
 
 
-def make_node(kind: str, inputs, outputs, name: str, attributes: dict, domain: str = "", doc: str = ""):
-    """One node."""
-    return package().helper.make_node(kind, list(inputs), list(outputs), name=name, domain=domain or None,
+def make_node(kind: str, inputs, outputs, name: str, attributes: dict, domain: str = "", doc: str = "", notes=None):
+    """One node; `notes` are texts by name beside it."""
+    made = package().helper.make_node(kind, list(inputs), list(outputs), name=name, domain=domain or None,
                                       doc_string=doc or None, **attributes)
+    for key, value in (notes or {}).items() if hasattr(made, "metadata_props") else ():
+        made.metadata_props.add(key=key, value=value)
+    return made
 
 
 def make_graph(name: str, nodes, inputs, outputs, initializers=()):

@@ -9,8 +9,9 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.op import Op
-from ...ir.printer import format_line
+from ...ir.printer import format_place
 from ...ir.symbolic import SymInt, is_symbol, source_of
+from ...ir.where import module_of
 from ..errors import ExportError, at
 from ..extents import extent_of, parsed
 from . import proto
@@ -80,6 +81,7 @@ class Writer:
         self.constants: dict = {}                                          # name -> array (of the root)
         self.places: dict = {}                                             # name of a free size -> (ref, dim) that has it
         self.branches: Any = None                                          # which items are in branches (of the root)
+        self.calls: dict = {}                                              # name -> `ModuleCall` (of the root)
         self.item: Item | None = None
         self._taken: set = set()
         self._same: dict = {}
@@ -134,8 +136,26 @@ class Writer:
             loose = next((n for n in (v if isinstance(v, (list, tuple)) else (v,)) if is_symbol(n)), None)
             if loose is not None:
                 raise FixedSize(f"the size {source_of(loose)}")
-        line = format_line(self.item.line) if self.item is not None and self.item.line else ""
-        self.nodes.append(proto.make_node(kind, given, outputs, self.fresh(f"node_{outputs[0]}"), attributes, doc=line))
+        where = self.item.line if self.item is not None else None
+        name = self.fresh(f"node_{outputs[0]}")
+        place, notes = self.modules_of(where, name)
+        self.nodes.append(proto.make_node(kind, given, outputs, f"{place}{name}", attributes, notes=notes,
+                                          doc=format_place(where) if where else ""))
+
+    def modules_of(self, where, name: str) -> tuple:
+        """(the path of a node's module, as its name begins; the calls of modules around it as PyTorch's models note them)"""
+        around: list = []
+        call = module_of(where)
+        while call in self.root.calls:
+            around.insert(0, self.root.calls[call])
+            call = around[0].parent
+        if not around:
+            return "", {}
+        paths, kinds = [*[c.path for c in around], name], [*[c.kind for c in around], self.item.op.name if self.item else name]
+        place = "".join([f"/{part}" for part in around[-1].path.split(".") if part])
+        return f"{place}/" if place else "", {"namespace": "/".join(map(": ".join, zip(paths, kinds))),
+                                              "pkg.torch.onnx.class_hierarchy": repr(kinds),
+                                              "pkg.torch.onnx.name_scopes": repr(paths)}
 
     def write(self, item: Item):
         """An operation."""

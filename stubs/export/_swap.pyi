@@ -1,0 +1,1 @@
+from ..jit.exported.program_swap import *
