@@ -8,6 +8,7 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir.errors import DeviceError
+from ingot.jit.errors import PinnedSize
 from ingot.jit.exported import loaded as loading
 from ingot.jit.exported import of_sizes, prepare
 from ingot.jit.exported.collect import FURTHER, further_sizes
@@ -197,3 +198,16 @@ def test_of_many_names_each_size_may_be_small_by_itself(tmp_path):
         given = [ingot.randn(n, 4) for n in sizes]
         for got, want in zip(made(*given), model(*given), strict=True):
             same(got.numpy(), want.numpy(), err_msg=f"{sizes}")
+
+
+@pytest.mark.parametrize("fn", [
+    lambda x: x * 2 if ingot.full((), x.shape[0]).item() > 100 else x,
+    lambda x: x * float(ingot.ones(x.shape[0]).sum()),
+    lambda x: x[: int(ingot.tensor(x.shape[0])) - 1],
+    lambda x: x + ingot.arange(x.shape[0])[-1].item()])
+def test_sizes_that_are_read_out_of_tensors_are_fixed(fn, tmp_path):
+    with pytest.raises(PinnedSize, match="cannot change"):
+        jit.export(fn, (ingot.randn(3, 2),), tmp_path / "model.ingot", dynamic={"x": {0: "rows"}})
+    fixed = jit.export(fn, (ingot.randn(3, 2),), tmp_path / "model.ingot")
+    x = ingot.randn(3, 2)
+    assert fixed(x).equal(fn(x))

@@ -377,3 +377,43 @@ def test_layers_in_whole_numbers():
     for n in (4, 1, 7):
         x = r(n, 3, 8, 8)
         np.testing.assert_allclose(back(x).detach().numpy(), small(x).detach().numpy(), rtol=1e-5, atol=1e-5)
+
+
+def doubled_size(x):
+    return x + x.shape[0], x.sum(0) / x.shape[0]
+
+
+def root_of_size(x):
+    return x * float(x.shape[1]) ** -0.5 + (x.shape[0] * 2 - x.shape[1])
+
+
+def size_alone(x):
+    return ingot.tensor([1.0]).expand(x.shape[0]), x.new_full((2,), x.shape[1] * 1.5)
+
+
+@pytest.mark.parametrize("fn", [doubled_size, root_of_size, size_alone])
+def test_sizes_that_a_model_computes_with_are_followed(fn, tmp_path):
+    free = {"x": {0: "rows", 1: "columns"}}
+    data = to_onnx(fn, ingot.randn(3, 4), dynamic=free)
+    model, traced = from_onnx(data), from_onnx(data)
+    again = from_onnx(to_onnx(model, ingot.randn(3, 4), dynamic=free))
+    saved = ingot.jit.export(model, (ingot.randn(3, 4),), tmp_path / "model.ingot", dynamic=free)
+    for shape in ((3, 4), (5, 2), (9, 7), (2, 12), (6, 6)):
+        x = ingot.randn(*shape)
+        for found in (traced(x), again(x), saved(x)):
+            for a, b in zip(found if isinstance(found, tuple) else (found,), _all(fn(x)), strict=True):
+                np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=1e-5, atol=1e-6)
+    assert len(traced._traced.stats()["misses"]) <= 2
+
+
+def _all(found):
+    return found if isinstance(found, tuple) else (found,)
+
+
+def test_ties_that_repeated_examples_would_make_refuse_no_model():
+    def best(x):
+        score, place = x.sum(-1).topk(3, 1)
+        return score, place
+
+    ingot.manual_seed(4)
+    to_onnx(best, ingot.randn(2, 5, 7), dynamic={"x": {0: "batch", 1: "places"}})

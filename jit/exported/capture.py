@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 
 from ...ir.errors import AutogradError
 from ...ir.graph import Builder, Graph, Value
-from ...ir.substitute import has_symbols
+from ...ir.substitute import collect, has_symbols
+from ...ir.symbolic import pinned
 from ...runtime.autograd.grad_mode import no_grad
 from ...runtime.nn.module import Module
 from ...runtime.nn.parameter import Parameter
@@ -177,20 +178,23 @@ class _Listener(Branches, Recorder):
             raise ExportError(f"{how}() reads a value that depends on the arguments{more} "
                               f"into Python{at(user_line())}: an exported model has no Python to decide with; compute with "
                               "tensors instead (where, masks, clamp), or decide by ingot.cond")
+        for n in {} if how == "len" else self._numbers_of(self.value_of(t)):
+            pinned(n)
         return seen
 
     def follows_arguments(self, value):
-        stack, seen = [value], set()
-        while stack:
-            v = stack.pop()
-            if v.node is None:
-                source = self.sources[v.index]
-                if source.kind == "argument" or self.state.changes(source.what):
-                    return True
-            elif v.node not in seen:
-                seen.add(v.node)
-                stack.extend(x for x in v.node.inputs if type(x) is Value)
-        return False
+        return any(self.sources[v.index].kind == "argument" or self.state.changes(self.sources[v.index].what)
+                   for v in values_behind(value) if v.node is None)
+
+    @staticmethod
+    def _numbers_of(value) -> list:
+        """The symbolic numbers that a value depends on."""
+        found: dict = {}
+        for v in values_behind(value):
+            collect(v.aval.shape, found)
+            if v.node is not None:
+                collect((v.node.inputs, tuple(v.node.params.values())), found)
+        return list(found.values())
 
     def root_of(self, t):
         """A parameter or buffer that is a view comes in as itself, by its name: nothing is written there."""
@@ -231,6 +235,18 @@ class _Listener(Branches, Recorder):
     def host_results(self, tensors, made, **params):
         """No Python is exported."""
         self.host_effect(None, tensors)
+
+
+def values_behind(value: Value) -> set:
+    """A value of a graph and all that it is made of."""
+    stack, seen = [value], {value}
+    while stack:
+        node = stack.pop().node
+        for x in node.inputs if node is not None else ():
+            if type(x) is Value and x not in seen:
+                seen.add(x)
+                stack.append(x)
+    return seen
 
 
 def _with_arguments_first(graph, sources, recorder, result, count, written) -> Captured:

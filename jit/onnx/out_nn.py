@@ -105,7 +105,7 @@ def _group_norm(w, item, x, weight, b, *, groups, eps):
     if w.opset >= 21:
         scale, shift = _or_filled(w, weight, [channels], 1, x.dtype), _or_filled(w, b, [channels], 0, x.dtype)
         return w.node("GroupNormalization", w.name(x), scale, shift, num_groups=groups, epsilon=float(eps))
-    rows = w.node("Reshape", w.name(x), w.const(np.array([0, groups, -1], np.int64), "sizes"))
+    rows = w.node("Reshape", w.name(x), w.ints([0, groups, math.prod(x.shape[1:]) // groups]))     # (-1 is none of no images)
     scale, shift = w.const(np.ones(groups, x.dtype.np), "ones"), w.const(np.zeros(groups, x.dtype.np), "zeros")
     found = w.node("InstanceNormalization", rows, scale, shift, epsilon=float(eps))
     found = w.node("Reshape", found, w.node("Shape", w.name(x)))

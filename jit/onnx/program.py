@@ -12,8 +12,8 @@ import numpy as np
 from ...ir.errors import FileError, IngotError
 from ...runtime.tensor import Tensor
 from . import proto
-from .known import computed, is_symbolic
-from .table import Call, Importer, importer_of, to_host, to_tensor, unrecorded
+from .known import computed
+from .table import Call, Importer, OfSizes, importer_of, to_host, to_tensor, unrecorded
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ class function_defaults:
 
 
 def _call_function(program, inputs):
-    given = [*inputs, *[None] * (len(program.inputs) - len(inputs))]
+    given = [*_plain(inputs), *[None] * (len(program.inputs) - len(inputs))]
     return program.run(given)
 
 
@@ -204,6 +204,7 @@ def _standard_function(node, version, context, call):
     attributes = proto.defaults_of(node.domain, node.op_type, version, call.attributes)
 
     def run(call, inputs, env):
+        inputs = _plain(inputs)
         types = [None if x is None else (x.dtype, tuple(x.shape)) for x in inputs]
         key = tuple([None if t is None else (str(t[0]), t[1]) for t in types])
         if key not in made:
@@ -219,12 +220,14 @@ def _standard_function(node, version, context, call):
 def run_importer(importer: Importer, call: Call, inputs, env) -> tuple:
     """The results of one operator."""
     if importer.raw:
-        return _tuple(importer.run(replace(call, scope=env) if call.graphs else call, *inputs))
+        return _tuple(importer.run(replace(call, scope=env) if call.graphs else call, *_plain(inputs)))
     known = [x for x in inputs if x is not None]
-    if known and all(isinstance(x, np.ndarray) for x in known):
-        if any(is_symbolic(x) for x in known):
-            found = computed(call, inputs)
-            return (found,) if found is not None else _tuple(importer.run(call, *_prepared(importer, inputs)))
+    if known and all(isinstance(x, (np.ndarray, OfSizes)) for x in known):
+        sizes = OfSizes.behind(known)
+        if sizes:
+            found = None if any(type(x) is OfSizes for x in known) else computed(call, inputs)
+            results = (found,) if found is not None else _tuple(importer.run(call, *_prepared(importer, inputs)))
+            return tuple([OfSizes(x, sizes) if isinstance(x, Tensor) else x for x in results])
         with unrecorded():
             results = _tuple(importer.run(call, *_prepared(importer, inputs)))
             return tuple([np.array(x._a) if isinstance(x, Tensor) else x for x in results])
@@ -232,7 +235,14 @@ def run_importer(importer: Importer, call: Call, inputs, env) -> tuple:
 
 
 def _prepared(importer, inputs):
-    return [to_host(x) if i in importer.host else x if i in importer.either else to_tensor(x) for i, x in enumerate(inputs)]
+    """Inputs as an importer takes them."""
+    return [to_host(x) if i in importer.host else x if i in importer.either and type(x) is not OfSizes else to_tensor(x)
+            for i, x in enumerate(inputs)]
+
+
+def _plain(inputs) -> list:
+    """Inputs of which those that were computed from sizes are tensors like others."""
+    return [x.tensor if type(x) is OfSizes else x for x in inputs]
 
 
 def _tuple(x) -> tuple:

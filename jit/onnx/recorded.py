@@ -15,6 +15,8 @@ from ...passes.rewrite import rebuild
 from ...runtime.tensor import Tensor, wrap
 from .sizes import Sizes
 
+_NEARER, _GOLDEN = 0.25, 0.6180339887498949
+
 
 @dataclass(frozen=True, eq=False)
 class Ref:
@@ -85,10 +87,19 @@ def recorded(graph: Graph, weights: dict, count: int, sizes: Sizes | None) -> Re
 
 
 def resized(t: Tensor, sizes: dict) -> Tensor:
-    """A tensor with its elements repeated or left out, so that its dims have other sizes."""
+    """A tensor with its elements repeated or left out, so that its dims have other sizes. Floats that are repeated come a bit
+    nearer to the next ones: among equal ones an order would be by chance."""
     if not sizes:
         return t
     a = t._a
     for axis, n in sizes.items():
-        a = np.take(a, np.arange(n) % max(1, a.shape[axis]), axis=axis)
+        count, places = max(1, a.shape[axis]), np.arange(n)
+        made = np.take(a, places % count, axis=axis)
+        if a.dtype.kind == "f" and n > count > 1:
+            way = np.where(places < count, 0, _NEARER * (places * _GOLDEN % 1))
+            way = way.reshape([-1 if d == axis else 1 for d in range(a.ndim)])
+            with np.errstate(invalid="ignore", over="ignore"):
+                mixed = made + way * (np.take(a, (places + 1) % count, axis=axis) - made)
+            made = np.where(np.isfinite(mixed), mixed, made).astype(a.dtype)
+        a = made
     return wrap(np.ascontiguousarray(a))

@@ -1,5 +1,6 @@
 """What the importers of ONNX operators share: their table, one node as they see it, and ingot's functions."""
 
+import itertools
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import FileError
-from ...ir.symbolic import SymInt
+from ...ir.symbolic import SymInt, pinned
 from ...runtime.api.creation import made
 from ...runtime.api.register import FUNCTIONS
 from ...runtime.state import tls
@@ -104,15 +105,42 @@ class Call:
 # Values: tensors, numpy arrays of known numbers (sizes, axes and what is computed from them), or None where left out.
 
 
+@dataclass(frozen=True)
+class OfSizes:
+    """A tensor that was computed from the symbolic `sizes` alone."""
+
+    tensor: Tensor
+    sizes: tuple
+
+    @staticmethod
+    def behind(values) -> tuple:
+        """The symbolic sizes that values depend on."""
+        found = [x.sizes if type(x) is OfSizes else [n for n in x.reshape(-1) if type(n) is SymInt]
+                 for x in values if type(x) is OfSizes or (isinstance(x, np.ndarray) and x.dtype == object)]
+        return tuple(itertools.chain(*found))
+
+
 def to_tensor(x) -> Any:
-    """A value as a tensor; lists and None stay as they are. Symbolic sizes become the numbers that they are now."""
-    if isinstance(x, np.ndarray):
-        return made(wrap(x if x.dtype != object else np.array([int(v) for v in x.reshape(-1)], np.int64).reshape(x.shape)))
-    return x
+    """A value as a tensor, which follows symbolic sizes; lists and None stay as they are."""
+    if type(x) is OfSizes:
+        return x.tensor
+    if not isinstance(x, np.ndarray):
+        return x
+    if x.dtype != object:
+        return made(wrap(x))
+    if not any(type(v) is SymInt for v in x.reshape(-1)):
+        return made(wrap(x.astype(np.int64)))
+    parts = [ing.full((), v, dtype=dt.int64) for v in x.reshape(-1)]
+    return ing.stack(parts).reshape(x.shape)
 
 
 def to_host(x) -> Any:
-    """A value as a numpy array of known numbers: reading a tensor makes the program depend on what was read."""
+    """A value as a numpy array of known numbers: reading a tensor makes the program depend on what was read, on the sizes alone
+    if it follows from these."""
+    if type(x) is OfSizes:
+        for n in x.sizes:
+            pinned(n)
+        return np.array(x.tensor._a)
     if isinstance(x, Tensor):
         return np.asarray(x.tolist(), x.dtype.np).reshape(tuple(x.shape))
     return x
