@@ -1,12 +1,14 @@
 """The functions of a C library, as LLVM IR: they check tensors, take an arena, and run the step list.
 
     int <name>_run(const <name>_tensor *in, <name>_tensor *out)
+    int <name>_run(const <name>_tensor *in, <name>_tensor *out, <name>_state *state)     of a model with a state, and
+    void <name>_init_state(<name>_state *state)
     int <name>_init(const void *weights, size_t size)             where weights are beside the library
     int <name>_set_threads(int threads)                           where more than one thread is allowed
 
 Blocks of data that `to_c` lays out beside them: `ingot_steps` (the list), `ingot_weights`, `ingot_inputs` and `ingot_outputs`
-(what tensors must be, as tensors), `ingot_slots` (one cache line for each arena, its first word 1 while it is taken), and
-`ingot_arenas`.
+(what tensors must be, as tensors), `ingot_initial` (the state at first), `ingot_slots` (one cache line for each arena, its
+first word 1 while it is taken), and `ingot_arenas`.
 """
 
 from dataclasses import dataclass
@@ -23,12 +25,14 @@ class Entry:
     """What the functions must know.
 
     name       prefix of everything visible
-    reads      for each argument of the step list that is read: ("in", number) or ("weights", byte)
-    writes     for each that is written the number of the output
+    reads      for each argument of the step list that is read: ("in", number), ("weights", byte), or ("state", byte)
+    writes     for each that is written: ("out", number), or ("next", byte) of what the arena ends with
     arena      bytes of an arena; `arenas` says how many there are
     embedded   whether the weights are in the library, else bytes of the file with them
     threads    the most threads that a run may use
     once       what is made of the weights at the first run: the arguments of its step list, as (kind, byte), and its arena
+    state      bytes of the state; `updates` are what is copied there at the end of a run: (kind and where, as in `writes`, byte
+               of the state, bytes)
     """
 
     name: str
@@ -42,6 +46,8 @@ class Entry:
     weight_bytes: int
     threads: int
     once: tuple | None = None
+    state: int = 0
+    updates: tuple = ()
 
 
 def entry_text(e: Entry) -> str:
@@ -51,6 +57,8 @@ def entry_text(e: Entry) -> str:
         parts.append(_prepare(e.once))
     if not e.embedded:
         parts.append(_init(e))
+    if e.state:
+        parts += [_COPY, _init_state(e)]
     if e.threads > 1:
         parts.append(_threads(e))
     return "\n".join(parts)
@@ -59,7 +67,7 @@ def entry_text(e: Entry) -> str:
 _HEAD = "\n".join(["@ingot_weights_at = internal global ptr null, align 8",
                    *[f"@ingot_{name} = external hidden global i8" for name in
                      ("steps", "weights", "stamp", "inputs", "outputs", "slots", "arenas", "pool_state", "once", "made",
-                      "state")],
+                      "state", "initial")],
                    f"declare void @{programs.RUNNER}(ptr)", "declare void @ingot_pool_stop()",
                    "declare i32 @ingot_pool_try_acquire()"])
 
@@ -155,12 +163,11 @@ def _run(e: Entry) -> str:
             lines += [f"  %r{number}p = getelementptr i8, ptr %in, i64 {TENSOR_BYTES * where}",
                       f"  %r{number} = load ptr, ptr %r{number}p, align 8"]
         else:
-            base = "%weights" if kind == "weights" else "@ingot_made"
+            base = {"weights": "%weights", "state": "%state"}.get(kind, "@ingot_made")
             lines.append(f"  %r{number} = getelementptr i8, ptr {base}, i64 {where}")
         block.append(("ptr", f"%r{number}"))
-    for number, where in enumerate(e.writes):
-        lines += [f"  %w{number}p = getelementptr i8, ptr %out, i64 {TENSOR_BYTES * where}",
-                  f"  %w{number} = load ptr, ptr %w{number}p, align 8"]
+    for number, (kind, where) in enumerate(e.writes):
+        lines += _written(f"%w{number}", kind, where)
         block.append(("ptr", f"%w{number}"))
     for number, (kind, value) in enumerate(block):
         lines += [f"  %b{number} = getelementptr i8, ptr %block, i64 {8 * number}",
@@ -177,10 +184,19 @@ notready:
   %cold = icmp eq i64 %threads, 0
   %now = select i1 %cold, i64 1, i64 %threads
   store atomic i64 %now, ptr %threadsp monotonic, align 8"""
+    updates = []
+    for number, (kind, where, to, size) in enumerate(e.updates):
+        updates += [*_written(f"%u{number}", kind, where), f"  %s{number} = getelementptr i8, ptr %state, i64 {to}",
+                    f"  call void @copy(ptr %s{number}, ptr %u{number}, i64 {size})"]
     return f"""
-define i32 @{e.name}_run(ptr %in, ptr %out) nounwind {{
+define i32 @{e.name}_run(ptr %in, ptr %out{", ptr %state" if e.state else ""}) nounwind {{
 entry:
   %block = alloca [{len(block)} x i64], align 64
+  %nostate = icmp eq ptr {"%state" if e.state else "%block"}, null
+  br i1 %nostate, label %missing, label %ins
+missing:
+  ret i32 {CODES.index("NULL")}
+ins:
   %badin = call i32 @check(ptr %in, ptr @ingot_inputs, i64 {e.inputs})
   %goodin = icmp eq i32 %badin, 0
   br i1 %goodin, label %outs, label %wrongin
@@ -201,12 +217,67 @@ begin:{ready}{"" if e.once is None else chr(10) + "  call void @prepare(ptr %wei
 {chr(10).join(lines)}
   call void @{programs.RUNNER}(ptr %block)
   %status = load i64, ptr %arena, align 8
+  %failed = icmp ne i64 %status, 0
+  br i1 %failed, label %release, label %update
+update:
+{chr(10).join(updates)}
+  br label %release
+release:
   %slotbyte = mul i64 %number, 64
   %slot = getelementptr i8, ptr @ingot_slots, i64 %slotbyte
   store atomic i32 0, ptr %slot release, align 4
-  %failed = icmp ne i64 %status, 0
   %code = select i1 %failed, i32 {CODES.index("DATA")}, i32 0
   ret i32 %code
+}}"""
+
+
+def _written(name, kind, where) -> list:
+    """Where an array is written: the data of an output, or what an arena ends with."""
+    if kind == "next":
+        return [f"  {name} = getelementptr i8, ptr %arena, i64 {where}"]
+    return [f"  {name}p = getelementptr i8, ptr %out, i64 {TENSOR_BYTES * where}", f"  {name} = load ptr, ptr {name}p, align 8"]
+
+
+# Copies bytes (no function of the system's is called).
+_COPY = """
+define internal void @copy(ptr %to, ptr %from, i64 %size) nounwind noinline {
+entry:
+  %whole = and i64 %size, -8
+  br label %words
+words:
+  %i = phi i64 [ 0, %entry ], [ %i1, %word ]
+  %more = icmp ult i64 %i, %whole
+  br i1 %more, label %word, label %bytes
+word:
+  %f = getelementptr i8, ptr %from, i64 %i
+  %t = getelementptr i8, ptr %to, i64 %i
+  %w = load i64, ptr %f, align 1
+  store i64 %w, ptr %t, align 1
+  %i1 = add i64 %i, 8
+  br label %words
+bytes:
+  %j = phi i64 [ %i, %words ], [ %j1, %byte ]
+  %last = icmp ult i64 %j, %size
+  br i1 %last, label %byte, label %done
+byte:
+  %g = getelementptr i8, ptr %from, i64 %j
+  %u = getelementptr i8, ptr %to, i64 %j
+  %b = load i8, ptr %g, align 1
+  store i8 %b, ptr %u, align 1
+  %j1 = add i64 %j, 1
+  br label %bytes
+done:
+  ret void
+}"""
+
+
+def _init_state(e: Entry) -> str:
+    """Gives a state its first values."""
+    return f"""
+define void @{e.name}_init_state(ptr %state) nounwind {{
+entry:
+  call void @copy(ptr %state, ptr @ingot_initial, i64 {e.state})
+  ret void
 }}"""
 
 

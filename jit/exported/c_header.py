@@ -1,7 +1,10 @@
 """The header of a C library, with what its user must know."""
 
+import math
+import re
 import textwrap
 
+from .arguments import unique
 from .c_entry import CODES, MOST_DIMS, Entry
 from .signature import Signature
 
@@ -9,6 +12,12 @@ from .signature import Signature
 DTYPES = {"bool": "uint8_t", "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int32_t", "int64": "int64_t",
           "float16": "uint16_t", "bfloat16": "uint16_t", "float32": "float", "float64": "double",
           "float8_e4m3fn": "uint8_t", "float8_e5m2": "uint8_t"}
+_KEYWORDS = frozenset([
+    "auto", "bool", "break", "case", "char", "class", "const", "continue", "default", "delete", "do", "double", "else",
+    "enum", "explicit", "extern", "false", "float", "for", "friend", "goto", "if", "inline", "int", "long", "namespace",
+    "new", "operator", "private", "protected", "public", "register", "restrict", "return", "short", "signed", "sizeof",
+    "static", "struct", "switch", "template", "this", "throw", "true", "try", "typedef", "union", "unsigned", "using",
+    "virtual", "void", "volatile", "while"])
 NUMBERS = {name: number for number, name in enumerate(DTYPES)}
 _MEANINGS = ("", "a pointer is NULL", "a tensor has another dtype", "a tensor has another rank", "a tensor has other sizes",
              "a value cannot be computed with, such as an index out of range", "the weights were not given yet",
@@ -60,7 +69,23 @@ int {name}_set_threads(int threads);
 _RUN = """
 /* Computes the outputs. The data of every output is memory of its size, apart from that of the inputs. */
 int {name}_run(const {name}_tensor *in, {name}_tensor *out);
+"""
 
+_STATE = """
+/* What one run leaves for the next: the buffers that the model writes. */
+typedef struct {{
+{fields}
+}} {name}_state;
+
+/* Gives a state the values that it had when the model was written. */
+void {name}_init_state({name}_state *state);
+
+/* Computes the outputs from the inputs and a state, which is another one afterwards (as it was, if the run fails). The data of
+ * every output is memory of its size, apart from that of the inputs. Runs with one state follow each other. */
+int {name}_run(const {name}_tensor *in, {name}_tensor *out, {name}_state *state);
+"""
+
+_END = """
 #ifdef __cplusplus
 }}
 #endif
@@ -73,17 +98,37 @@ def header_text(e: Entry, signature: Signature, version: str, outside) -> str:
     upper = e.name.upper()
     words = {"name": e.name, "upper": upper, "version": version, "signature": signature, "arenas": e.arenas,
              "memory": e.arena * e.arenas, "dims": MOST_DIMS, "size": e.weight_bytes, "threads": e.threads,
-             "outside": outside_text(outside)}
+             "outside": outside_text(outside), "fields": _fields(e, signature)}
     lines = [f"#define {upper}_{d.upper()} {NUMBERS[d]}    /* {c} */" for d, c in DTYPES.items()] + [""]
     lines += [f"#define {upper}_{code} {number}{f'    /* {meaning} */' if meaning else ''}"
               for number, (code, meaning) in enumerate(zip(CODES, _MEANINGS))]
-    tensors = [f"#define {upper}_INPUTS {e.inputs}", *_tensors(upper, "IN", signature.inputs),
-               f"#define {upper}_OUTPUTS {e.outputs}", *_tensors(upper, "OUT", signature.outputs)]
+    tensors = [f"#define {upper}_INPUTS {e.inputs}", *_tensors(upper, "IN", signature.users(signature.inputs)),
+               f"#define {upper}_OUTPUTS {e.outputs}", *_tensors(upper, "OUT", signature.users(signature.outputs))]
     parts = [_HEAD, "\n".join(lines).replace("{", "{{").replace("}", "}}") + "\n", _TENSOR,
              "\n" + "\n".join(tensors).replace("{", "{{").replace("}", "}}") + "\n"]
     parts += [] if e.embedded else [_INIT]
     parts += [_THREADS] if e.threads > 1 else []
-    return "".join([part.format(**words) for part in [*parts, _RUN]])
+    return "".join([part.format(**words) for part in [*parts, _STATE if e.state else _RUN, _END]])
+
+
+def _fields(e: Entry, signature: Signature) -> str:
+    """The members of the state: arrays in C order, each at a multiple of 64 bytes."""
+    lines: list = []
+    ends = [*[to for _, _, to, _ in e.updates[1:]], e.state]
+    specs = signature.inputs[len(signature.inputs) - len(signature.state):]
+    for name, buffer, spec, (*_, to, size), end in zip(_members(signature.state), signature.state, specs, e.updates, ends):
+        sizes = "x".join(map(str, spec.shape)) or "a number"
+        if size:
+            lines.append(f"    {DTYPES[spec.dtype.name]} {name}[{math.prod(spec.shape)}];    /* {buffer}: {sizes} */")
+        if end - to > size:
+            lines.append(f"    unsigned char {name}_pad[{end - to - size}];")
+    return "\n".join(lines)
+
+
+def _members(names) -> list:
+    """Names of buffers as those of members of a struct."""
+    plain = [re.sub(r"\W", "_", name, flags=re.ASCII) for name in names]
+    return unique([f"_{name}" if name in _KEYWORDS or name[0].isdigit() else name for name in plain])
 
 
 def outside_text(outside) -> str:

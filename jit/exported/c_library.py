@@ -46,7 +46,7 @@ class Written(NamedTuple):
 
 
 def to_c(model, example_inputs=None, path="model", *, name=None, embed: bool = True, threads: int = 1, concurrency: int = 4,
-         target: str = "native") -> Written:
+         target: str = "native", stateful: bool = False) -> Written:
     """Writes a model as C code's neighbours: `<path>.h`, `<path>.o` and `lib<name>.so` in the same folder.
 
     model           a function, a module, or what `load` gave
@@ -56,6 +56,8 @@ def to_c(model, example_inputs=None, path="model", *, name=None, embed: bool = T
     threads         the most threads that one run may use; 1 leaves all threads out of the library
     concurrency     how many runs may be under way at the same time without waiting for each other
     target          "native", or a level: "x86-64", "x86-64-v3", "x86-64-v4", "aarch64"
+    stateful        whether the function may write to buffers of modules: a run then takes a `<name>_state` that holds them,
+                    which `<name>_init_state` gives their values of the export (as with a loaded model that has a state)
 
     The header says what a program must know. Operators that have no native code are refused by name.
     """
@@ -66,17 +68,18 @@ def to_c(model, example_inputs=None, path="model", *, name=None, embed: bool = T
     if not (isinstance(threads, int) and 1 <= threads <= 64 and isinstance(concurrency, int) and 1 <= concurrency <= 1024):
         raise ArgumentError(f"to_c: threads is 1 to 64 and concurrency 1 to 1024, got {threads} and {concurrency}")
     with tempfile.TemporaryDirectory(prefix="ingot-c-") as folder:
-        loaded = model if isinstance(model, Model) else _drafted(model, example_inputs, folder)
+        loaded = model if isinstance(model, Model) else _drafted(model, example_inputs, folder, stateful)
+        state = [loaded.weights[buffer].detach().cpu()._a for buffer in loaded.signature.state]
         loaded = loaded if type(loaded) is Model else Model(loaded._reader, objects=False)      # not one on a GPU
         sizes = _sizes(model, example_inputs) if isinstance(model, Model) else {}
-        return _write(loaded, sizes, path, name, embed, threads, concurrency, _target_of(target))
+        return _write(loaded, state, sizes, path, name, embed, threads, concurrency, _target_of(target))
 
 
-def _drafted(fn, example_inputs, folder) -> Model:
+def _drafted(fn, example_inputs, folder, stateful) -> Model:
     """The model as an unchecked file; the machine code of a library is checked by whoever links it."""
     if example_inputs is None:
         raise ArgumentError("to_c needs example_inputs to export a function")
-    made = writer.record(fn, example_inputs)
+    made = writer.record(fn, example_inputs, stateful=stateful)
     draft = os.path.join(folder, "draft.ingot")
     writer.Content(made, *writer.optimized(made, freeze=True)).write(draft, {})
     return Model(archive.Reader(draft), objects=False)
@@ -116,7 +119,9 @@ def _sizes(model: Model, example_inputs) -> dict:
                             f"{', '.join(model.signature.dims)} may change")
     given = (example_inputs,) if structure.is_tensor(example_inputs) else example_inputs
     args, kwargs = ((), given) if isinstance(given, dict) else (tuple(given), {})
-    return model.signature.check([structure.as_tensor(t)._a for t in model.signature.arrays_of(args, kwargs)])
+    buffers = [model.weights[name] for name in model.signature.state]
+    given = [*model.signature.arrays_of(args, kwargs), *buffers]
+    return model.signature.check([structure.as_tensor(t)._a for t in given])
 
 
 def _runs(model: Model, sizes: dict, target: Target, threads: int) -> Runs:
@@ -151,16 +156,18 @@ def _at_home(model, sizes, threads):
 # Writing.
 
 
-def _write(model, sizes, path, name, embed, threads, concurrency, target) -> Written:
+def _write(model, state, sizes, path, name, embed, threads, concurrency, target) -> Written:
     runs = _runs(model, sizes, target, threads)
     image, signature = runs.image, model.signature.at(sizes)
+    results = image.outputs[:len(image.outputs) - len(state)]
     _check_tensors(signature)
     places, weights = _laid_out(runs.weights)
-    if len(set(image.outputs)) != len(image.outputs):
+    if len(set(results)) != len(results):
         raise ExportError("two results are the same tensor; return it once")
-    entry = _entry(model, runs, places, name, embed, threads, concurrency, STAMP_BYTES + len(weights))
+    kept, initial = _laid_out(state)
+    entry = _entry(model, runs, places, kept, name, embed, threads, concurrency, STAMP_BYTES + len(weights))
     stamp = b"INGOTW01" + hashlib.sha256(weights).digest() + bytes(STAMP_BYTES - 40)
-    link = _link(entry, runs, target, signature, weights, stamp)
+    link = _link(entry, runs, target, signature, weights, initial, stamp)
     library = os.path.join(os.path.dirname(path), f"lib{name}.so")
     beside = None if embed else f"{path}.weights"
     header = c_header.header_text(entry, signature, VERSION, link.outside())
@@ -173,9 +180,11 @@ def _write(model, sizes, path, name, embed, threads, concurrency, target) -> Wri
     return Written(f"{path}.h", f"{path}.o", library, beside)
 
 
-def _entry(model, runs, places, name, embed, threads, concurrency, weight_bytes) -> Entry:
-    """What the functions of the library must know."""
+def _entry(model, runs, places, kept_at, name, embed, threads, concurrency, weight_bytes) -> Entry:
+    """What the functions of the library must know. `kept_at` are the bytes of the state where each buffer begins."""
     image, count = runs.image, len(model.signature.inputs)
+    own = count - len(kept_at)
+    state = _Next(image, kept_at)
     made, once = [], None
     if runs.once is not None:
         derived, sources = runs.once
@@ -188,13 +197,45 @@ def _entry(model, runs, places, name, embed, threads, concurrency, weight_bytes)
 
     def place(number):
         if number < count:
-            return "in", number
+            return ("in", number) if number < own else ("state", kept_at[number - own])
         return ("weights", places[number - count]) if number < count + kept else ("made", made[number - count - kept])
 
-    outputs = {number: at for at, number in enumerate(image.outputs)}
-    return Entry(name, count, len(model.signature.outputs), tuple(map(place, image.reads)),
-                 tuple([outputs[n] for n in range(len(image.writes))]), _rounded(image.arena) + _LINE, concurrency, embed,
-                 weight_bytes, threads, once)
+    arena = _rounded(image.arena) + _LINE
+    writes, updates = state.from_arena(arena)
+    return Entry(name, own, len(image.outputs) - len(kept_at), tuple(map(place, image.reads)), writes, arena + state.size,
+                 concurrency, embed, weight_bytes, threads, once, state.whole, updates)
+
+
+class _Next:
+    """Where a run writes the next values of buffers: behind the inner values of its arena, if they are no results as well. They
+    are copied to the state at its end, as what was there is read until then.
+
+    size     bytes in the arena
+    whole    bytes of the state
+    """
+
+    def __init__(self, image, kept_at):
+        count = len(image.outputs) - len(kept_at)
+        self._places: dict = {number: ("out", at) for at, number in enumerate(image.outputs[:count])}
+        self._copies: list = []
+        self._count = len(image.writes)
+        self.size = self.whole = 0
+        for number, to in zip(image.outputs[count:], kept_at):
+            dtype, shape = image.writes[number]
+            size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+            self._copies.append((number, to, size))
+            self.whole = to + _rounded(size)
+            if number not in self._places:
+                self._places[number] = "next", self.size
+                self.size += _rounded(size)
+
+    def from_arena(self, start: int) -> tuple:
+        """(where each array is written, what is copied) in arenas that have inner values up to a byte."""
+        def place(number):
+            kind, at = self._places[number]
+            return kind, start + at if kind == "next" else at
+
+        return tuple(map(place, range(self._count))), tuple([(*place(n), to, size) for n, to, size in self._copies])
 
 
 def _rounded(size):
@@ -227,7 +268,7 @@ def _tensor_rows(specs) -> bytes:
     return b"".join(rows)
 
 
-def _link(entry, runs, target, signature, weights, stamp) -> Link:
+def _link(entry, runs, target, signature, weights, initial, stamp) -> Link:
     """Everything of the library, with the addresses that it holds."""
     lists = {"steps": runs.image, **({"once": runs.once[0]} if runs.once else {})}
     link = Link(target.arch)
@@ -239,11 +280,13 @@ def _link(entry, runs, target, signature, weights, stamp) -> Link:
         link.add(f"kernel {name}", runs.objects[name])
     for symbol, source in _POOL.items():
         link.provide(symbol, (source, symbol))
-    blocks = {"inputs": (_tensor_rows(signature.inputs), False),
-              "outputs": (_tensor_rows(signature.outputs), False), "slots": (_LINE * entry.arenas, True),
+    blocks = {"inputs": (_tensor_rows(signature.users(signature.inputs)), False),
+              "outputs": (_tensor_rows(signature.users(signature.outputs)), False), "slots": (_LINE * entry.arenas, True),
               "arenas": (entry.arena * entry.arenas, True), "stamp": (stamp, False),
               "weights": (weights if entry.embedded else bytes(_LINE), False), "state": (_LINE, True),
               **{name: (image.words.tobytes(), True) for name, image in lists.items()}}
+    if entry.state:
+        blocks["initial"] = initial, False
     if runs.once is not None:
         blocks["made"] = entry.once[1] + _rounded(runs.once[0].arena) + _LINE, True
     for name, (content, writable) in blocks.items():
@@ -254,6 +297,7 @@ def _link(entry, runs, target, signature, weights, stamp) -> Link:
             link.address(block, 8 * at, (f"kernel {name}", symbol))
         for at, first in image.tables:
             link.address(block, 8 * at, (block, 8 * first))
-    for function in ("run", *([] if entry.embedded else ["init"]), *(["set_threads"] if entry.threads > 1 else [])):
+    functions = {"run": True, "init_state": entry.state, "init": not entry.embedded, "set_threads": entry.threads > 1}
+    for function in [function for function, is_there in functions.items() if is_there]:
         link.export(f"{entry.name}_{function}", "entry", f"{entry.name}_{function}")
     return link

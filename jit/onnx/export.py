@@ -20,8 +20,9 @@ from ...runtime.state import tls
 from ..errors import ExportError
 from ..exported import structure
 from ..exported.arguments import arguments_of, result_names, unique
-from ..exported.capture import capture
+from ..exported.capture import capture, state_of
 from ..exported.recorded import refuse_fixed
+from ..exported.state import NO_STATE
 from ..traced import Traced
 from . import proto
 from .dynamic import Free, free_dims
@@ -37,7 +38,7 @@ FIRST, DEFAULT, LAST = 17, 18, 22   # operator set versions that are written
 
 def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None, input_names=None, output_names=None,
             external_data: bool | None = None, verify: bool = True, training: bool | None = False,
-            weights_as_inputs: bool = False) -> bytes | None:
+            weights_as_inputs: bool = False, stateful: bool = False) -> bytes | None:
     """Writes what `fn` computes to `path`, an ONNX model. Without a path its bytes are returned; an open file is written to.
 
     fn              a function or module
@@ -48,20 +49,26 @@ def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None
     training        the mode in which modules are exported; None leaves each in its own. What draws or writes is refused
     weights_as_inputs   lists weights among the inputs as well, so that whoever runs the model may give others
     verify          compares the model with the function, at three more sizes of each free dim and where conditions break
+    stateful        whether the function may write to buffers of modules: each is an input of its name behind the arguments,
+                    which need not be given (it is what it was at the export then), and its next value an output behind the
+                    results, `name.next`; else such a function is refused
     """
     if not callable(fn):
         raise ArgumentError(f"to_onnx takes a function or a module, got {type(fn).__name__}")
     if not FIRST <= opset <= LAST:
         raise ArgumentError(f"to_onnx writes the operator set versions {FIRST} to {LAST}, got {opset}")
-    subject = Subject(fn, example_inputs, input_names, output_names)
+    subject = Subject(fn, example_inputs, input_names, output_names, stateful)
     free = free_dims(dynamic, subject.input_names, [t.shape for t in subject.tensors])
     with subject.in_mode(training):
         trials = Trials(subject, free)
         tried = free.tried(trials.run)
         recording = subject.record(free, Claims(opset))
+        if subject.state_names:         # what runs of it give shows from now on what it writes
+            trials = Trials(subject, free)
         model, arrays = written(recording.program(tried), subject, free, opset, recording.calls)
         if weights_as_inputs:
-            model.graph.input.extend([proto.make_value(n, dt.from_numpy(a.dtype), a.shape) for n, a in arrays.items()])
+            model.graph.input.extend([proto.make_value(n, dt.from_numpy(a.dtype), a.shape) for n, a in arrays.items()
+                                      if n not in subject.state_names])
         checks = trials.checks([*tried, *free.fresh(tried)], recording.conditions) if verify else []
     total = sum(a.nbytes for a in arrays.values())
     beside = bool(external_data) or (external_data is None and total + (1 << 20) >= proto.LARGE)
@@ -95,8 +102,10 @@ def _delivered(model, arrays, path, beside, checks):
 class Subject:
     """What is exported: the function, an example of its arguments, and names."""
 
-    def __init__(self, fn, example_inputs, input_names, output_names):
+    def __init__(self, fn, example_inputs, input_names, output_names, stateful):
         self.fn = fn.fn if isinstance(fn, Traced) else fn
+        self.state = state_of(self.fn) if stateful else NO_STATE
+        self.state_names: tuple = ()        # of the buffers that it writes
         self.structure, self.tensors, names, _ = arguments_of(self.fn, example_inputs)
         if isinstance(self.fn, OnnxModel):
             input_names, output_names = input_names or self.fn.input_names, output_names or self.fn.output_names
@@ -129,26 +138,34 @@ class Subject:
         tensors = self.at(free.base, free)
         args, kwargs = structure.rebuild(self.structure, tensors)
         symbols = free.symbols(tensors)
-        found = capture(self.fn, args, kwargs, tensors, symbols)
-        if len(self._tensors_of(found.result)) != len(found.graph.outputs) or not found.graph.outputs:
+        with self.state.kept():
+            found = capture(self.fn, args, kwargs, tensors, symbols, self.state)
+        if found.state and found.state != self.state_names:      # nothing may be decided by what these hold
+            self.state_names = found.state
+            self.state.expect(found.state)
+            return self.record(free, claims)
+        if len(self._tensors_of(found.result)) != len(found.graph.outputs) - len(found.state) or not found.graph.outputs:
             raise ExportError("the function gives no tensors, or arrays, or tensors inside of other objects; return tensors in "
                               "lists, tuples and dicts")
         refuse_fixed(symbols)
-        return Recording(expanded(found.graph, claims), found.weights, len(tensors), None if symbols is None else symbols.scope,
-                         found.modules.calls)
+        return Recording(expanded(found.graph, claims), found.weights, len(tensors) + len(found.state),
+                         None if symbols is None else symbols.scope, found.modules.calls)
 
     def _tensors_of(self, result) -> list:
         tensors: list = []
         names: list = []
         structure.describe(result, tensors, names)
-        names = unique([*self.input_names, *result_names(names)])[len(self.input_names):]       # one name space
+        taken = [*self.input_names, *self.state_names]
+        names = unique([*taken, *result_names(names)])[len(taken):]       # one name space
         self.output_names = _renamed(names, self.given_outputs, "output")
         return [structure.as_tensor(t) for t in tensors]
 
     def results(self, tensors) -> list:
-        """What the function gives for tensors, as arrays."""
+        """What the function gives for tensors, and next values of buffers that it writes, as arrays."""
         args, kwargs = structure.rebuild(self.structure, tensors)
-        return [t.detach()._a for t in self._tensors_of(self.fn(*args, **kwargs))]
+        with self.state.kept():
+            found = [t.detach()._a for t in self._tensors_of(self.fn(*args, **kwargs))]
+            return [*found, *[t.detach()._a.copy() for t in self.state.now(self.state_names)]]
 
 
 @dataclass
@@ -189,9 +206,11 @@ def written(program: Recorded, subject: Subject, free: Free, opset: int, calls: 
     """(the model without its weights, its weights by name); `calls` are those of modules by name"""
     w = Writer(opset)
     w.calls = calls
-    for ref, name in zip(program.arguments, subject.input_names):
+    input_names = [*subject.input_names, *subject.state_names]
+    output_names = unique([*input_names, *subject.output_names, *[f"{n}.next" for n in subject.state_names]])[len(input_names):]
+    for ref, name in zip(program.arguments, input_names):
         w.bind(ref, w.fresh(name))
-    w.reserve(subject.output_names)
+    w.reserve(output_names)
     for ref, name, array in program.captured:
         w.names[ref] = w.fresh(name)
         w.constants[w.names[ref]] = array
@@ -202,18 +221,20 @@ def written(program: Recorded, subject: Subject, free: Free, opset: int, calls: 
             w.waiting.update(dict.fromkeys(item.outputs, item))
         elif not w.branches.homes[item]:
             w.write(item)
-    for ref, name in zip(program.outputs, subject.output_names):
+    for ref, name in zip(program.outputs, output_names):
         w.item = None
         w.require(ref.dtype, f"result {name}")
         w.put("Identity", [w.name(ref)], [name], {})
     inputs = [proto.make_value(name, ref.dtype, _sizes(ref, free, name))
-              for name, ref in zip(subject.input_names, program.arguments)]
+              for name, ref in zip(input_names, program.arguments)]
     outputs = [proto.make_value(name, ref.dtype, _sizes(ref, free, name))
-               for name, ref in zip(subject.output_names, program.outputs)]
+               for name, ref in zip(output_names, program.outputs)]
     graph = proto.make_graph(type(subject.fn).__name__ if isinstance(subject.fn, Module) else
                              getattr(subject.fn, "__name__", "graph"), w.nodes, inputs, outputs)
     used = proto.names_read(graph)
-    return proto.make_model(graph, opset, VERSION), {n: a for n, a in w.constants.items() if n in used}
+    weights = {n: a for n, a in w.constants.items() if n in used}
+    before = [t._a for t in subject.state.tensors(subject.state_names)]
+    return proto.make_model(graph, opset, VERSION), {**dict(zip(subject.state_names, before)), **weights}
 
 
 def _note_uses(w, program):

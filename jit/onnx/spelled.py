@@ -78,12 +78,14 @@ def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, expo
            verify: bool = True, dynamo: bool = True, training=TrainingMode.EVAL, operator_export_type=OperatorExportTypes.ONNX,
            keep_initializers_as_inputs: bool = False, custom_opsets=None, custom_translation_table=None,
            export_modules_as_functions=False, autograd_inlining: bool = True, optimize: bool = True, report: bool = False,
-           profile: bool = False, dump_exported_program: bool = False, artifacts_dir=".") -> ONNXProgram | None:
+           profile: bool = False, dump_exported_program: bool = False, artifacts_dir=".",
+           stateful: bool = False) -> ONNXProgram | None:
     """`to_onnx` under PyTorch's names. `dynamic_axes` (by names of inputs), or `dynamic_shapes` (by arguments, as
     `ingot.export.export` takes them), say which dims are free; weights are always part of the model, operators are always those
     of ONNX. Without a path `f` the model is returned.
 
-    `verbose`, `do_constant_folding`, `dynamo` and those from `autograd_inlining` on change nothing.
+    `stateful` is as for `to_onnx`: without it a function that writes to buffers is refused, where PyTorch leaves the writes
+    out. `verbose`, `do_constant_folding`, `dynamo` and those from `autograd_inlining` on change nothing.
     """
     _refuse(export_params, operator_export_type, custom_opsets, custom_translation_table, export_modules_as_functions)
     given: Any = args if isinstance(args, tuple) else (args,)
@@ -94,7 +96,8 @@ def export(model, args=(), f=None, *, kwargs: dict[str, Any] | None = None, expo
     def write(free):
         made = to_onnx(model, example, f, opset=DEFAULT if opset_version is None else opset_version, dynamic=free,
                        input_names=input_names, output_names=output_names, external_data=external_data, verify=verify,
-                       training=_TRAINING[TrainingMode(training)], weights_as_inputs=keep_initializers_as_inputs)
+                       training=_TRAINING[TrainingMode(training)], weights_as_inputs=keep_initializers_as_inputs,
+                       stateful=stateful)
         return None if made is None else ONNXProgram(made)
 
     if dynamic_axes is None:

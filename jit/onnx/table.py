@@ -1,6 +1,5 @@
 """What the importers of ONNX operators share: their table, one node as they see it, and ingot's functions."""
 
-import itertools
 from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -115,9 +114,13 @@ class OfSizes:
     @staticmethod
     def behind(values) -> tuple:
         """The symbolic sizes that values depend on."""
-        found = [x.sizes if type(x) is OfSizes else [n for n in x.reshape(-1) if type(n) is SymInt]
-                 for x in values if type(x) is OfSizes or (isinstance(x, np.ndarray) and x.dtype == object)]
-        return tuple(itertools.chain(*found))
+        found: list = []
+        for x in values:
+            if isinstance(x, OfSizes):
+                found += x.sizes
+            elif isinstance(x, np.ndarray) and x.dtype == object:
+                found += [n for n in x.reshape(-1) if type(n) is SymInt]
+        return tuple(found)
 
 
 def to_tensor(x) -> Any:
