@@ -44,7 +44,35 @@ def twice(x):
     return first, ingot.cond(positive, lambda: first, lambda: x)
 
 
-CASES = {"twice": lambda: (twice, (2, 4), {"x": {0: "n"}}),
+def tracked(x):
+    with ingot.enable_grad():
+        return x.detach().requires_grad_() * 2
+
+
+class Forces(nn.Module):
+    """Slopes, and slopes of slopes, of an energy whose branches are nan where they are not taken; what enters is an operand,
+    comes from around, or is handed on as it came."""
+
+    def __init__(self):
+        super().__init__()
+        self.a, self.b = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def forward(self, x):
+        with ingot.enable_grad():
+            x = x.detach().requires_grad_()
+            h = x * 2
+            positive = x.mean() > 0
+            e = ingot.cond(positive, lambda h: self.a(h).tanh().sum() + (h.mean() + 1e-3).sqrt(),
+                           lambda h: self.b((1e-3 - h.mean()).sqrt() * h).square().mean() * 0.01, (h,))
+            k = ingot.cond(positive, lambda: h, lambda: ingot.cond(x[0, 0].sum() > 0, lambda: h.sin(), lambda: h.cos() + x))
+            slope, = ingot.autograd.grad(e + k.tanh().sum(), x, create_graph=True)
+            return e.detach(), slope.detach(), ingot.autograd.grad(slope.square().sum(), x)[0]
+
+
+CASES = {"forces": lambda: (Forces(), (2, 3, 4), {"x": {0: "n"}}),
+         "grad": lambda: (func.grad(lambda x: ingot.cond(x.sum() > 0, lambda: x.sum().sqrt(), lambda: x.cos().sum())), (2, 4),
+                          {"x": {0: "n"}}),
+         "twice": lambda: (twice, (2, 4), {"x": {0: "n"}}),
          "net": lambda: (Net().eval(), (2, 3, 4), {"x": {0: "n", 1: "t"}}),
          "nested": lambda: (nested, (2, 4), {"x": {0: "n"}}),
          "whole numbers": lambda: (lambda x: ingot.cond(x.amax().int(), lambda: x * 2, lambda: x), (2, 4), {"x": {0: "n"}}),
@@ -130,7 +158,7 @@ REFUSED = {
         lambda x: (lambda box: (ingot.cond(x.sum() > 0, lambda: box.append(x * 2) or x.sin(), lambda: x), box[0]))([])[1],
         "made is read outside"),
     "errors": (lambda x: ingot.cond(x.sum() > 0, lambda: x, lambda: ingot.linalg.inv(x)), "false_fn of cond .* fails"),
-    "gradients": (func.grad(lambda x: ingot.cond(x.sum() > 0, lambda: x.sqrt().sum(), lambda: x.sum())), "no gradients"),
+    "histories": (lambda x: ingot.cond(x.sum() > 0, lambda: tracked(x), lambda: x), "a history where gradients are off"),
     "loops": (lambda x: ingot._higher_order_ops.while_loop(lambda x: x.sum() < 10, lambda x: x * 2, (x,)), "how many rounds"),
 }
 

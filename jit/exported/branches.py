@@ -1,7 +1,13 @@
 """`cond` in exports: a file has no Python that could take one branch, so both are recorded, and a `choose` for each tensor of
-their results. ONNX has branches of its own, into which its writer puts what only one of them needs (`onnx/out_branch.py`)."""
+their results. ONNX has branches of its own, into which its writer puts what only one of them needs (`onnx/out_branch.py`).
 
+A gradient goes back through both as well. What it comes to in the branch that is not taken may be anything, such as nan: where
+it leaves a branch for a tensor from around it, it becomes zeros unless that branch is taken.
+"""
+
+from collections.abc import Callable
 from contextlib import contextmanager
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -9,12 +15,61 @@ import numpy as np
 from ...ir.ops import elementwise as ew
 from ...ir.ops.choice import choose
 from ...ir.ops.shape import reshape
+from ...runtime.autograd.node import Named, Node, Output, new_number
 from ...runtime.device_array import DeviceArray
 from ...runtime.pytree import tree_flatten, tree_unflatten
+from ...runtime.state import tls
 from ...runtime.storage import user_line
-from ...runtime.tensor import Tensor
+from ...runtime.tensor import Tensor, wrap
 from ..errors import ExportError, at
 from . import structure
+
+
+class Gate(Node):
+    """Where gradients leave a branch."""
+
+    def __init__(self, edge, pred: Callable, is_true: bool):
+        super().__init__(Named("cond"), {}, (edge,), (), ())
+        self.pred, self.is_true = pred, is_true      # `pred()` gives the answer as a tensor
+
+    label = property(lambda self: "CondBackward0")
+
+    def run(self, engine, g) -> list:
+        """The gradient if the branch is taken."""
+        return [ew.where(self.pred(), g, 0.0) if self.is_true else ew.where(self.pred(), 0.0, g)]
+
+
+def put_gates(results, first: int, pred: Callable, is_true: bool) -> int:
+    """Has the histories of a branch's results, whose nodes have numbers from `first` on, end in gates; how many there are."""
+    gates: dict = {}
+    stack = [source_of(t._node) for t in results if isinstance(t, Tensor) and t._node is not None]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        if not first <= node.number < inf:
+            continue
+        edges = []
+        for edge in node.edges:
+            source = None if edge is None else source_of(edge)
+            if source is not None and first <= source.number < inf:
+                edges.append(edge)
+                if source not in seen:
+                    seen.add(source)
+                    stack.append(source)
+            elif edge is None:
+                edges.append(None)
+            else:
+                place = id(source), edge.index if type(edge) is Output else None
+                if place not in gates:
+                    gates[place] = Gate(edge, pred, is_true)
+                edges.append(gates[place])
+        node.edges = tuple(edges)
+    return len(gates)
+
+
+def source_of(edge):
+    """The node, or leaf, that an edge leads to."""
+    return edge.source if type(edge) is Output else edge
 
 
 class Branches:
@@ -27,6 +82,7 @@ class Branches:
         super().__init__(*args, **kwargs)
         self._open: list = []         # for each branch under way the cells of memory that it has made, by id
         self._closed: dict = {}       # those of branches that are done
+        self.has_gates = False
         self._tied: dict = {}         # those of results that are memory from outside of a branch, and of that memory
 
     def keeps_branches(self: Any, pred: Tensor) -> bool:
@@ -39,15 +95,29 @@ class Branches:
             raise ExportError(f"cond takes a pred of one element, got {pred.aval}{at(user_line())}")
         there = pred._a
         answer = bool((there.numpy() if isinstance(there, DeviceArray) else there).reshape(-1)[0])
+        start = new_number()
         taken, spec, own = self._branch("true_fn", true_fn, operands, answer)
+        middle = new_number()
         other, other_spec, others_own = self._branch("false_fn", false_fn, operands, not answer)
         if spec != other_spec:
             raise ExportError(f"the branches of cond{at(user_line())} return results of one structure, got {spec} "
                               f"and {other_spec}")
         pred = reshape(pred if pred.dtype.name == "bool" else ew.ne(pred, 0), shape=())
+        self.has_gates |= self._gated(pred, (taken, start), (other, middle))
         chosen = [self._chosen(pred, x, y, own | others_own) for x, y in zip(taken, other)]
         self._closed |= own | others_own
         return tree_unflatten(chosen, spec)
+
+    def _gated(self: Any, pred, true, false) -> bool:
+        """Puts gates at the ends of what branches have recorded: (results, number of the first node) of each."""
+        value = self.value_of(pred)
+
+        def answer():       # also where the branch that it was computed in is done
+            made = wrap(pred._a)
+            self.fresh(made, value)
+            return made
+
+        return put_gates(true[0], true[1], answer, True) + put_gates(false[0], false[1], answer, False) > 0
 
     def refuse_rounds(self):
         """A loop whose end depends on the arguments."""
@@ -89,9 +159,9 @@ class Branches:
         if x.dtype is not y.dtype or self.shape_of(x) != self.shape_of(y):
             raise ExportError(f"the branches of cond{at(user_line())} return tensors of one shape and dtype, got {x.aval} "
                               f"and {y.aval}")
-        if x._node is not None or y._node is not None:
-            raise ExportError(f"an export has no gradients through cond{at(user_line())}: write what is differentiated, and "
-                              "the derivative, inside of each branch")
+        if not tls.m.grad and (x._node is not None or y._node is not None):
+            raise ExportError(f"a branch of cond{at(user_line())} returns a tensor with a history where gradients are off, "
+                              "which an export does not hand on; return it detached")
         made = choose(pred, x, y)
         lent = [cell for cell in map(self.cell_of, (x, y)) if cell is None or id(cell) not in own]
         if lent:            # memory that eager code may give as the result; here that is a copy

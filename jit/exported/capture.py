@@ -38,6 +38,7 @@ class Captured:
     result    what the run returned
     state     names of the buffers that it wrote: they stand as inputs behind the arguments, their new values behind the results
     modules   the calls of modules
+    has_gates whether gradients may have gone through both branches of a `cond`
     """
 
     graph: Graph
@@ -45,6 +46,7 @@ class Captured:
     result: object
     state: tuple = ()
     modules: ModuleCalls = field(default_factory=ModuleCalls)
+    has_gates: bool = False
 
 
 def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, signatures_of=()) -> Captured:
@@ -274,7 +276,7 @@ def _with_arguments_first(graph, sources, recorder, result, count, written) -> C
     middle = [(v if v is not None else Value(t.aval), name) for (name, v), t in zip(state.items(), kept)]
     ordered, values = with_inputs(graph, [*first, *middle, *rest])
     recorder.calls.move_to(values)
-    return Captured(ordered, weights, result, written, recorder.calls)
+    return Captured(ordered, weights, result, written, recorder.calls, recorder.has_gates)
 
 
 def with_inputs(graph: Graph, order) -> tuple:

@@ -47,6 +47,7 @@ class Variant:
     example: Example
     state: tuple = ()        # names of buffers that it writes
     modules: ModuleCalls = field(default_factory=ModuleCalls)
+    has_gates: bool = False  # whether gradients went through both branches of a `cond`
 
 
 @dataclass
@@ -125,7 +126,7 @@ def _variant(fn, example, dims, sizes, fixed, state, signatures_of=()) -> tuple:
     refuse_fixed(symbols)
     ran = Example(example.structure, [*tensors, *state.tensors(made.state)], sizes, results)
     conditions = {} if symbols is None else dict(symbols.scope.conditions)
-    variant = Variant(made.graph, made.weights, fixed, conditions, ran, made.state, made.modules)
+    variant = Variant(made.graph, made.weights, fixed, conditions, ran, made.state, made.modules, made.has_gates)
     return variant, result_names(names), described
 
 
@@ -189,7 +190,7 @@ def _add_examples(made, fn, example, sizes):
             before = known.get(tuple(found.items()))
             ran = before or _run_at(made, fn, example, found)
             if before is not None and found is sizes:
-                _refuse_state(before, _run_at(made, fn, example, found))
+                ran = _ran_again(made, fn, example, before)
             if ran is not None and enough:
                 known[tuple(found.items())] = ran
                 made.examples.append(ran)
@@ -201,13 +202,22 @@ def _is_alone(made, name) -> bool:
     return len({e.sizes[name] for e in made.examples} - {0, 1}) < 2
 
 
-def _refuse_state(first, second):
-    """Raises if a second run on the same arguments gave something else."""
-    same = second is not None and all(a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, a.dtype.kind in "fc")
-                                      for a, b in zip(first.results, second.results))
-    if not same:
+def _ran_again(made, fn, example, first) -> Example:
+    """The example that was recorded; raises if further runs on the same arguments give something else. Where gradients of both
+    branches of a `cond` are added up, the last bits of the run that is recorded may be others: it is a later one then."""
+    second = _run_at(made, fn, example, first.sizes)
+    if _are_equal(first, second):
+        return first
+    if not made.variants[0].has_gates or second is None or not _are_equal(second, _run_at(made, fn, example, first.sizes)):
         raise ExportError("a second run on the same arguments gives something else: the function keeps something between "
                           "calls, and an exported model has no state; take it as an argument and return the new value")
+    return second
+
+
+def _are_equal(first, second) -> bool:
+    """Whether two runs gave the same bits."""
+    return second is not None and all(a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, a.dtype.kind in "fc")
+                                      for a, b in zip(first.results, second.results))
 
 
 def _run_at(made, fn, example, sizes) -> Example | None:
