@@ -19,7 +19,6 @@ from .jit import fx as fx
 from .jit import inductor as _inductor
 from .jit import onnx as onnx
 from .jit import operators as _operators
-from .jit import proxy_mode as _proxy_mode
 from .jit.compiler import compile as compile
 from .jit.exported import programs as _programs
 from .jit.operators import ops as ops
@@ -34,6 +33,7 @@ from .runtime import cuda as cuda
 from .runtime import device as _device_module
 from .runtime import distributed as distributed
 from .runtime import distributions as distributions
+from .runtime import fake_tensors as _fake_tensors
 from .runtime import fft as fft
 from .runtime import func as func
 from .runtime import functional as functional
@@ -109,11 +109,11 @@ _C = _subclass_switches
 _custom_ops = _operators
 _dynamo = _dynamo
 _functorch = _batching
-_guards = _proxy_mode
+_guards = _fake_tensors
 _higher_order_ops = _higher_order
 _inductor = _inductor
 _prims_common = _primitives
-_subclasses = _proxy_mode
+_subclasses = _fake_tensors
 _tensor = _tensor
 _tensor_str = _printed_parts
 _utils = _gathered

@@ -86,6 +86,7 @@ def test_named_arguments_and_a_file_that_goes_with_its_program():
     (lambda net, x: export.export("net", (x,)), ValueError, "a module or a function"),
     (lambda net, x: export.save(net, "x"), TypeError, "takes an ExportedProgram"),
     (lambda net, x: export.export(net, (x, x[:, :4])).run_decompositions({"relu": None}), ValueError, "takes no table"),
+    (lambda net, x: export.export(net, (x, x[:, :4])).run_decompositions({"batch_norm": max}), ValueError, "takes no table"),
     (lambda net, x: Dim("b") * 0, NotImplementedError, "a positive multiple"),
     (lambda net, x: 3 - Dim("b"), NotImplementedError, "a positive multiple"),
     (lambda net, x: Dim("b", min=4, max=2), ValueError, "min not above max"),

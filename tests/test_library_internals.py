@@ -212,6 +212,7 @@ def test_libraries_ask_whether_values_can_be_read():
     assert seen == [True] and not active()
     assert importlib.import_module("ingot.fx.experimental.proxy_tensor").get_proxy_mode() is None
     assert not importlib.import_module("ingot._subclasses.fake_tensor").is_fake(ingot.ones(1, device="meta"))
+    assert importlib.import_module("ingot._guards").active_fake_mode() is None
 
 
 def test_placements_have_a_module_of_their_own():

@@ -49,16 +49,16 @@ class Captured:
     has_gates: bool = False
 
 
-def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, signatures_of=()) -> Captured:
+def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, signatures_of=(), failures=None) -> Captured:
     """Runs `fn(*args, **kwargs)` eagerly without gradients and records it; `tensors` are those in the arguments, in order,
     `symbols` says which of their sizes are symbolic, and `state` which buffers may be written. What modules at the paths
-    `signatures_of` take and give is noted."""
+    `signatures_of` take and give is noted. What has no place in a model is said in the list `failures`, if there is one."""
     m, plain = tls.m, _plain(fn)
     if m.recorder is not None:
         raise ExportError("export was called inside a traced function; call it outside")
     name = getattr(plain, "__name__", type(plain).__name__)
     calls = ModuleCalls(_holders(fn), signatures_of)
-    recorder = _Listener(names_of(fn), name, None if symbols is None else symbols.scope, state, calls)
+    recorder = _Listener(names_of(fn), name, None if symbols is None else symbols.scope, state, calls, failures)
     with no_grad(), StandIns(), Casting(symbols is not None, recorder):
         m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
         m.refresh()
@@ -161,9 +161,9 @@ class _Listener(Branches, Recorder):
     differentiates = False
     fixes_weights = True
 
-    def __init__(self, known, name, scope, state, calls):
+    def __init__(self, known, name, scope, state, calls, failures):
         super().__init__(re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "model", scope=scope)
-        self.known, self.state, self.calls = known, state, calls
+        self.known, self.state, self.calls, self.failures = known, state, calls, failures
 
     def module_around(self) -> str:
         """The innermost call of a module."""
@@ -173,13 +173,20 @@ class _Listener(Branches, Recorder):
         """A tensor's name for messages."""
         return self.known.get(id(t)) or f"a tensor of {t.aval}"
 
+    def cannot(self, said: str):
+        """What the function does has no place in a model: an error, or one of several that a draft tells about."""
+        if self.failures is None:
+            raise ExportError(said)
+        self.failures.append(said)
+
     def read(self, t, how, seen):
         """Python may read what depends on weights alone: they are fixed."""
         if how != "len" and self.follows_arguments(self.value_of(t)):
             more = " or on buffers that are written" if self.state else ""
-            raise ExportError(f"{how}() reads a value that depends on the arguments{more} "
-                              f"into Python{at(user_line())}: an exported model has no Python to decide with; compute with "
-                              "tensors instead (where, masks, clamp), or decide by ingot.cond")
+            self.cannot(f"{how}() reads a value that depends on the arguments{more} "
+                        f"into Python{at(user_line())}: an exported model has no Python to decide with; compute with "
+                        "tensors instead (where, masks, clamp), or decide by ingot.cond")
+            return seen
         for n in {} if how == "len" else self._numbers_of(self.value_of(t)):
             pinned(n)
         return seen
@@ -206,20 +213,21 @@ class _Listener(Branches, Recorder):
         """Memory that the function made may be written."""
         root = self.link(dst).cell.root
         if root is not None and (root._base is not None or not self.state.takes(root)):
-            raise ExportError(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: {self.state.refusal}")
+            self.cannot(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: {self.state.refusal}")
         super().wrote(dst, src)
 
     def rebinding(self, t, value):
         """So may it be exchanged."""
         root = self.link(t).cell.root
         if root is not None:
-            raise ExportError(f"it sets .data of {self.called(root)}{at(user_line())}, which lives outside: an exported model "
-                              "keeps no state")
+            self.cannot(f"it sets .data of {self.called(root)}{at(user_line())}, which lives outside: an exported model "
+                        "keeps no state")
         super().rebinding(t, value)
 
     def schedule(self, optimizer, step, args, kwargs):
         """Nothing is trained."""
-        raise ExportError(f"it steps a learning rate schedule{at(user_line())}, which an exported model cannot do")
+        self.cannot(f"it steps a learning rate schedule{at(user_line())}, which an exported model cannot do")
+        super().schedule(optimizer, step, args, kwargs)
 
     def meets_schedule(self, scheduler):
         """Nothing of training is read."""
@@ -227,16 +235,18 @@ class _Listener(Branches, Recorder):
 
     def drew(self, generator, t):
         """Nothing random is exported."""
-        raise ExportError(f"it draws random numbers{at(user_line())}: call .eval() on the module before the export, or take "
-                          "the random tensor as an argument")
+        self.cannot(f"it draws random numbers{at(user_line())}: call .eval() on the module before the export, or take "
+                    "the random tensor as an argument")
+        super().drew(generator, t)
 
     def host_effect(self, step, tensors):
         """Nothing on the side is exported."""
-        raise ExportError(f"it calls a host function{at(user_line())}, which an exported model cannot do")
+        self.cannot(f"it calls a host function{at(user_line())}, which an exported model cannot do")
 
     def host_results(self, tensors, made, **params):
         """No Python is exported."""
         self.host_effect(None, tensors)
+        super().host_results(tensors, made, **params)
 
 
 def values_behind(value: Value) -> set:

@@ -4,7 +4,8 @@ from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Any
 
-__all__ = ["ConstantArgument", "ExportGraphSignature", "InputKind", "InputSpec", "OutputKind", "OutputSpec", "TensorArgument"]
+__all__ = ["ConstantArgument", "ExportBackwardSignature", "ExportGraphSignature", "InputKind", "InputSpec", "OutputKind",
+           "OutputSpec", "TensorArgument"]
 
 
 class InputKind(Enum):
@@ -56,6 +57,15 @@ class OutputSpec:
     kind: OutputKind
     arg: TensorArgument | ConstantArgument
     target: str | None = None
+
+
+@dataclass
+class ExportBackwardSignature:
+    """What the gradients of a program with a backward are of; a program has none, so it is made by whoever builds one."""
+
+    gradients_to_parameters: dict
+    gradients_to_user_inputs: dict
+    loss_output: str
 
 
 @dataclass(frozen=True)

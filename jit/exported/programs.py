@@ -13,13 +13,15 @@ from typing import Any
 from ...ir.errors import ArgumentError, DTypeError
 from ...passes.decompose import decompose
 from ...runtime.pytree import register_dataclass
-from . import archive, loaded, program_fx, program_modules, writer
+from . import archive, loaded, program_draft, program_fx, program_modules, program_table, writer
 from .program_dims import AdditionalInputs, Dim, ShapesCollection, dims, named
 from .program_modules import FlatArgsAdapter, ModuleCallEntry, ModuleCallSignature, UnflattenedModule, unflatten
-from .program_signature import ExportGraphSignature
+from .program_signature import ExportBackwardSignature, ExportGraphSignature
+from .program_table import CustomDecompTable, default_decompositions
 
-__all__ = ["AdditionalInputs", "Dim", "ExportGraphSignature", "ExportedProgram", "FlatArgsAdapter", "ModuleCallEntry",
-           "ModuleCallSignature", "ShapesCollection", "UnflattenedModule", "dims", "export", "load", "register_dataclass",
+__all__ = ["AdditionalInputs", "CustomDecompTable", "Dim", "ExportBackwardSignature", "ExportGraphSignature",
+           "ExportedProgram", "FlatArgsAdapter", "ModuleCallEntry", "ModuleCallSignature", "ShapesCollection",
+           "UnflattenedModule", "default_decompositions", "dims", "draft_export", "export", "load", "register_dataclass",
            "save", "unflatten"]
 
 
@@ -27,7 +29,9 @@ class ExportedProgram:
     """What `export` has made: `module()` runs it, and writes to the buffers that the module wrote. Its weights have the names
     that the module gave them."""
 
-    def __init__(self, model, example_inputs=None, decomposed: bool = False):
+    _report: Any = None         # of a draft
+
+    def __init__(self, model, example_inputs=None, decomposed=None):
         self._model, self.example_inputs, self._decomposed = model, example_inputs, decomposed
 
     def module(self):
@@ -37,7 +41,8 @@ class ExportedProgram:
     @property
     def graph(self):
         """The graph, as IR."""
-        return decompose(self._model.graph) if self._decomposed else self._model.graph
+        graph = self._model.graph
+        return graph if self._decomposed is None else decompose(graph, keep=program_table.kept_by(self._decomposed))
 
     @property
     def graph_module(self):
@@ -63,12 +68,11 @@ class ExportedProgram:
 
     def run_decompositions(self, decomp_table: Any = None) -> "ExportedProgram":
         """The same program, whose graph has composite operators that are left (such as batch_norm) as what they are made of.
-        A file of it holds the composites, which compute the same. Tables of the caller's are refused: an operator has one
+        A file of it holds the composites, which compute the same. A table, made by `default_decompositions()`, says which
+        become what they are made of: operators that were taken out of it stay. Others are refused: an operator has one
         meaning."""
-        if decomp_table:
-            raise ArgumentError("run_decompositions takes no table: an operator is made of what its record says; write another "
-                                "computation as code and export that")
-        return ExportedProgram(self._model, self.example_inputs, True)
+        table = program_table.default_decompositions() if decomp_table is None else program_table.checked(decomp_table)
+        return ExportedProgram(self._model, self.example_inputs, table)
 
     # Weights.
 
@@ -120,6 +124,30 @@ def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False,
     modules of the same signature of them. `strict` changes nothing: what cannot be exported is refused either way. See
     `jit.export` for the rules.
     """
+    example, sizes = _asked(mod, args, kwargs, dynamic_shapes, others)
+    return ExportedProgram(sizes.tried(_writing(mod, example, preserve_module_call_signature)), (args, dict(kwargs or {})))
+
+
+def draft_export(mod, args, kwargs=None, *, dynamic_shapes=None, preserve_module_call_signature=(), strict: bool = False,
+                 **others) -> ExportedProgram:
+    """As `export`, for a function that may not be exported yet: `program._report` lists all that is in the way. Sizes that the
+    code fixes are fixed; where something else is in the way, there is no program, and whoever runs it gets the report."""
+    example, sizes = _asked(mod, args, kwargs, dynamic_shapes, others)
+    write = _writing(mod, example, preserve_module_call_signature)
+    model, report = program_draft.drafted(write, mod, example, sizes.by_tensor)
+    made = ExportedProgram(program_draft.NoModel(report) if model is None else model, (args, dict(kwargs or {})))
+    made._report = report
+    return made
+
+
+def _writing(mod, example, kept):
+    """What makes the model, given sizes that may change."""
+    return lambda dynamic: writer.in_own_folder(lambda path: writer.written(
+        mod, example, path, dynamic, freeze=False, stateful=True, signatures_of=tuple(kept)))
+
+
+def _asked(mod, args, kwargs, dynamic_shapes, others) -> tuple:
+    """(the arguments as an example, their sizes that may change)"""
     if not isinstance(args, tuple):
         raise DTypeError(f"export takes the arguments as a tuple, got {type(args).__name__}")
     unknown = set(others) - {"prefer_deferred_runtime_asserts_over_guards"}
@@ -127,11 +155,7 @@ def export(mod, args, kwargs=None, *, dynamic_shapes=None, strict: bool = False,
         raise ArgumentError(f"export does not take {', '.join(sorted(unknown or others))}")
     if not callable(mod):
         raise ArgumentError(f"export takes a module or a function, got {type(mod).__name__}")
-    example, sizes = named(dynamic_shapes, mod, args, kwargs or {})
-    kept = tuple(preserve_module_call_signature)
-    write = lambda dynamic: writer.in_own_folder(
-        lambda path: writer.written(mod, example, path, dynamic, freeze=False, stateful=True, signatures_of=kept))
-    return ExportedProgram(sizes.tried(write), (args, dict(kwargs or {})))
+    return named(dynamic_shapes, mod, args, kwargs or {})
 
 
 def save(ep: ExportedProgram, f) -> None:

@@ -1,0 +1,1 @@
+from ..runtime.toolbox.module_tracker import *
