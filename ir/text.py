@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .aval import Aval
-from .dtype import BY_NAME
+from .dtype import BY_NAME, DType
 from .errors import GraphError, IngotError
 from .graph import Builder, Graph
 from .op import OPS
@@ -269,9 +269,12 @@ class _Parser:
     def make(self, op, operands, params, start):
         self.builder.line = self.user_line()
         try:
-            return self.builder.add_exactly(op, operands, canonical_params(params, op.numbers))
+            node = self.builder.add_exactly(op, operands, canonical_params(params, op.numbers))
         except (IngotError, TypeError, AttributeError, LookupError, ValueError) as e:
             raise self.error(f"{op.name} does not take these operands: {e}", start.at) from e
+        if any(type(v.dtype) is not DType for v in node.outputs):
+            raise self.error(f"{op.name} takes a dtype, such as f32", start.at)
+        return node
 
     def user_line(self):
         token = self.tokens[self.position]

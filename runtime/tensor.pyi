@@ -289,7 +289,8 @@ class Tensor:
     def as_strided_(self, size, stride, storage_offset=None) -> Tensor:
         """The tensor itself becomes such a window."""
     def as_strided_scatter(self, src, size, stride, storage_offset=None) -> Tensor:
-        """input with src in place of a strided window over its memory."""
+        """input with src in place of a strided window over its memory; of what has several elements in one place, over a
+        copy."""
     def as_subclass(self, cls) -> Tensor:
         """A view of the tensor whose class is `cls`, Tensor or one that derives from it."""
     def asin(self, *, out=None) -> Tensor:

@@ -233,9 +233,27 @@ def test_a_signature_that_is_kept_is_that_of_the_module():
         export._swap._swap_modules(program, {"seq": Other()})
 
 
-def refused_hidden():
-    model = Deep()
-    return export.export(model, *deep_inputs(5), preserve_module_call_signature=("layers.0",)), None
+def test_sizes_inside_of_a_module_come_from_its_own_arguments():
+    class Sized(nn.Module):
+        def forward(self, x, y):
+            return x.reshape(x.shape[0] * 2, 2) * y.shape[0] + x.shape[0]
+
+    class Outer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Sized()
+
+        def forward(self, x, y):
+            return self.inner(x + 1, y[1:]) * 2
+
+    model, dims = Outer(), {"x": {0: Dim("n")}, "y": {0: Dim("m") + 1}}
+    program = export.export(model, (ingot.randn(3, 4), ingot.randn(6)), dynamic_shapes=dims,
+                            preserve_module_call_signature=("inner",))
+    again = export.unflatten(program)
+    for n, m in ((3, 6), (5, 4), (2, 9)):
+        x, y = ingot.randn(n, 4), ingot.randn(m)
+        same(model(x, y), again(x, y))
+        same(model.inner(x, y), again.inner(x, y))
 
 
 @pytest.mark.parametrize(("make", "inputs", "path", "why"), [

@@ -227,11 +227,11 @@ class _Listener(Branches, Recorder):
     def schedule(self, optimizer, step, args, kwargs):
         """Nothing is trained."""
         self.cannot(f"it steps a learning rate schedule{at(user_line())}, which an exported model cannot do")
-        super().schedule(optimizer, step, args, kwargs)
+        step(*args, **kwargs)
 
     def meets_schedule(self, scheduler):
         """Nothing of training is read."""
-        raise ExportError(f"it reads a learning rate schedule{at(user_line())}, which an exported model cannot do")
+        self.cannot(f"it reads a learning rate schedule{at(user_line())}, which an exported model cannot do")
 
     def drew(self, generator, t):
         """Nothing random is exported."""

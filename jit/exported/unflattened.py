@@ -9,15 +9,17 @@ import operator
 from typing import Any
 
 from ...ir.errors import ArgumentError, DTypeError
+from ...ir.symbolic import is_symbol
 from ...runtime.autograd.grad_mode import no_grad
 from ...runtime.nn.module import Module
 from ...runtime.nn.parameter import Parameter
+from ..extents import extent_of, parsed
 from ..fx.graph import Graph
 from ..fx.graph_module import GraphModule
 from ..fx.node import has_side_effect, map_arg
 from . import structure
 from .module_calls import path_with
-from .program_fx import AsFx, Formula
+from .program_fx import AsFx, Formula, named_size
 
 
 @has_side_effect
@@ -186,12 +188,14 @@ class Unflattening:
 
     # Making.
 
-    def _filled(self, part: Part, inputs) -> tuple:
+    def _filled(self, part: Part, inputs, sizes=None) -> tuple:
         """(a graph with the steps of a part, what gives its node for one of the whole graph, {target in it: what is there})"""
         graph, nodes, targets = Graph(), {}, {}     # type: ignore[var-annotated]
         for n in inputs:
             nodes[n] = graph.placeholder(n.name)
             nodes[n].meta = dict(n.meta)
+        for n, (t, *place) in (sizes or {}).items():
+            nodes[n] = graph.call_function(named_size, (nodes[t], *place), name=n.name)
 
         def env(n):
             if n not in nodes:
@@ -238,7 +242,9 @@ class Unflattening:
     def _structured(self, part: Part, kept) -> InterpreterModule:
         """A module with the signature that was kept."""
         takes, gives = ([self.whole.nodes[v] for v in values] for values in (kept.takes, kept.gives))
-        inputs = self._inputs(part)
+        read = self._inputs(part)
+        sizes = {n: place for n in read if n not in takes and (place := self._size_in(n, kept.takes)) is not None}
+        inputs = list(dict.fromkeys([*[n for n in read if n not in sizes], *[t for t, *_ in sizes.values()]]))
         hidden = [n for n in inputs if n not in takes]
         if hidden:
             raise ArgumentError(f"the module {part.path} reads {hidden[0]}, which it does not take as an argument: its "
@@ -247,7 +253,7 @@ class Unflattening:
             raise ArgumentError(f"what the module {part.path} makes is read otherwise than by its result (it writes to what it "
                                 "is given, or keeps it): its signature cannot be kept")
         inputs += [n for n in gives if n in takes and n not in inputs and n not in part.nodes]
-        graph, env, targets = self._filled(part, inputs)
+        graph, env, targets = self._filled(part, inputs, sizes)
         if not set(gives) <= {*part.nodes, *takes}:
             raise ArgumentError(f"the module {part.path} gives a tensor that it has neither made nor taken: its signature "
                                 "cannot be kept")
@@ -266,6 +272,17 @@ class Unflattening:
         if {name: getattr(found, name) for name in fields} != fields or len(self.made[part.path]) > 1:
             raise ArgumentError(f"the module {part.path} is called in several ways: its signature cannot be kept")
         return found
+
+    def _size_in(self, node, values):
+        """(the node of one of some values, dim, how it follows) where that says how large the named size of a node is."""
+        if node.target is named_size:
+            name = extent_of(node.args[2]).name
+            for v in values:
+                for dim, n in enumerate(v.aval.shape):
+                    said = parsed(n.text) if is_symbol(n) else None
+                    if said is not None and said.name == name:
+                        return self.whole.nodes[v], dim, n.text
+        return None
 
     def _once(self, part, graph, targets, make):
         """The module for a part: one for all calls that do the same with the same tensors."""
