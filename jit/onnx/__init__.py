@@ -19,6 +19,7 @@ from . import (
     in_windows,
     out_activation,
     out_branch,
+    out_fourier,
     out_index,
     out_logic,
     out_math,
@@ -35,8 +36,8 @@ from .model import OnnxModel, from_onnx
 from .spelled import ONNXProgram, OperatorExportTypes, TrainingMode, export, select_model_mode_for_export
 
 TABLES = (in_control, in_index, in_math, in_nn, in_quantized, in_random, in_recurrent, in_reduce, in_resize, in_shape,
-          in_windows, out_activation, out_branch, out_index, out_logic, out_math, out_nn, out_quantized, out_recurrent,
-          out_reduce, out_shape, out_windows)
+          in_windows, out_activation, out_branch, out_fourier, out_index, out_logic, out_math, out_nn, out_quantized,
+          out_recurrent, out_reduce, out_shape, out_windows)
 
 __all__ = ["TABLES", "ONNXProgram", "OnnxExporterError", "OnnxModel", "OperatorExportTypes", "TensorProtoDataType",
            "TrainingMode", "export", "from_onnx", "is_in_onnx_export", "register_custom_op_symbolic",

@@ -25,6 +25,7 @@ from ..exported.recorded import refuse_fixed
 from ..exported.state import NO_STATE
 from ..traced import Traced
 from . import proto
+from .complex_parts import in_parts
 from .dynamic import Free, free_dims
 from .model import OnnxModel
 from .out_branch import Branches
@@ -148,7 +149,8 @@ class Subject:
             raise ExportError("the function gives no tensors, or arrays, or tensors inside of other objects; return tensors in "
                               "lists, tuples and dicts")
         refuse_fixed(symbols)
-        return Recording(expanded(found.graph, claims), found.weights, len(tensors) + len(found.state),
+        graph, weights = in_parts(expanded(found.graph, claims), found.weights)
+        return Recording(expanded(graph, claims), weights, len(tensors) + len(found.state),
                          None if symbols is None else symbols.scope, found.modules.calls)
 
     def _tensors_of(self, result) -> list:
