@@ -143,8 +143,8 @@ def set_default_device(device) -> None:
 def _device(self) -> Device:
     """The device that holds this tensor."""
     a = self._a
-    while a.__class__ is DeviceArray and a.kind == "batch":      # a sample of vmap is where all samples are
-        a = a.memory.full._a
+    while a.__class__ is DeviceArray and a.kind in ("batch", "mesh"):    # a sample of vmap is where all samples are, what a
+        a = a.memory.inner                                              # mesh shares out where this process's part is
     return Device(a.kind, a.device) if a.__class__ is DeviceArray else CPU
 
 

@@ -17,6 +17,7 @@ from ..ir.op import OPS
 from ..passes.strided import Pattern, row_major, through
 
 BACKENDS: dict[str, Any] = {}
+MESH = "mesh"       # the kind of arrays whose elements several processes have (`distributed/tensor`): no strides lead to them
 
 
 class Flags:
@@ -95,7 +96,7 @@ class DeviceArray:
     @property
     def T(self) -> "DeviceArray":
         """All dims reversed."""
-        return self.look(self.shape[::-1], self.strides[::-1])
+        return self.transpose()
 
     @property
     def backend(self):
@@ -121,6 +122,8 @@ class DeviceArray:
         if Ellipsis in key:
             at = key.index(Ellipsis)
             key = (*key[:at], *[slice(None)] * (self.ndim + 1 - len(key)), *key[at + 1:])
+        if self.kind == MESH:
+            return self.backend.item(self, key)
         shape, strides, offset = [], [], 0
         for axis, (k, n, s) in enumerate(zip(key, self.shape, self.strides)):
             if isinstance(k, slice):
@@ -151,6 +154,8 @@ class DeviceArray:
 
     def viewed(self, op, params: dict) -> "DeviceArray":
         """What a view operator makes of this array; a copy where strides cannot say it."""
+        if self.kind == MESH:
+            return self.backend.run(op, (self,), params)
         if op.name == "bitcast":
             return self.view(params["dtype"].np)
         if op.name == "as_strided":         # the one view that may reach beyond what there is
@@ -332,6 +337,8 @@ def ones_beside(a):
 
 def _constant_beside(a, shape, dtype, value):
     if a.__class__ is DeviceArray:
+        if a.kind == MESH:
+            return a.backend.filled_beside(a, shape, dtype, value)
         return a.backend.filled(shape, dtype, value, a.device)
     made = np.zeros(shape, dtype)
     if value:

@@ -25,7 +25,7 @@ from .storage import Storage
 from .taping import record
 from .taping import write as write_taping
 from .taping import written as taped
-from .tensor import Tensor, wrap
+from .tensor import Tensor, class_for, wrap
 
 _new = object.__new__
 copies = lazy(__package__, ".cpu.copies")
@@ -269,7 +269,7 @@ def call_view(m, op, args, params):
     if base is not None and (base is a or base is a.base or np.may_share_memory(r, a)):     # reshape copies where it must
         out = as_view(x, r, (x._path, op, params))
     else:
-        out = _new(Tensor)
+        out = _new(Tensor if r.__class__ is _ndarray else class_for(r))
         out._a = r
         out._node = None
         out._shared = Storage()
@@ -287,7 +287,7 @@ def call_view(m, op, args, params):
 def as_view(base, r, path):
     """A tensor over `r`, a part of base's memory: it shares the storage of the tensor it looks into, and remembers the way
     there."""
-    out = _new(Tensor)
+    out = _new(Tensor if r.__class__ is _ndarray else class_for(r))
     out._a = r
     out._node = None
     storage = out._shared = base._shared or base._own_storage()

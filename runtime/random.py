@@ -70,7 +70,8 @@ class Generator:
         with self._lock:
             place = self._seed, self._call
             self._call += count
-        return place
+        agrees = tls.m.agrees
+        return place if agrees is None else agrees(place)
 
     def key(self) -> Tensor:
         """The next key, a u64[2] tensor (seed, counter). A recorder is told, so that each run of a trace draws anew."""

@@ -17,12 +17,13 @@ class Mode:
     special    whether anything below is active, so that the hot path asks one question
     listened   the same, but for who only watches what remembered functions come to (`api/watched_calls.py`)
     run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
+    agrees     makes of the place of a random key one that several processes agree on, where they draw together
     asked      how many modes (`overrides.TorchFunctionMode`) are asked about functions
     failures   how many operators have raised
     """
 
-    __slots__ = ("_context", "anomaly", "asked", "autocast", "backward", "batched", "clock", "failures", "grad", "inference",
-                 "listened", "recorder", "run", "saved_hooks", "sizes", "special")
+    __slots__ = ("_context", "agrees", "anomaly", "asked", "autocast", "backward", "batched", "clock", "failures", "grad",
+                 "inference", "listened", "recorder", "run", "saved_hooks", "sizes", "special")
 
     def __init__(self):
         self.grad = True
@@ -34,6 +35,7 @@ class Mode:
         self.batched = None       # the innermost level of vmap (runtime/batching)
         self.clock: Any = None    # who hears of each operator: the open profile (runtime/profiler), or an `AtDoor`
         self.backward: Any = None  # the innermost `Backward` that is under way
+        self.agrees: Any = None   # filled while a function of tensors that processes share out runs (distributed/tensor)
         self.anomaly = False
         self.asked = 0
         self.special = self.listened = False

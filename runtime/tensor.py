@@ -267,8 +267,9 @@ class Tensor:
             found = m.batched.detached(self)
             if found is not None:
                 return found
-        t = _new(Tensor)
-        t._a = self._a
+        a = self._a
+        t = _new(Tensor if a.__class__ is _ndarray else class_for(a))
+        t._a = a
         t._node = None
         t._storage = self._storage
         whole = self._part_of if self._base is None else self._base
@@ -351,6 +352,9 @@ class Tensor:
             raise AutogradError("a tensor that requires grad cannot become an array; call .detach().numpy()")
         if self._a.__class__ is not _ndarray:
             if not force:
+                if class_for(self._a) is not Tensor:
+                    raise DTypeError(f"a {class_for(self._a).__name__} cannot become a numpy array: this process has a part; "
+                                     f"call .full_tensor() or .to_local() first")
                 raise DTypeError(f"a tensor on {self.device} cannot become a numpy array; call .cpu() first")
             return self._a.numpy()
         return self._a
@@ -368,7 +372,7 @@ class AmbiguousTruth(DTypeError, ValueError):
 
 def _bare(t):
     """A tensor over the same memory, and nothing else."""
-    made = _new(Tensor)
+    made = _new(class_for(t._a))
     made._a, made._node, made._storage = t._a, None, t._storage
     return made
 
@@ -450,7 +454,20 @@ def numel_of(t: Tensor) -> int:
 
 def wrap(a) -> Tensor:
     """A new tensor over an array that nobody else writes to."""
-    t = _new(Tensor)
+    t = _new(Tensor if a.__class__ is _ndarray else class_for(a))
     t._a = a if a.__class__ is _ndarray or not isinstance(a, np.generic) else np.asarray(a)
     t._node = t._shared = None
     return t
+
+
+_classes: dict[str, type] = {}
+
+
+def over_kind(kind: str, cls: type):
+    """From now on tensors over device arrays of a kind are of their own class."""
+    _classes[kind] = cls
+
+
+def class_for(a) -> Any:
+    """The class of a tensor over an array that is not numpy's."""
+    return _classes.get(getattr(a, "kind", ""), Tensor)

@@ -1591,3 +1591,7 @@ def numel_of(t: Tensor) -> builtins.int:
     """How many elements a tensor has; see `shape_of`."""
 def wrap(a) -> Tensor:
     """A new tensor over an array that nobody else writes to."""
+def over_kind(kind: builtins.str, cls: builtins.type) -> Any:
+    """From now on tensors over device arrays of a kind are of their own class."""
+def class_for(a) -> Any:
+    """The class of a tensor over an array that is not numpy's."""

@@ -10,9 +10,10 @@ from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, DTypeError
 from .api.register import FUNCTIONS
 from .creation import as_array_tensor
+from .device_array import MESH, DeviceArray
 from .parts import PARTS
 from .state import tls
-from .tensor import Tensor
+from .tensor import Tensor, wrap
 
 __all__ = ["assert_allclose", "assert_close", "make_tensor"]
 
@@ -91,6 +92,7 @@ def _difference(actual, expected, *, rtol, atol, equal_nan, check_dtype, check_l
     if check_layout and a.layout != e.layout:
         return f"The values for attribute 'layout' do not match: {a.layout!r} != {e.layout!r}."
     a, e = (t.to_dense() if type(t) in PARTS else t for t in (a, e))
+    a, e = (wrap(t._a.numpy()) if t._a.__class__ is DeviceArray and t._a.kind == MESH else t for t in (a, e))
     if check_stride and a.stride() != e.stride():
         return f"The values for attribute 'stride()' do not match: {a.stride()} != {e.stride()}."
     if rtol is None:

@@ -43,9 +43,12 @@ def unary(op, operate=operate):
             a = m.run(KERNELS.get(op) or kernel_of(op), input._a)
         except Exception:
             return operate(op, input)
-        t = _new(Tensor)
-        t._a = a if a.__class__ is _ndarray or not isinstance(a, np.generic) else np.asarray(a)
-        t._node = t._shared = None
+        if a.__class__ is _ndarray:
+            t = _new(Tensor)
+            t._a = a
+            t._node = t._shared = None
+        else:
+            t = wrap(a)
         if taped and input._node is not None and m.grad:
             record_one(op, input, t)
         return t
@@ -70,9 +73,12 @@ def _binary(op, operate=operate):
             a = m.run(KERNELS.get(op) or kernel_of(op), input._a, other._a)
         except Exception:
             return operate(op, input, other)
-        t = _new(Tensor)
-        t._a = a if a.__class__ is _ndarray or not isinstance(a, np.generic) else np.asarray(a)
-        t._node = t._shared = None
+        if a.__class__ is _ndarray:
+            t = _new(Tensor)
+            t._a = a
+            t._node = t._shared = None
+        else:
+            t = wrap(a)
         if taped and m.grad and (input._node is not None or other._node is not None):
             record_pair(op, input, other, t)
         return t

@@ -12,7 +12,7 @@ from ..dispatch import KERNELS, kernel_of
 from ..overwrite import overwrite
 from ..state import tls
 from ..taping import record, record_pair
-from ..tensor import Tensor
+from ..tensor import Tensor, wrap
 from ..writes import is_quiet, wrote_plainly
 from . import elementwise as api_ew
 from .asking import ask_operand, asks
@@ -58,9 +58,12 @@ def _shortcut(op, ufunc, general, chars, uneven):
             r = m.run(ufunc if few and a.__class__ is _ndarray else KERNELS.get(op) or kernel_of(op), a, b)
         except Exception:
             return general(self, other)
-        t = _new(Tensor)
-        t._a = r if r.__class__ is _ndarray or not isinstance(r, np.generic) else np.asarray(r)
-        t._node = t._shared = None
+        if r.__class__ is _ndarray:
+            t = _new(Tensor)
+            t._a = r
+            t._node = t._shared = None
+        else:
+            t = wrap(r)
         if taped and m.grad and (self._node is not None or (b is not other and other._node is not None)):
             record_pair(op, self, other, t)
         return t
@@ -80,9 +83,12 @@ def _reflected_shortcut(op, ufunc, general):
             r = m.run(ufunc if a.__class__ is _ndarray and a.size < LARGE else KERNELS.get(op) or kernel_of(op), other, a)
         except Exception:
             return general(self, other)
-        t = _new(Tensor)
-        t._a = r if r.__class__ is _ndarray or not isinstance(r, np.generic) else np.asarray(r)
-        t._node = t._shared = None
+        if r.__class__ is _ndarray:
+            t = _new(Tensor)
+            t._a = r
+            t._node = t._shared = None
+        else:
+            t = wrap(r)
         if m.grad and self._node is not None:
             record(op, (other, self), {}, t)
         return t

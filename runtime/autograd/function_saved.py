@@ -2,7 +2,7 @@
 
 from ..parts import PARTS
 from ..state import tls
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, class_for, wrap
 from .moved import checked, successor
 from .node import Output, overwritten
 
@@ -69,7 +69,7 @@ class SavedParts:
 
 def alias(array, storage) -> Tensor:
     """A new tensor over the same memory."""
-    t = _new(Tensor)
+    t = _new(class_for(array))
     t._a = array
     t._node = None
     t._storage = storage

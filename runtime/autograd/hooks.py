@@ -7,6 +7,7 @@ import numpy as np
 
 from ...ir.errors import AutogradError, DTypeError
 from ...ir.ops.elementwise import add, copy
+from ..device_array import DeviceArray
 from ..state import tls
 from ..structure import HookTable, RemovableHandle, add_hook
 from ..tensor import Tensor, wrap
@@ -66,7 +67,7 @@ def keep_gradient(self) -> None:
     def retain(run, g):
         tensor, one = me(), g if node_outs is None else g[index]
         if tensor is not None and one is not None and source_of(tensor._node) == (node, index):
-            fresh = copy(one) if run.on_tensors else wrap(np.array(one))
+            fresh = copy(one) if run.on_tensors else wrap(one.copy() if one.__class__ is DeviceArray else np.array(one))
             tensor._kept_grad = fresh if tensor._kept_grad is None else add(tensor._kept_grad, fresh)
 
     node_outs = node.outs

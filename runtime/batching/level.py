@@ -38,6 +38,11 @@ class Memory:
         self.level, self.full = level, full
         self.device = full._a.device if full._a.__class__ is DeviceArray else None
 
+    @property
+    def inner(self):
+        """The array of all samples."""
+        return self.full._a
+
 
 class Level:
     """One vmap while its function runs. It is a context: inside, the door asks it first."""

@@ -1,5 +1,6 @@
 """`ingot.distributed.device_mesh`: the ranks of a run in rows and columns, with a group for every row along every dimension."""
 
+import weakref
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ class DeviceMesh:
             raise ArgumentError(f"a mesh takes different ranks of the run (0 to {get_world_size() - 1}), got "
                                 f"{self._ranks.tolist()}")
         self._groups = self._make_groups() if _groups is None else _groups
+        self._root = self               # the mesh that this one is a part of
+        at = np.argwhere(self._ranks == get_rank())
+        self._at = at[0].tolist() if len(at) else None
+        self._hash = hash((self.device_type, self.mesh_dim_names, self._ranks.tobytes(), self._ranks.shape))
+        _made.add(self)
 
     def _make_groups(self) -> list:
         """This rank's group along each dimension."""
@@ -76,21 +82,33 @@ class DeviceMesh:
         return self._ranks.size if mesh_dim is None else self._ranks.shape[self._dim(mesh_dim)]
 
     def __eq__(self, other):
-        return isinstance(other, DeviceMesh) and (self.device_type, self.mesh_dim_names) == (
-            other.device_type, other.mesh_dim_names) and np.array_equal(self._ranks, other._ranks)
+        return self is other or (isinstance(other, DeviceMesh) and (self.device_type, self.mesh_dim_names) == (
+            other.device_type, other.mesh_dim_names) and np.array_equal(self._ranks, other._ranks))
 
     def __hash__(self):
-        return hash((self.device_type, self.mesh_dim_names, self._ranks.tobytes(), self._ranks.shape))
+        return self._hash
+
+    def __reduce__(self):
+        return mesh_again, (self.device_type, self._ranks.tolist(), self.mesh_dim_names)
+
+    def __deepcopy__(self, memo):
+        return self
 
     def __repr__(self):
         names = "" if self.mesh_dim_names is None else f", mesh_dim_names={self.mesh_dim_names}"
         return f"DeviceMesh({self.device_type!r}, {self._ranks.tolist()}{names})"
 
     def __enter__(self):
+        _entered.append(self)
         return self
 
     def __exit__(self, *error):
-        pass
+        _entered.pop()
+
+    @staticmethod
+    def current() -> "DeviceMesh | None":
+        """The mesh of the innermost `with mesh:`."""
+        return _entered[-1] if _entered else None
 
     # This rank in it.
 
@@ -114,8 +132,7 @@ class DeviceMesh:
 
     def get_coordinate(self) -> list | None:
         """This rank's place along each dimension, or None if it is not in the mesh."""
-        found = np.argwhere(self._ranks == get_rank())
-        return found[0].tolist() if len(found) else None
+        return self._at
 
     def get_local_rank(self, mesh_dim=None) -> int:
         """This rank's place along a dimension."""
@@ -146,7 +163,13 @@ class DeviceMesh:
         part = self._ranks[tuple(slice(None) if d in dims else at for d, at in enumerate(place))]
         order = [sorted(dims).index(d) for d in dims]
         groups = [self._groups[d] for d in dims]
-        return DeviceMesh(self.device_type, part.transpose(order), mesh_dim_names=names, _groups=groups)
+        found = DeviceMesh(self.device_type, part.transpose(order), mesh_dim_names=names, _groups=groups)
+        found._root = self._root
+        return found
+
+    def _get_root_mesh(self):
+        """The mesh that this one is a part of, perhaps itself."""
+        return self._root
 
     def _flatten(self, mesh_dim_name=None):
         """The mesh's ranks in one dimension, with a group of their own. Every rank of a run flattens its mesh of the kind."""
@@ -158,6 +181,19 @@ class DeviceMesh:
             made = new_group(ranks)
             mine = made if get_rank() in ranks else mine
         return DeviceMesh(self.device_type, self._ranks.reshape(-1), mesh_dim_names=(name,), _groups=[mine])
+
+
+_entered: list = []         # of `with mesh:`
+_made: Any = weakref.WeakSet()      # all meshes
+
+
+def mesh_again(device_type, ranks, names) -> DeviceMesh:
+    """A mesh out of a pickle: one of the same ranks that was made, or a new one."""
+    wanted = np.array(ranks, np.int64)
+    for mesh in _made:
+        if (mesh.device_type, mesh.mesh_dim_names) == (device_type, names) and np.array_equal(mesh._ranks, wanted):
+            return mesh
+    return DeviceMesh(device_type, ranks, mesh_dim_names=names)
 
 
 def init_device_mesh(device_type, mesh_shape, *, mesh_dim_names=None, backend_override=None) -> DeviceMesh:

@@ -8,7 +8,8 @@ import numpy as np
 from ...ir.errors import ArgumentError, ShapeError
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
-from ..tensor import wrap
+from ..tensor import Tensor, class_for, wrap
+from ..writes import write
 
 _LINEAR = {"linear", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "sigmoid"}
 _GAINS = {"tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
@@ -79,12 +80,22 @@ def zeros_(tensor):
     return tensor.fill_(0.0)
 
 
+def _is_shared_out(tensor) -> bool:
+    """Whether several processes have parts of a tensor: what is drawn for it must be the same in all."""
+    return class_for(tensor._a) is not Tensor
+
+
+def _filled(tensor, values, name):
+    """A tensor with all values of another one, which all processes have where it is shared out."""
+    return write(tensor, values, name) if _is_shared_out(tensor) else tensor.copy_(values)
+
+
 @no_grad()
 def eye_(tensor):
     """The identity matrix."""
     if tensor.ndim != 2:
         raise ArgumentError(f"eye_ takes a matrix, got {tensor.aval}")
-    return tensor.copy_(FUNCTIONS["eye"](*tensor.shape))
+    return _filled(tensor, FUNCTIONS["eye"](*tensor.shape), "eye_")
 
 
 @no_grad()
@@ -161,16 +172,20 @@ def orthogonal_(tensor, gain=1, generator=None):
     if 0 in tensor.shape:
         return tensor
     rows, cols = tensor.shape[0], math.prod(tensor.shape[1:])
-    flat = FUNCTIONS["randn"](max(rows, cols), min(rows, cols), generator=generator)
+    sizes = max(rows, cols), min(rows, cols)
+    if _is_shared_out(tensor):
+        flat = tensor.new_empty(sizes).normal_(generator=generator)
+    else:
+        flat = FUNCTIONS["randn"](*sizes, generator=generator)
     q, r = _orthonormal(flat)
     q = q * r.diagonal().sign()
     q = q if rows >= cols else q.t()
-    return tensor.copy_(q.reshape(tensor.shape)).mul_(gain)
+    return _filled(tensor, q.reshape(tensor.shape), "orthogonal_").mul_(gain)
 
 
 def _orthonormal(matrix):
     """The QR factors of a tall matrix."""
-    return [wrap(np.ascontiguousarray(f)) for f in np.linalg.qr(matrix.numpy())]
+    return [wrap(np.ascontiguousarray(f)) for f in np.linalg.qr(matrix.numpy(force=True))]
 
 
 @no_grad()
@@ -182,7 +197,8 @@ def sparse_(tensor, sparsity, std=0.01, generator=None):
     zeros = math.ceil(sparsity * rows)
     tensor.normal_(0, std, generator=generator)
     for col in range(cols):
-        for row in FUNCTIONS["randperm"](rows).tolist()[:zeros]:
+        order = tensor.new_empty((rows,)).uniform_().argsort() if _is_shared_out(tensor) else FUNCTIONS["randperm"](rows)
+        for row in order.tolist()[:zeros]:
             tensor[row, col] = 0.0
     return tensor
 

@@ -14,7 +14,7 @@ from ..parts import PARTS, values_in
 from ..state import Defaults, tls
 from ..storage import Storage
 from ..structure import Structure
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, class_for, wrap
 
 _new = object.__new__
 
@@ -30,7 +30,7 @@ def over(cls, data):
         return _of_parts(cls, data)
     if data._a.__class__ is np.ndarray and not data._a.flags.writeable:
         data = data.detach().clone()
-    t = _new(cls)
+    t = _new(cls if data._a.__class__ is np.ndarray else _kind_over(cls, class_for(data._a)))
     t._a = data._a
     t._node = None
     t._storage = data._storage
@@ -42,23 +42,34 @@ def over(cls, data):
 def _of_parts(cls, data):
     """A sparse tensor as one of class `cls`."""
     kind = next(k for k in type(data).__mro__ if k in PARTS and not issubclass(k, Owned))
-    if (cls, kind) not in _sparse_kinds:
-        made = _sparse_kinds[cls, kind] = type(cls.__name__, (kind, cls), {
+    if (cls, kind) not in _both:
+        made = _both[cls, kind] = type(cls.__name__, (kind, cls), {
             "__module__": cls.__module__, "__init__": cls.__init__, "__reduce_ex__": _reduce_parts,
             "__deepcopy__": _copy_parts, "__repr__": lambda t: f"{cls.__name__} containing:\n{kind.__repr__(t)}"})
         PARTS[made] = PARTS[kind]
         ask_class(made)
-    t = _new(_sparse_kinds[cls, kind])
+    t = _new(_both[cls, kind])
     t.__dict__.update(data.detach().__dict__)
     return t
 
 
-_sparse_kinds: dict = {}        # (kind of owned tensor, class of a sparse one) -> the class that is both
+_both: dict = {}        # (kind of owned tensor, another class of tensors) -> the class that is both
+
+
+def _kind_over(cls, kind) -> type:
+    """The class of owned tensors over arrays whose tensors are of a class: both, where that is one of its own."""
+    if kind is Tensor or issubclass(cls, kind):
+        return cls
+    if (cls, kind) not in _both:
+        made = _both[cls, kind] = type(cls.__name__, (cls, kind), {"__module__": cls.__module__, "__slots__": (),
+                                                                 "__reduce_ex__": _reduce_parts})
+        ask_class(made)
+    return _both[cls, kind]
 
 
 def _owner(t) -> type:
-    """Which class of owned tensors one is of that is sparse as well."""
-    return type(t).__bases__[1]
+    """Which class of owned tensors one is of that is of another class as well."""
+    return next(base for base in type(t).__bases__ if issubclass(base, Owned))
 
 
 def _reduce_parts(self, protocol):
@@ -74,7 +85,7 @@ def _copy_parts(self, memo):
 
 
 def owned_again(name, data, requires_grad):
-    """A sparse tensor as the parameter or buffer that it was."""
+    """A tensor of another class as the parameter or buffer that it was."""
     kind: type = Parameter if name == "Parameter" else Buffer
     return over(kind, data).requires_grad_(requires_grad)
 

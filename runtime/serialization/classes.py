@@ -9,6 +9,7 @@ from ..tensor import Tensor
 _RUNTIME = __package__.rpartition(".")[0]
 _OWNED = f"{_RUNTIME}.nn.parameter"
 _HOMES = {"Parameter": _OWNED, "Buffer": _OWNED}
+REBUILDS: set = set()           # functions of other modules that make what files may hold, of checked arguments
 LAZY = ("UninitializedParameter", "UninitializedBuffer")        # which have no data, and so no place among a file's tensors
 
 

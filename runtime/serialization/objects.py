@@ -18,6 +18,7 @@ from ..nn.hooks import Hooks
 from ..nn.parameter import Buffer, Parameter, owned_again, uninitialized_again
 from ..tensor import Size, Tensor
 from . import container
+from .classes import REBUILDS
 from .pickle_machine import PLAIN_GLOBALS, Callable_, PickleMachine
 
 _PROTOCOL = 4
@@ -50,7 +51,8 @@ def _modules() -> frozenset:
 
 def table() -> dict:
     """What files may name without being allowed."""
-    return _TABLE | {f"{c.__module__}.{c.__qualname__}": c for c in _modules()}
+    made = {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in REBUILDS}
+    return _TABLE | made | {f"{c.__module__}.{c.__qualname__}": c for c in _modules()}
 
 
 def write(obj, file) -> None:

@@ -16,7 +16,7 @@ from ..api.sparse.making import described, rebuilt
 from ..api.sparse.structure import SparseTensor
 from ..device import Device
 from ..interop import on_device, owner_of
-from ..tensor import Size, Tensor
+from ..tensor import Size, Tensor, class_for
 from .classes import as_class, class_named, name_of
 from .windows import Block
 
@@ -94,7 +94,7 @@ class Writer:
     def _tensor(self, t):
         index = self._tensor_index.get(id(t))
         if index is None:
-            if name_of(type(t)) is None:
+            if name_of(type(t)) is None or class_for(t._a) is not Tensor:
                 raise self._refuse(t)
             a = t.detach().cpu()._to_copy()
             index = self._tensor_index[id(t)] = self._array(a, name_of(type(t)), t.requires_grad)

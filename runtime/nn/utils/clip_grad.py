@@ -8,6 +8,7 @@ from ....ir.substitute import as_float
 from ... import lists
 from ...api.register import FUNCTIONS
 from ...autograd.grad_mode import no_grad
+from ...device_array import MESH, place_of
 from ...dispatch import kernel_of
 from ...parts import values_in
 from ...placement import beside
@@ -54,12 +55,26 @@ def get_total_norm(tensors, norm_type=2.0, error_if_nonfinite=False, foreach=Non
     if not tensors:
         return FUNCTIONS["tensor"](0.0)
     norm_type = float(norm_type)
+    places = {place_of(t._a) for t in tensors}
+    if len(places) > 1 and any(place is not None and place[0] == MESH for place in places):
+        total = _over_meshes(tensors, places, norm_type)
+        tensors = [total]
     listed = lists.norms(tensors, norm_type)
     total = FUNCTIONS["norm"](_norms(tensors, norm_type) if listed is None else listed, norm_type)
     if error_if_nonfinite and not FUNCTIONS["isfinite"](total):
         raise AutogradError(f"the total norm of order {norm_type} of the gradients is {total.item()}; pass "
                             "error_if_nonfinite=False to clip all the same")
     return total
+
+
+def _over_meshes(tensors, places, norm_type):
+    """The norm of tensors that several meshes share out, as a plain tensor."""
+    if any(place is None or place[0] != MESH for place in places):
+        raise DTypeError("the norm of DTensors together with plain tensors is not known: whether all processes have the same "
+                         "of these. Make their parameters DTensors (distribute_module does), or clip them by themselves")
+    norms = [get_total_norm([t for t in tensors if place_of(t._a) == place], norm_type) for place in places]
+    return FUNCTIONS["norm"](FUNCTIONS["stack"]([n.full_tensor() for n in sorted(norms, key=lambda n: repr(n.device_mesh))]),
+                             norm_type)
 
 
 def _together(norms):

@@ -1,0 +1,331 @@
+"""DTensor: a tensor whose elements processes of a mesh share out.
+
+It is a tensor over an array of the kind "mesh" (`array.py`), so operators, histories and writes are those of all tensors.
+What is here is how it comes about, how local tensors come out of it, and what is asked of public functions that get one.
+"""
+
+from contextlib import nullcontext
+from typing import Any
+
+from ....ir.errors import ArgumentError, DTypeError
+from ...api import subclasses
+from ...api.asking import unasked, without_asking
+from ...api.register import FUNCTIONS
+from ...autograd.function import Function
+from ...device_array import MESH
+from ...serialization.classes import REBUILDS
+from ...state import tls
+from ...tensor import Tensor, over_kind, shape_of, wrap
+from ..device_mesh import DeviceMesh, mesh_again
+from .array import lying_as, made
+from .layout import checked, current_mesh, place_in, whole_shape, without_terms
+from .moves import beside, host
+from .placements import KINDS, Partial, Replicate
+from .shared_draws import from_first, together
+
+_HANDLERS: dict = {}        # name of a public function -> what does it for tensors that are shared out
+_implicit: list = []        # of `implicit_replication`
+
+
+def over(local: Tensor, shape, mesh, placements) -> Any:
+    """The tensor of which a local one is this process's part, over the same memory, without a history."""
+    t = wrap(made(local._a, tuple(shape), mesh, placements))
+    t._shared = local._storage
+    return t
+
+
+def local_of(t) -> Tensor:
+    """This process's part of a tensor, over the same memory, without a history."""
+    made_of = wrap(t._a.memory.local)
+    made_of._shared = t._storage
+    return made_of
+
+
+class _FromLocal(Function):
+    """A tensor made of parts; its gradient is brought to lie as it does, and each process gets its part."""
+
+    @staticmethod
+    def forward(ctx: Any, x, shape, mesh, placements, grad_placements):
+        ctx.lies = without_terms(placements) if grad_placements is None else grad_placements
+        return over(x, shape, mesh, placements)
+
+    @staticmethod
+    def backward(ctx: Any, g):
+        return g.redistribute(placements=ctx.lies).to_local(), None, None, None, None
+
+
+class _ToLocal(Function):
+    """A process's part; its gradient is a part of the whole gradient."""
+
+    @staticmethod
+    def forward(ctx: Any, x, grad_placements):
+        m = x._a.memory
+        ctx.shape, ctx.mesh = x._a.shape, m.mesh
+        ctx.lies = without_terms(m.placements) if grad_placements is None else grad_placements
+        return local_of(x)
+
+    @staticmethod
+    def backward(ctx: Any, g):
+        return _FromLocal.apply(g, ctx.shape, ctx.mesh, ctx.lies, None), None
+
+
+class _Redistribute(Function):
+    """The same tensor lying in another way; its gradient lies as the tensor did."""
+
+    @staticmethod
+    def forward(ctx: Any, x, placements, backward_dtype):
+        m = x._a.memory
+        ctx.lies, ctx.dtype, ctx.backward_dtype = without_terms(m.placements), x.dtype, backward_dtype
+        a = lying_as(x._a, placements)
+        t = wrap(a if a is not x._a else made(m.local, a.shape, m.mesh, m.placements, a))
+        if a is x._a:
+            t._shared = x._storage
+        return t
+
+    @staticmethod
+    def backward(ctx: Any, g):
+        if ctx.backward_dtype is not None:
+            g = g.to(ctx.backward_dtype)
+        return _Redistribute.apply(g, ctx.lies, None).to(ctx.dtype), None, None
+
+
+class DTensor(Tensor):
+    """A tensor that the processes of a mesh share out: `placements` says for each dim of the mesh whether they have parts
+    (`Shard(dim)`), all of it (`Replicate()`), or terms of a reduction (`Partial()`)."""
+
+    __slots__ = ()
+
+    def __new__(cls, *args, **kwargs):
+        raise DTypeError("a DTensor is made by distribute_tensor(t, mesh, placements), DTensor.from_local(part, mesh, "
+                         "placements) or a function of distributed.tensor, such as zeros(..., device_mesh=mesh)")
+
+    def __init__(self, *args, **kwargs):
+        pass
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        name = getattr(func, "__name__", "")
+        first = _check_beside(name, (*args, *kwargs.values()))
+        plain = without_asking(func) or subclasses._without_looking(func) or func
+        with unasked(), nullcontext() if first is None else together(first.device_mesh):
+            handler = _HANDLERS.get(name)
+            return plain(*args, **kwargs) if handler is None else handler(plain, *args, **kwargs)
+
+    # How it comes about, and what comes out of it.
+
+    @staticmethod
+    def from_local(local_tensor, device_mesh=None, placements=None, *, run_check=False, shape=None, stride=None,
+                   grad_placements=None) -> "DTensor":
+        """The tensor of which each process has a part. Parts of one size are assumed unless `shape` says the whole. With
+        `run_check`, what is to be the same everywhere is taken from the first process. Gradients lie as the tensor does (of
+        terms, whole everywhere) unless `grad_placements` says otherwise."""
+        mesh = device_mesh or current_mesh()
+        if not isinstance(local_tensor, Tensor) or isinstance(local_tensor, DTensor):
+            raise DTypeError("DTensor.from_local takes this process's part as a plain tensor, got "
+                             f"{type(local_tensor).__name__}")
+        ndim = local_tensor.ndim if shape is None else len(shape)
+        lies = checked(placements, mesh, ndim, "DTensor.from_local")
+        sizes = whole_shape(local_tensor.shape, mesh, lies) if shape is None else tuple(shape)
+        if mesh.get_coordinate() is None:
+            local_tensor = local_tensor.new_empty(place_in(sizes, mesh, lies)[0])
+        elif run_check:
+            local_tensor = _from_first(local_tensor, mesh, lies)
+        grads = None if grad_placements is None else checked(grad_placements, mesh, ndim, "DTensor.from_local")
+        return _FromLocal.apply(local_tensor, sizes, mesh, lies, grads)
+
+    def to_local(self, *, grad_placements=None) -> Tensor:
+        """This process's part, over the same memory. Its gradient is a part of one that lies as the tensor does (of terms, the
+        whole gradient) unless `grad_placements` says otherwise."""
+        grads = None if grad_placements is None else checked(grad_placements, self.device_mesh, self.ndim, "to_local")
+        if self._node is None or not tls.m.grad:
+            return local_of(self)
+        return _ToLocal.apply(self, grads)
+
+    def redistribute(self, device_mesh=None, placements=None, *, async_op=False, forward_dtype=None,
+                     backward_dtype=None) -> "DTensor":
+        """The same tensor lying in another way on its mesh. With dtypes, it is sent in `forward_dtype`, its gradient in
+        `backward_dtype`."""
+        mesh = device_mesh or self.device_mesh
+        if mesh != self.device_mesh:
+            raise ArgumentError(f"redistribute stays on one mesh, {self.device_mesh}, got {mesh}; take full_tensor() to "
+                                "another")
+        if placements is None:
+            raise ArgumentError("redistribute takes placements, one for each dim of the mesh")
+        lies = checked(placements, mesh, self.ndim, "redistribute")
+        for before, after in zip(self.placements, lies):
+            if isinstance(after, Partial) and before != after:
+                raise ArgumentError(f"redistribute makes no terms ({after!r}) of what lies as {before!r}")
+        x = self if forward_dtype is None else self.to(forward_dtype)
+        return _Redistribute.apply(x, lies, backward_dtype)
+
+    def full_tensor(self, *, grad_placements=None) -> Tensor:
+        """All of it, as a plain tensor in every process."""
+        whole = self.redistribute(placements=[Replicate()] * self.device_mesh.ndim)
+        return whole.to_local(grad_placements=grad_placements)
+
+    # What it is.
+
+    @property
+    def device_mesh(self) -> DeviceMesh:
+        """The processes that share it out."""
+        return self._a.memory.mesh
+
+    @property
+    def placements(self) -> tuple:
+        """How it lies along each dim of the mesh."""
+        return self._a.memory.placements
+
+    @property
+    def _local_tensor(self) -> Tensor:
+        return local_of(self)
+
+    @property
+    def _spec(self):
+        return DTensorSpec(self.device_mesh, self.placements, TensorMeta(tuple(shape_of(self)), self.stride(), self.dtype))
+
+    def __repr__(self):
+        head = f"DTensor(local_tensor={self._local_tensor!r}, device_mesh={self.device_mesh!r}, placements={self.placements}"
+        node = self.grad_fn
+        history = f", grad_fn=<{node.label}>" if node is not None else ", requires_grad=True" * self.requires_grad
+        return f"{head}{history})"
+
+    def __format__(self, spec):
+        return format(self.item(), spec) if spec and not self.ndim else repr(self)
+
+    def __reduce_ex__(self, protocol):
+        lies = [codes_of(p) for p in self.placements]
+        return again, (self._local_tensor, tuple(shape_of(self)), self.device_mesh.__reduce__()[1], lies, self.requires_grad)
+
+
+class TensorMeta(tuple):
+    """(shape, stride, dtype) of a whole tensor."""
+
+    def __new__(cls, shape, stride, dtype):
+        return tuple.__new__(cls, (shape, stride, dtype))
+
+    shape = property(lambda self: self[0])
+    stride = property(lambda self: self[1])
+    dtype = property(lambda self: self[2])
+
+
+class DTensorSpec:
+    """How a tensor lies: its mesh, its placements, and what it is as a whole."""
+
+    def __init__(self, mesh, placements, tensor_meta=None):
+        self.mesh, self.placements, self.tensor_meta = mesh, tuple(placements), tensor_meta
+
+    device_mesh = property(lambda self: self.mesh)
+    shape = property(lambda self: self.tensor_meta.shape)
+    stride = property(lambda self: self.tensor_meta.stride)
+    ndim = property(lambda self: len(self.tensor_meta.shape))
+
+    def __eq__(self, other):
+        return isinstance(other, DTensorSpec) and (self.mesh, self.placements, self.tensor_meta) == (
+            other.mesh, other.placements, other.tensor_meta)
+
+    def __hash__(self):
+        return hash((self.mesh, self.placements))
+
+    def __repr__(self):
+        return f"DTensorSpec(mesh={self.mesh!r}, placements={self.placements}, tensor_meta={tuple(self.tensor_meta or ())})"
+
+
+def codes_of(placement) -> tuple:
+    """A placement as what makes it again."""
+    return (type(placement).__name__, *vars(placement).values())
+
+
+def again(local, shape, mesh, placements, requires_grad) -> Any:
+    """A tensor out of a pickle, of this process's part."""
+    try:
+        lies = [KINDS[kind](*facts) for kind, *facts in placements]
+        whole, on = tuple([int(n) for n in shape]), mesh_again(*mesh)
+    except (KeyError, TypeError, ValueError) as e:
+        raise ArgumentError(f"a DTensor of shape {shape!r} on {mesh!r} that lies as {placements!r} is none") from e
+    if not isinstance(local, Tensor):
+        raise DTypeError(f"a DTensor is made of a tensor, got {type(local).__name__}")
+    return over(local, whole, on, checked(lies, on, len(whole), "a DTensor")).requires_grad_(bool(requires_grad))
+
+
+REBUILDS.add(again)
+
+
+def _from_first(t, mesh, placements):
+    """A part that is the same along some dims of the mesh, as the first process there has it."""
+    same = [i for i, p in enumerate(placements) if isinstance(p, Replicate)]
+    found = wrap(beside(from_first(host(t.detach()._a), mesh, "from_local", same), t._a))
+    return found.requires_grad_() if t.requires_grad else found
+
+
+# What functions are asked.
+
+
+def handles(*names):
+    """Marks what does functions of these names for tensors that are shared out."""
+    def mark(fn):
+        _HANDLERS.update(dict.fromkeys(names, fn))
+        return fn
+
+    return mark
+
+
+class implicit_replication:
+    """Inside, plain tensors beside DTensors count as those of which every process has all."""
+
+    def __enter__(self):
+        _implicit.append(True)
+
+    def __exit__(self, *exc):
+        _implicit.pop()
+
+
+def _check_beside(name, values):
+    """Refuses plain tensors beside those that are shared out: whether all processes have the same is not known. Gives the first
+    of those."""
+    first = None
+    for x in _tensors(values):
+        first = x if first is None and isinstance(x, DTensor) else first
+        if not isinstance(x, DTensor) and x.numel() != 1 and not _implicit:
+            raise DTypeError(f"{name}: got a plain tensor of shape {tuple(x.shape)} and a DTensor. Make it one with "
+                             f"distribute_tensor or DTensor.from_local, or call this under implicit_replication() if every "
+                             f"process has the same")
+    return first
+
+
+def _tensors(values):
+    for x in values:
+        if isinstance(x, Tensor):
+            yield x
+        elif isinstance(x, (list, tuple)):
+            yield from _tensors(x)
+
+
+@handles("zeros_like", "ones_like", "empty_like", "full_like")
+def _like(fn, input, *args, **kwargs):
+    """A constant that lies as another tensor does."""
+    lies = without_terms(input.placements)
+    shape = place_in(input._a.shape, input.device_mesh, lies)[0]
+    local = local_of(input)
+    if local.shape != shape:
+        local = local.new_empty(shape)
+    grad = kwargs.pop("requires_grad", False)
+    return over(fn(local, *args, **kwargs), input._a.shape, input.device_mesh, lies).requires_grad_(grad)
+
+
+@handles("rand_like", "randn_like", "randint_like")
+def _drawn_like(fn, input, *args, **kwargs):
+    """Random numbers that lie as another tensor does."""
+    grad = kwargs.pop("requires_grad", False)
+    found = _like(without_asking(FUNCTIONS["empty_like"]), input, dtype=kwargs.pop("dtype", None))
+    generator = kwargs.pop("generator", None)
+    if fn.__name__ == "randint_like":
+        low, high = args if len(args) == 2 else (0, *args) if args else (kwargs.pop("low", 0), kwargs.pop("high"))
+        found.random_(low, high, generator=generator)
+    else:
+        getattr(found, "uniform_" if fn.__name__ == "rand_like" else "normal_")(generator=generator)
+    return found.requires_grad_(grad)
+
+
+over_kind(MESH, DTensor)
+__all__ = ["DTensor", "DTensorSpec", "again", "implicit_replication", "local_of", "over"]

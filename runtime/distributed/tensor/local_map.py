@@ -1,0 +1,62 @@
+"""Functions of local tensors as functions of tensors that are shared out."""
+
+from functools import wraps
+
+from ....ir.errors import ArgumentError
+from ...pytree import tree_flatten
+from ...tensor import Tensor
+from .dtensor import DTensor
+from .placements import Placement
+
+__all__ = ["local_map"]
+
+
+def local_map(func=None, out_placements=None, in_placements=None, in_grad_placements=None, device_mesh=None, *,
+              redistribute_inputs=False):
+    """A function that calls func with this process's parts of its DTensors, and makes DTensors of its results.
+
+    `out_placements` says how results lie (of several, a tuple with an entry for each; None is for what stays as it is),
+    `in_placements` how arguments must (others are refused, or with `redistribute_inputs` brought to it), `in_grad_placements`
+    how the gradients of the parts lie."""
+    if func is None:
+        return lambda fn: local_map(fn, out_placements, in_placements, in_grad_placements, device_mesh,
+                                    redistribute_inputs=redistribute_inputs)
+
+    @wraps(func)
+    def mapped(*args, **kwargs):
+        given, spec = tree_flatten(args)
+        for what, wanted in (("in_placements", in_placements), ("in_grad_placements", in_grad_placements)):
+            if wanted is not None and len(wanted) != len(given):
+                raise ArgumentError(f"local_map: {what} has {len(wanted)} entries, and there are {len(given)} arguments")
+        mesh = device_mesh or next((x.device_mesh for x in given if isinstance(x, DTensor)), None)
+        local = [_part(x, i, in_placements, in_grad_placements, redistribute_inputs) for i, x in enumerate(given)]
+        found = func(*spec.unflatten(local), **kwargs)
+        return found if mesh is None else _whole(found, out_placements, mesh)
+
+    return mapped
+
+
+def _part(x, i, in_placements, in_grad_placements, redistributes):
+    """An argument as func gets it."""
+    wanted = None if in_placements is None else in_placements[i]
+    if not isinstance(x, DTensor):
+        if wanted is not None:
+            raise ArgumentError(f"local_map: argument {i} is to lie as {wanted}, got {type(x).__name__}")
+        return x
+    if wanted is not None and tuple(wanted) != x.placements:
+        if not redistributes:
+            raise ArgumentError(f"local_map: argument {i} is to lie as {tuple(wanted)}, and lies as {x.placements}; pass "
+                                "redistribute_inputs=True")
+        x = x.redistribute(placements=wanted)
+    return x.to_local(grad_placements=None if in_grad_placements is None else in_grad_placements[i])
+
+
+def _whole(found, placements, mesh):
+    """Results as tensors that are shared out."""
+    outs, spec = tree_flatten(found)
+    alone = placements is None or all(isinstance(p, Placement) for p in placements)
+    each = [placements] * len(outs) if alone else list(placements)
+    if len(each) != len(outs):
+        raise ArgumentError(f"local_map: out_placements has {len(each)} entries, and there are {len(outs)} results")
+    return spec.unflatten([DTensor.from_local(x, mesh, p) if isinstance(x, Tensor) and p is not None else x
+                           for x, p in zip(outs, each)])

@@ -1,0 +1,1 @@
+from ....runtime.distributed.tensor.parallel.losses import *
