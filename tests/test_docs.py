@@ -9,7 +9,7 @@ import pytest
 import ingot
 
 ROOT = Path(ingot.__file__).parent
-PAGES = ["README.md", "docs/fx.md", "docs/tracing.md", "docs/quantization.md"]
+PAGES = ["README.md", "docs/distributed.md", "docs/fx.md", "docs/tracing.md", "docs/quantization.md"]
 _BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 _SAID = re.compile(r"^(?P<expression>\S.*?)\s+# -> (?P<value>.*)$", re.MULTILINE)
 

@@ -6,6 +6,8 @@ import os
 import re
 from typing import Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from ....ir.errors import ArgumentError
 from ...api.register import FUNCTIONS
 from ...serialization.save_load import load as load_file
@@ -117,7 +119,7 @@ class Folder:
         self._files = {tuple(p): name for p, name in found["values"]}
         self._pieces: dict = {}         # by path: (number of the first element, shape of the whole, name of the file) of each
         for p, start, shape, name in found.get("pieces", ()):
-            self._pieces.setdefault(tuple(p), []).append((start, tuple(shape), name))
+            self._pieces.setdefault(tuple(p), []).append((_begin(start), tuple(shape), name))
 
     @property
     def paths(self):
@@ -137,8 +139,10 @@ class Folder:
 
     def _together(self, path, found):
         """The tensor whose pieces were read."""
-        (_, shape, _), *_ = pieces = sorted(self._pieces[path])
+        (begin, shape, _), *_ = pieces = sorted(self._pieces[path])
         values = [found[*path, start] for start, _, _ in pieces]
+        if isinstance(begin, tuple):
+            return self._of_boxes(path, shape, [start for start, _, _ in pieces], values)
         at = 0
         for (start, of, _), piece in zip(pieces, values):
             if start != at or of != shape:
@@ -148,6 +152,20 @@ class Folder:
             raise CheckpointException(f"{self.folder!r} holds {at} elements of {'.'.join(map(str, path))}, which has "
                                       f"{math.prod(shape)}")
         return FUNCTIONS["cat"](values).reshape(shape)
+
+    def _of_boxes(self, path, shape, starts, values):
+        """The tensor of boxes that were read: every element must be in one."""
+        whole, covered = FUNCTIONS["zeros"](shape, dtype=values[0].dtype), np.zeros(shape, bool)
+        for start, value in zip(starts, values):
+            box = tuple([slice(at, at + n) for at, n in zip(start, value.shape)])
+            fits = len(start) == value.ndim == len(shape) and all(s.start >= 0 and s.stop <= n for s, n in zip(box, shape))
+            if not fits or covered[box].any():
+                raise CheckpointException(f"the pieces of {'.'.join(map(str, path))} in {self.folder!r} do not fit together")
+            whole[box], covered[box] = value, True
+        if not covered.all():
+            raise CheckpointException(f"{self.folder!r} holds some elements of {'.'.join(map(str, path))} only, which has the "
+                                      f"shape {shape}")
+        return whole
 
     def _read(self, files) -> dict:
         """{path: value} of what lies in some files, each of which is read once."""
@@ -163,7 +181,13 @@ class Folder:
     def _values(self, name: str) -> dict:
         if os.path.basename(name) != name:
             raise CheckpointException(f"the index of {self.folder!r} names {name!r}, which is not a file in it")
-        return {tuple(path): value for path, value in load_file(os.path.join(self.folder, name), map_location="cpu")}
+        found = load_file(os.path.join(self.folder, name), map_location="cpu")
+        return {(*path[:-1], _begin(path[-1])) if path else (): value for path, value in found}
+
+
+def _begin(key):
+    """A last key of a path; where a box begins as a tuple."""
+    return tuple(key) if isinstance(key, list) else key
 
 
 def opened(folder: str) -> Folder | TorchFolder:

@@ -6,6 +6,8 @@ from ....ir.errors import ArgumentError
 from ...autograd.grad_mode import no_grad
 from ...tensor import Tensor
 from ..pieces import Piece
+from ..tensor.dtensor import DTensor
+from ..tensor.making import shared_out
 from .errors import CheckpointException
 from .files import Stateful, flattened, folder_of, opened, state_of
 
@@ -24,7 +26,9 @@ def load(state_dict, *, checkpoint_id=None, storage_reader=None, planner=None, p
     with no_grad():
         for path, value in found.items():
             target = wanted[path]
-            if isinstance(target, Tensor):
+            if isinstance(target, DTensor):
+                target.copy_(shared_out(value, target.device_mesh, target.placements, None))
+            elif isinstance(target, Tensor):
                 target.copy_(value)
             elif isinstance(target, Piece):
                 target.fill(value)

@@ -17,6 +17,8 @@ from ...serialization.save_load import save as save_file
 from ...tensor import Tensor
 from ..objects import all_gather_object
 from ..pieces import Piece
+from ..tensor.dtensor import DTensor
+from ..tensor.layout import place_in, without_terms
 from ..world import is_initialized, the_group
 from .errors import CheckpointException
 from .files import INDEX, file_name, flattened, folder_of, numbers_of
@@ -29,9 +31,10 @@ _under_way: dict[str, threading.Event] = {}         # by folder: what is set onc
 
 
 class _At(NamedTuple):
-    """The last key of the path of a piece: where in its tensor it begins, and the shape of that."""
+    """The last key of the path of a piece: where in its tensor it begins (the number of an element, or of a box of elements the
+    place of the first along each dim), and the shape of that."""
 
-    start: int
+    start: Any
     shape: tuple
 
 
@@ -39,7 +42,14 @@ def _by_pieces(values: dict) -> dict:
     """Values by path, those that are pieces of tensors under paths of their own; empty ones are left to other ranks."""
     found: dict = {}
     for path, value in values.items():
-        if not isinstance(value, Piece):
+        if isinstance(value, DTensor):
+            whole: Any = value.detach()
+            whole = whole.redistribute(placements=without_terms(value.placements))
+            _, first = place_in(tuple(whole.shape), whole.device_mesh, whole.placements)
+            local = whole.to_local()
+            if local.numel() or 0 in whole.shape:
+                found[*path, _At(first, tuple(whole.shape))] = local
+        elif not isinstance(value, Piece):
             found[path] = value
         elif value.tensor.numel() or 0 in value.shape:
             found[*path, _At(value.start, tuple(value.shape))] = value.tensor

@@ -11,6 +11,9 @@ from ..fsdp.settings import StateDictType
 from ..fsdp.sharded import FullyShardedDataParallel
 from ..objects import broadcast_object_list
 from ..pieces import Piece
+from ..tensor.dtensor import DTensor
+from ..tensor.layout import without_terms
+from ..tensor.making import shared_out
 from ..world import get_rank, is_initialized
 
 __all__ = ["StateDictOptions", "get_model_state_dict", "get_optimizer_state_dict", "get_state_dict", "set_model_state_dict",
@@ -52,6 +55,9 @@ def _placed(value, options):
         return {k: _placed(v, options) for k, v in value.items()}
     if isinstance(value, Piece):
         return Piece(_placed(value.tensor, options), value.start, value.shape)
+    if isinstance(value, DTensor) and options.full_state_dict:
+        bare: Any = value.detach()
+        return _placed(bare.full_tensor(), options)
     if isinstance(value, Tensor):
         return value.detach().cpu() if options.cpu_offload else value.detach()
     return value
@@ -67,7 +73,14 @@ def get_model_state_dict(model, *, submodules=None, options=None) -> dict:
     """The model's state, under names without what wraps it."""
     options = options or StateDictOptions()
     with _in_form(model, options):
-        return _model_state(model, submodules, options)
+        found = _model_state(model, submodules, options)
+    return {} if _is_left_to_first(model, options) else found
+
+
+def _is_left_to_first(model, options) -> bool:
+    """Whether rank 0 alone is to keep whole values of DTensors."""
+    first_alone = options.full_state_dict and options.cpu_offload and is_initialized() and get_rank() != 0
+    return first_alone and any(isinstance(t, DTensor) for t in model.parameters())
 
 
 def _model_state(model, submodules, options) -> dict:
@@ -139,6 +152,8 @@ def get_optimizer_state_dict(model, optimizers, *, submodules=None, options=None
         own = optimizer.state_dict()
         found["state"].update((params[k], _placed(state, options)) for k, state in own["state"].items())
         found["param_groups"] += [{**group, "params": [params[k] for k in group["params"]]} for group in own["param_groups"]]
+    if _is_left_to_first(model, options):
+        return {}
     return _flat(found) if options.flatten_optimizer_state_dict else found
 
 
@@ -188,7 +203,17 @@ def set_model_state_dict(model, model_state_dict, *, options=None):
     state = _from_first(model_state_dict, options)
     with _in_form(model, options):
         wrapped = {plain: name for name, plain in _plain_names(model).items()}
-        return model.load_state_dict({wrapped.get(k, k): v for k, v in state.items()}, strict=options.strict)
+        own = model.state_dict(keep_vars=True)
+        given = {wrapped.get(k, k): v for k, v in state.items()}
+        return model.load_state_dict({k: _lying_as(v, own.get(k)) for k, v in given.items()}, strict=options.strict)
+
+
+def _lying_as(value, like):
+    """A whole value as a tensor that lies as a DTensor of its shape does."""
+    is_whole = isinstance(value, Tensor) and not isinstance(value, DTensor)
+    if not isinstance(like, DTensor) or not is_whole or value.shape != like.shape:
+        return value
+    return shared_out(value.to(like.device), like.device_mesh, without_terms(like.placements), None)
 
 
 def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=None):
@@ -211,7 +236,8 @@ def set_optimizer_state_dict(model, optimizers, optim_state_dict, *, options=Non
             options_of = of_parameter[params[0]] if params else group
             groups.append({**{k: v for k, v in options_of.items() if k != "params"},
                            "params": list(range(number, number + len(params)))})
-            state.update((number + i, whole["state"][p]) for i, p in enumerate(params) if p in whole["state"])
+            state.update((number + i, {k: _lying_as(v, own) for k, v in whole["state"][p].items()})
+                         for i, (p, own) in enumerate(zip(params, group["params"])) if p in whole["state"])
             number += len(params)
         optimizer.load_state_dict({"state": state, "param_groups": groups})
 

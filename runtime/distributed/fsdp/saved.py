@@ -8,6 +8,7 @@ from ...autograd.function_saved import SavedTensor
 from ...autograd.node import Leaf, Output
 from ...device_array import DeviceArray
 from ...tensor import wrap
+from ..tensor.array import is_on_mesh, made
 
 
 class View(NamedTuple):
@@ -24,8 +25,24 @@ class View(NamedTuple):
         return np.ndarray(self.shape, flat.dtype, flat, self.offset, self.strides)
 
 
+class PartView(NamedTuple):
+    """The same of a tensor that a mesh shares out, whose part here lies in whole values."""
+
+    part: View
+    shape: tuple
+    mesh: Any
+    placements: tuple
+
+    def of(self, flat):
+        """The array over the same part of whole values."""
+        return made(self.part.of(flat), self.shape, self.mesh, self.placements)
+
+
 def _view_in(flat, a) -> Any:
     """An array as a View of whole values, None if it lies elsewhere."""
+    if is_on_mesh(a):
+        part = _view_in(flat, a.memory.local)
+        return None if part is None else PartView(part, a.shape, a.memory.mesh, a.memory.placements)
     if a.__class__ is DeviceArray:
         inside = flat.__class__ is DeviceArray and a.memory is flat.memory
         return View(a.offset - flat.offset, a.shape, a.strides) if inside and a.dtype == flat.dtype else None
@@ -44,7 +61,7 @@ class Fetched:
     def unpack(self, node):
         """All values, after gathering if need be."""
         flat = self.fetch()
-        return tuple([v.of(flat) if v.__class__ is View else v for v in self.values])
+        return tuple([v.of(flat) if v.__class__ in (View, PartView) else v for v in self.values])
 
 
 def nodes_since(outputs, first: int):

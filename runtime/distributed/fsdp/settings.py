@@ -56,7 +56,8 @@ class MixedPrecision:
 
 @dataclass(frozen=True)
 class MixedPrecisionPolicy:
-    """The dtypes that `fully_shard` would be given."""
+    """The dtypes in which parameters are used, gradients are summed over ranks, and results of modules come out (None: as they
+    are), and whether arguments are cast to the first one."""
 
     param_dtype: Any = None
     reduce_dtype: Any = None
@@ -73,12 +74,12 @@ class CPUOffload:
 
 @dataclass(frozen=True)
 class OffloadPolicy:
-    """What `fully_shard` would be given: parameters stay on the device."""
+    """Parameters stay on their device."""
 
 
 @dataclass(frozen=True)
 class CPUOffloadPolicy(OffloadPolicy):
-    """What `fully_shard` would be given: parameters are kept in the CPU's memory."""
+    """This rank's parts of parameters, and of their gradients, are kept in the CPU's memory."""
 
     pin_memory: bool = True
 
