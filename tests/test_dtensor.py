@@ -305,6 +305,8 @@ def refusals(mesh, p):
     close((d * ingot.tensor(2.0)).full_tensor(), 2 * x)
     with pytest.raises(ingot.IngotError, match="DTensor"):
         ingot.jit.trace(lambda t: t * 2)(d)
+    with pytest.raises(ingot.IngotError, match="DTensor"):
+        ingot.jit.trace(lambda t: dt.distribute_tensor(t, mesh, [p]).to_local())(x)
     for wrong in ([S(2)], [S(0), S(0)], [0]):
         with pytest.raises(ingot.IngotError):
             dt.distribute_tensor(x, mesh, wrong)

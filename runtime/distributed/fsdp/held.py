@@ -24,6 +24,7 @@ from ..reduce_op import ReduceOp
 from ..tensor import DTensor, Replicate, Shard, _StridedShard
 from ..tensor.dtensor import local_of, over
 from ..tensor.layout import bounds, nesting, part_sizes
+from ..world import member_of
 from .gradients import current_round
 from .saved import let_go
 
@@ -156,6 +157,7 @@ class Held:
         if self.whole is not None and self._is_overwritten(self.stamp):
             self._empty()
         if self.whole is None:
+            member_of(self.shards, "fully_shard")       # refuses inside of a trace
             for e in self.entries:
                 e.refresh()
             with no_grad():

@@ -87,6 +87,7 @@ class Parts:
 
 def made(local, shape, mesh, placements, base=None, seen=None, writes=None) -> DeviceArray:
     """The array of a shape of which this process has a part."""
+    refuse_traces()
     if mesh.get_coordinate() is not None:
         check_shape(local, place_in(shape, mesh, placements)[0], shape, mesh, placements)
     return over_part(local, shape, Parts(local, mesh, placements, seen, writes), base)
