@@ -19,7 +19,7 @@ from ..ir.ops.shape import reshape
 from ..ir.substitute import at_hint
 from . import doors
 from .autograd.node import INEXACT, aval_of
-from .device_array import DeviceArray
+from .device_array import MESH, DeviceArray
 from .state import tls
 from .storage import Storage
 from .taping import record
@@ -51,6 +51,8 @@ def routed(op: Op, kernel):
             if a.__class__ is DeviceArray:
                 if unchecked:
                     check(op, arrays, params)
+                if shared_out:      # then arrays of one process alone may stand before those that several share out
+                    a = next((b for b in arrays if b.__class__ is DeviceArray and b.kind == MESH), a)
                 return a.backend.run(op, arrays, params)
         return kernel(*arrays, **params)
 
@@ -67,6 +69,7 @@ def route_kernels():
 
 
 _routes: list = []
+shared_out: list = []       # not empty once there are arrays that several processes share out
 
 
 def call(op: Op, args, params):

@@ -10,7 +10,7 @@ from ..ir.dim_order import inverse, order_of
 from ..ir.errors import DeviceError
 from ..ir.ops.place import place
 from .device import CPU, DRIVERS, EVERYWHERE, META, Device, as_device, available, require
-from .device_array import BACKENDS, DeviceArray
+from .device_array import BACKENDS, MESH, DeviceArray
 from .dispatch import KERNELS, route_kernels
 from .state import Defaults
 from .tensor import Tensor, wrap
@@ -81,6 +81,8 @@ def is_page_locked(t: Tensor) -> bool:
 
 def run_place(x, *, device, source, wait):
     """An array's elements on a device, given by name, in the order of dims in which they lie."""
+    if x.__class__ is DeviceArray and x.kind == MESH:       # the parts move, each by itself
+        return x.backend.placed(x, lambda part: run_place(part, device=device, source=source, wait=wait))
     order = order_of(x)
     if order is not None:
         return run_place(x.transpose(order), device=device, source=source, wait=wait).transpose(inverse(order))

@@ -17,11 +17,11 @@ from ....ir.ops.elementwise import cast
 from ....ir.ops.shape import select, slice_
 from ...api import subclasses
 from ...device_array import BACKENDS, MESH, DeviceArray, address_of, contiguous_strides
-from ...dispatch import route_kernels
+from ...dispatch import route_kernels, shared_out
 from ...state import tls
 from ...tensor import class_for
 from .layout import REPLICATE, place_in
-from .moves import moved
+from .moves import beside, moved
 from .placements import Partial
 
 running = lazy(__package__, ".running")
@@ -103,14 +103,11 @@ def check_shape(local, want, shape, mesh, placements):
 def over_part(local, shape, parts, base=None) -> DeviceArray:
     """An array over parts that are known to fit."""
     found = DeviceArray(MESH, parts, shape, local.dtype, _strides(local, shape), 0, base)
-    if not _routed:
-        _routed.append(True)
+    if not shared_out:
+        shared_out.append(True)
         route_kernels()
         subclasses.ask_class(class_for(found))
     return found
-
-
-_routed: list = []
 
 
 def _strides(local, shape):
@@ -179,21 +176,19 @@ class Backend:
         m = dst.memory
         if m.mesh.get_coordinate() is None:
             return
+        if not is_on_mesh(src):
+            given = src if hasattr(src, "shape") else np.asarray(src, dst.dtype)
+            src = on_mesh(given if given.__class__ is DeviceArray else beside(given, m.local), m.mesh)
+        if src.memory.mesh != m.mesh:
+            raise DTypeError(f"a tensor on {src.memory.mesh} is written into one on {m.mesh}")
+        if src.shape != dst.shape:
+            src = running.broadcast_to(src, dst.shape)
         if m.seen is not None:
             chain = ((m.seen.op.name, tuple(sorted(m.seen.params.items()))),)
-            src = running.broadcast_to(on_mesh(np.asarray(src, dst.dtype) if not hasattr(src, "shape") else src, m.mesh),
-                                       dst.shape)
             src = src if src.dtype == dst.dtype else src.astype(dst.dtype)
             Backend.write(m.seen.of, running.run(assign_view, (m.seen.of, src), {"chain": chain}))
             return
         m.writes.count += 1
-        if not hasattr(src, "shape"):
-            src = np.asarray(src, dst.dtype)
-        if is_on_mesh(src) and src.memory.mesh != m.mesh:
-            raise DTypeError(f"a tensor on {src.memory.mesh} is written into one on {m.mesh}")
-        src = on_mesh(src, m.mesh)
-        if src.shape != dst.shape:
-            src = running.broadcast_to(src, dst.shape)
         np.copyto(m.local, lying_as(src, m.placements).memory.local, casting="unsafe")
 
     @staticmethod
@@ -209,6 +204,11 @@ class Backend:
     def to_device(a, index=None, wait=True):
         """What all processes have, as an array of the mesh `index`."""
         return on_mesh(a.copy(), index)
+
+    @staticmethod
+    def placed(a, place):
+        """The same, with parts where `place` puts them."""
+        return made(place(a.memory.local), a.shape, a.memory.mesh, a.memory.placements)
 
     @staticmethod
     def filled(shape, dtype, value, index=None):
@@ -242,8 +242,9 @@ class Backend:
 
     @staticmethod
     def key(generator, index):
-        """The next key of a generator, which is that of the first process."""
-        return shared_draws.key(generator, index)
+        """The next key of a generator, which is that of the first process, where parts are."""
+        key, kind = shared_draws.key(generator, index), index.device_type
+        return key if kind == "cpu" else BACKENDS[kind].to_device(key, BACKENDS[kind].current())
 
     @staticmethod
     def gradients(op, goals, args, params):
