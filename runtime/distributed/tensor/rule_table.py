@@ -1,6 +1,7 @@
 """The operators whose rule does not follow from what their record says of them otherwise, kind by kind."""
 
 from functools import partial
+from math import prod
 
 import numpy as np
 
@@ -35,9 +36,11 @@ def _permute(call):
 
 @rule_of(sh.expand)
 def _expand(call):
+    """Terms are reduced before they are repeated: afterwards there is more to send."""
     x, out = call.shapes[0], call.outs[0]
     names = [len(out) - len(x) + d if n == out[len(out) - len(x) + d] else None for d, n in enumerate(x)]
-    return _viewed(names, [d if d in names else None for d in range(len(out))])
+    outs = tuple([d if d in names else None for d in range(len(out))])
+    return Names((tuple(names),), (outs,), linear=((True,),) if prod(x) == prod(out) else (), terms=ALL_TERMS)
 
 
 @rule_of(sh.select)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ....ir.batch import Images, Leading, way_of
-from ....ir.dtype import promote_types
+from ....ir.dtype import FLOAT8, promote_types
 from ....ir.op import Op, Reduce
 from ....ir.ops import complexes as co
 from ....ir.ops import elementwise as ew
@@ -128,7 +128,10 @@ def _of_factors(call):
 
 def _of_cast(call):
     """Terms keep their digits in wider numbers."""
-    return ((True,),) if promote_types(call.dtypes[0], call.params["dtype"]) is call.params["dtype"] else ()
+    before, after = call.dtypes[0], call.params["dtype"]
+    if before in FLOAT8 or after in FLOAT8:
+        return ()
+    return ((True,),) if promote_types(before, after) is after else ()
 
 
 _KEEPS_TERMS: dict[Op, Callable] = {
