@@ -188,6 +188,36 @@ def test_styles_of_single_modules():
     ranks.run(2, _styles)
 
 
+def _sends_little(rank):
+    mesh, sent = init_device_mesh("cpu", (2,)), []
+    group = mesh.get_group()
+    swap = group.swap
+    group.swap = lambda note, given, sources: (sent.append(max([a.nbytes for a in given.values()], default=0)),
+                                               swap(note, given, sources))[1]
+    net = nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 8))
+    tp.parallelize_module(net, mesh, {"0": tp.ColwiseParallel(), "2": tp.RowwiseParallel()})
+    sent.clear()
+    y = net(ingot.randn(4, 8, requires_grad=True))
+    assert sent == [4 * 8 * 4]                          # the sum of results
+    y.sum().backward()
+    assert sent == [4 * 8 * 4] * 2                      # and that of gradients of the input
+    ingot.manual_seed(0)
+    logits, target = ingot.randn(32, 100), ingot.randint(0, 100, (32,))
+    parts = dt.distribute_tensor(logits, mesh, [S(1)]).requires_grad_()
+    logits.requires_grad_()
+    sent.clear()
+    losses = F.cross_entropy(logits, target), F.cross_entropy(parts, dt.distribute_tensor(target, mesh, [R()]))
+    for loss in losses:
+        loss.backward()
+    assert parts.grad.placements == (S(1),) and max(sent) <= 32 * 8
+    close(losses[1].full_tensor(), losses[0])
+    close(parts.grad.full_tensor(), logits.grad)
+
+
+def test_what_is_sent_is_what_must_be():
+    ranks.run(2, _sends_little)
+
+
 # Checkpoints.
 
 
