@@ -248,9 +248,7 @@ class Held:
         if self._is_overwritten(stamp):
             raise AutogradError(f"{self.entries[0].name} and what is gathered with it were overwritten after the forward whose "
                                 "gradients are computed; step once backward is done")
-        if self.whole is None:
-            self.unshard()
-            self.hide()
+        self.unshard()          # and shows them: a checkpoint may compute a part of forward again
         return self.whole._a
 
     def let_go_of_saved(self, outputs, since, fetch):
@@ -284,8 +282,12 @@ class Held:
 
     def close(self):
         """Whole values go, unless they are to stay."""
-        if self.reshards_after_backward and not self.keeps:
+        if self.keeps:
+            return
+        if self.reshards_after_backward:
             self.reshard()
+        else:
+            self.hide()
 
     reshards_after_backward = True
 
