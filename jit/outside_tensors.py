@@ -83,7 +83,8 @@ class OutsideTensors:
             return t.__dict__["_traced"]
         for other in {id(o): o for o in (root, known and known.root) if o is not None and o is not t}.values():
             self._fix_gradient(other)
-        if known is not None and self.sources[known.source].kind == "argument" and t is not known.root:
+        kind = None if known is None else self.sources[known.source].kind
+        if kind == "base" or (kind == "argument" and t is not known.root):
             self.shared.append((self.sources[known.source].what, t))
         is_same = known is not None and (known.root is root or known.root._a is t._a)
         if is_same and known.root is not root and type(root._node) is Leaf and id(root) not in self.own_inputs:
@@ -121,7 +122,7 @@ class OutsideTensors:
     def input_of(self: Any, t) -> int | None:
         """The position of the input that a tensor is; None for one that is not itself an input."""
         cell = self.link(t).cell
-        return cell.source if t is cell.root else self.own_inputs.get(id(t))
+        return cell.source if t is cell.root else self.own_inputs.get(id(t), self.joined.get(id(t)))
 
     @staticmethod
     def _overlap():

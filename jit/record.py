@@ -27,6 +27,7 @@ from .conditions import Condition
 from .errors import TraceError, at
 from .exchange import Exchange
 from .frames import unwatched
+from .joined_memory import JoinedMemory
 from .modules_around import ModulesAround
 from .optimizer_steps import OptimizerSteps
 from .outside_tensors import OutsideTensors
@@ -40,8 +41,8 @@ from .recording import Cell, LeafState, Link, Source
 from .schedules import Schedules
 
 
-class Recorder(ModulesAround, Exchange, Gradients, OptimizerSteps, OutsideTensors, RandomStreams, Rebinding, RecordedEnd,
-               Schedules):
+class Recorder(ModulesAround, Exchange, Gradients, JoinedMemory, OptimizerSteps, OutsideTensors, RandomStreams, Rebinding,
+               RecordedEnd, Schedules):
     """Listens at the door while a function runs.
 
     `changing` names options of optimizers, as OptionGuard.place does, that become inputs because they were seen to change.
@@ -71,6 +72,8 @@ class Recorder(ModulesAround, Exchange, Gradients, OptimizerSteps, OutsideTensor
         self.shared: list = []                   # (argument, captured tensor over the same memory)
         self.lays: dict = {}                     # (position of an input, question): how it lies in memory
         self.read_only: set = set()              # ids of outside storages of which several different parts came in
+        self.joined: dict[int, int] = {}         # by id of an argument that became a view of other memory: its position
+        self.joined_inputs: list = []            # positions of inputs that are all of such memory
         self.own_inputs: dict[int, int] = {}     # by id of a tensor over memory that is another input: its position
         self.edges: dict[int, Any] = {}          # position of an input: its history when it came in
         self.turned: dict = {}                   # position of an input: (the tensor, whether it required grad)
@@ -182,7 +185,7 @@ class Recorder(ModulesAround, Exchange, Gradients, OptimizerSteps, OutsideTensor
     def wrote(self, dst: Tensor, src):
         """`dst` was overwritten with a tensor or a number."""
         if id(dst._storage) in self.read_only:
-            raise self._overlap()
+            self.join(dst._storage)
         b = self.builder
         b.line = self.here()
         link = self.link(dst)

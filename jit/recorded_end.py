@@ -22,14 +22,14 @@ class RecordedEnd:
         """The recording, once the function has returned."""
         self.check_lent()
         r = Recording(self.builder, self.sources, self.cuts, hosts=self.hosts, shared=self.shared, scope=self.scope,
-                      devices=self.devices, orders=self.orders, kinds=self.kinds)
+                      devices=self.devices, orders=self.orders, kinds=self.kinds, joined=self.joined_inputs)
         result_tensors = [*result_tensors]
         r.lays = [(position, ask, lay) for (position, ask), lay in self.lays.items()]
         r.outputs = [self.output(t, result_tensors) for t in result_tensors]        # gradients of leaves are added meanwhile
         r.rebinds = self.rebinds(result_tensors)
         for cell in self.outside:
             is_last = cell.version and (id(cell.root) in self.rebound_to or cell.root._storage.cell is cell)
-            if is_last and self.sources[cell.source].kind in ("argument", "captured", "grad"):
+            if is_last and self.sources[cell.source].kind in ("argument", "base", "captured", "grad"):
                 if self._has_grown(cell):
                     raise TraceError("this function cannot be traced: it writes in place to a tensor from outside, whose "
                                      "gradient then goes through what it did; return the new value, or write under no_grad()")
@@ -93,7 +93,9 @@ class RecordedEnd:
 
     def memory_of(self: Any, t, link, value):
         root = link.cell.root
-        if root is not None and self.sources[link.cell.source].kind in ("argument", "captured", "grad"):
+        if id(t) in self.joined:
+            return Output(value, self.joined[id(t)], (), True, t.requires_grad)
+        if root is not None and self.sources[link.cell.source].kind in ("argument", "base", "captured", "grad"):
             return Output(value, link.cell.source, link.chain, t is root, t.requires_grad,
                           detached=base_of(t) is not base_of(root), is_data=base_of(t)._is_data)
         device = t.device if t._a.__class__ is DeviceArray else None

@@ -64,7 +64,8 @@ class Source:
     """Where an input comes from at every call.
 
     kind    "argument" (what = its position), "captured" (what = the tensor), "grad" (what = position of the input whose
-            gradient it is), "key" (what = the `Draw`), "scalar" (what = a function that gives a Python number)
+            gradient it is), "base" (what = position of the argument of which it is all of the memory), "key" (what = the
+            `Draw`), "scalar" (what = a function that gives a Python number)
     """
 
     kind: str
@@ -108,6 +109,7 @@ class Recording:
     scope: Scope | None = None                       # of the sizes and numbers that are symbolic
     devices: dict = field(default_factory=dict)      # {input position: the backend that it lay on, if not on the host}
     orders: dict = field(default_factory=dict)       # {input position: the order of its dims in memory, if not that of rows}
+    joined: list = field(default_factory=list)       # positions of inputs that are memory of other inputs, too
     kinds: dict = field(default_factory=dict)        # {input position: (sizes, dtype, order) at first}, of those in `rebinds`
     reached: list = field(default_factory=list)      # containers that it reaches, if it changes others that are arguments
     outcome: Any = None                              # what the call gives and writes, as a structure over the results

@@ -23,6 +23,7 @@ from .differentiate import attach, used_up
 from .errors import NotFiniteError
 from .made_leaves import hand_over
 from .random_streams import Drawn
+from .recording import base_of
 from .seen import frozen_value, readable
 
 _array_of = attrgetter("_a")
@@ -118,6 +119,9 @@ class Replay:
     def _resolve(self, source):
         if source.kind == "grad":
             t = self.tensors[source.what].grad
+            return t, t._a
+        if source.kind == "base":
+            t = base_of(self.tensors[source.what])
             return t, t._a
         if source.kind == "key":
             return None, self.drawn.key(source.what)

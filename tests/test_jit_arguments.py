@@ -10,6 +10,7 @@ import pytest
 import ingot
 from ingot import jit, nn
 from ingot.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from side_by_side import plain
 
 
 def same(fn, *argument_lists):
@@ -57,16 +58,22 @@ def test_an_argument_and_another_name_of_the_same_part():
 
 @pytest.mark.parametrize("write", [lambda x, y, data: x.add_(1), lambda x, y, data: y.mul_(2), lambda x, y, data: data.zero_()],
                          ids=["first", "second", "captured"])
-def test_overlapping_arguments_are_not_written(write):
-    data = ingot.arange(6.0)
+def test_overlapping_arguments_are_written(write):
+    """Also where the function reaches their memory otherwise, and later calls are about other memory."""
+    def life(wrap):
+        data, other, got = ingot.arange(6.0), ingot.arange(6.0) * 3, []
 
-    def f(x, y):
-        z = x + y
-        write(x, y, data)
-        return z, x * data[:3]
-
-    with pytest.raises(jit.TraceError, match="came in as several tensors"):
-        jit.trace(f)(data[:3], data[1:4])
+        def f(x, y):
+            z = x + y
+            write(x, y, data)
+            return z, x * data[:3]
+        f = wrap(f)
+        for i in range(8):
+            memory = other if i in (2, 5, 6) else data
+            got.append((plain(f(memory[:3], memory[1:4])), plain(data), plain(other)))
+            data.add_(2)
+        return got
+    assert life(jit.trace) == life(lambda f: f)
 
 
 def test_memory_written_before_another_part_of_it_is_met():
