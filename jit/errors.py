@@ -28,6 +28,10 @@ class FirstTimeError(DisturbedError):
     """The first call did what later ones do not: it filled a cache of results, or gave a lazy module its sizes."""
 
 
+class AsItIsError(FirstTimeError):
+    """The call did what a trace never repeats, and is right as it ran."""
+
+
 class SeveralDevicesError(FirstTimeError):
     """The call worked on several devices beside the host; a compiled one works on one."""
 

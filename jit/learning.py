@@ -8,7 +8,7 @@ from . import report
 from .bystanders import is_alone
 from .dynamic import Symbols, named_places
 from .entry import Entry
-from .errors import DisturbedError, SeveralDevicesError, StandInError, TracerWarning
+from .errors import AsItIsError, DisturbedError, SeveralDevicesError, StandInError, TracerWarning
 from .labels import NUMBER, parameters_of
 from .numpy_scalars import NUMBERS
 from .places import is_viewable
@@ -84,6 +84,12 @@ class Learning:
             if type(error) is SeveralDevicesError and str(error) != call.reason:       # once
                 warnings.warn(f"{getattr(self.fn, '__name__', self.fn)} runs as it is: {error}. Trace what is done on each",
                               TracerWarning, stacklevel=5)
+            if type(error) is AsItIsError:
+                self._restraint.fails()
+                if not self._said_as_it_is:
+                    self._said_as_it_is = True
+                    name = getattr(self.fn, "__name__", self.fn)
+                    warnings.warn(f"{name} runs as it is at most calls: {error}", TracerWarning, stacklevel=5)
             self._disturbed += type(error) is DisturbedError
             if self._disturbed > MOST_DISTURBED:
                 raise

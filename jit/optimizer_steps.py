@@ -54,7 +54,8 @@ class OptimizerSteps:
         """An entry of an optimizer's state is about to become another one: a write like others if the user's code leads to it,
         which is how its own optimizers keep theirs."""
         if self.contents is None or not self.contents.leads_to(state):
-            self.refuse(f"its optimizer replaces {name!r} in its state at every step", "call its step() outside")
+            self.runs_as_it_is, self.defers = f"its optimizer replaces {name!r} in its state at every step", False
+            return
         self.replaced.add((id(state), name))
 
     def settle_optimizers(self: Any):

@@ -10,13 +10,14 @@ from ..runtime.device_array import place_of
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor
 from .casts import STAND_INS
-from .errors import DisturbedError, FirstTimeError, SeveralDevicesError, StandInError, TraceError, at
+from .errors import AsItIsError, DisturbedError, FirstTimeError, SeveralDevicesError, StandInError, TraceError, at
 from .frames import is_user, unwatched
 from .given_containers import GivenContainers
 from .lookups import Lookups
 from .made_objects import MadeObjects
-from .numpy_scalars import with_kind
+from .numpy_scalars import now, with_kind
 from .outcome import Outcome
+from .own_view import mapped
 from .places import Held
 from .read_numbers import ReadNumber
 from .record import Recorder
@@ -216,6 +217,8 @@ class Run:
                     recorder.pin_sizes(g.tensor)
             with lookups, held, StandIns(watch), watch:
                 self.result = self._called(watch, args, kwargs)
+                if recorder.runs_as_it_is:
+                    raise AsItIsError(f"{recorder.runs_as_it_is}, in Python. Trace the function that gives the loss")
                 effects = [t for t in unwatched(watch.effects) if not recorder.is_laid(t)]
                 attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
                 self.outcome, tensors = self._outcome(effects, watch.contents, attributes, read)
@@ -229,6 +232,9 @@ class Run:
                 self.recording.reached = watch.contents.containers() if self.given.were() else []
             self._check_containers(before, given, (args, kwargs), recorder.handed_out.part,
                                    self.given.were())
+        except AsItIsError:
+            self.result = mapped(self.result, now)
+            raise
         finally:
             m.recorder = m.sizes = None
             if self.symbols is not None:

@@ -54,6 +54,7 @@ class Traced(Learning):
         self._data_sizes = DataSizes()
         self._disturbed = 0              # recordings since the last one that could be kept
         self._restraint = Restraint()
+        self._said_as_it_is = False      # whether it was said that it does what no trace repeats
         self._reads_plain = self._is_plain = False      # whether it takes no stand-ins for numbers: read ones, others
         self._lock = threading.RLock()
         self._stats: dict[str, Any] = {"calls": 0, "compiles": 0, "checks": 0, "unrecorded": 0, "misses": []}

@@ -9,7 +9,8 @@ from ingot import jit
 from side_by_side import plain
 
 VIEWS = [lambda b: b[:4], lambda b: b[2:6], lambda b: b[1:9:2], lambda b: b, lambda b: b.view(3, 4)[1],
-         lambda b: b.view(3, 4).t(), lambda b: b[4:8].view(2, 2), lambda b: b[11], lambda b: b.view(2, 6)[:, :4], lambda b: b[3:4].expand(4)]
+         lambda b: b.view(3, 4).t(), lambda b: b[4:8].view(2, 2), lambda b: b[11], lambda b: b.view(2, 6)[:, :4],
+         lambda b: b[3:4].expand(4)]
 
 
 def add_the_mean(a, b):

@@ -1,8 +1,10 @@
-"""Training steps in a trace: options of optimizers that change, gradients of leaves, what is refused."""
+"""Training steps in a trace: options of optimizers that change, gradients of leaves, what runs as it is."""
+
+import pytest
 
 import ingot
 from ingot import jit
-from side_by_side import plain, refused, same, vec
+from side_by_side import plain, same, vec
 
 
 def test_a_learning_rate_schedule_compiles_once():
@@ -102,16 +104,32 @@ def test_a_step_whose_first_time_is_special():
     assert run(jit.trace) == run(lambda f: f)
 
 
-def test_an_optimizer_with_python_state_is_refused():
-    from ingot import optim
+@pytest.mark.parametrize("search", [None, "strong_wolfe"])
+@pytest.mark.parametrize("traces_closure", [False, True])
+def test_steps_of_an_optimizer_with_python_state_run_as_they_are(search, traces_closure):
+    """Its steps take Python numbers; what a trace can do is the closure."""
+    def life(wrap, wrap_closure):
+        w, got, count = vec().requires_grad_(), [], [0]
+        opt = ingot.optim.LBFGS([w], lr=0.5, max_iter=4, line_search_fn=search)
 
-    w = vec().requires_grad_()
-    opt = optim.LBFGS([w])
+        def closure():
+            opt.zero_grad()
+            loss = ((w - 1) ** 4).sum()
+            loss.backward()
+            return loss
+        inner = wrap_closure(closure)
 
-    def closure():
-        opt.zero_grad()
-        loss = (w * w).sum()
-        loss.backward()
-        return loss
+        def step(x):
+            count[0] += 1
+            loss = opt.step(inner)
+            return loss * x, loss.item(), count[0]
+        step = wrap(step)
+        for i in range(12):
+            got.append((plain(step(vec(1.0, i))), plain(w), plain(w.grad), count[0]))
+        return got, step
 
-    refused(lambda: opt.step(closure))
+    want, _ = life(lambda f: f, lambda f: f)
+    with pytest.warns(jit.TracerWarning, match="runs as it is at most calls: its optimizer replaces"):
+        got, traced = life(jit.trace, jit.trace if traces_closure else lambda f: f)
+    assert got == want
+    assert traced.stats()["unrecorded"] >= 8 and not traced.stats()["compiles"]
