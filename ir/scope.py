@@ -39,6 +39,7 @@ class Scope:
         self.is_inner = False             # of the compiler: what is printed are expressions
         self.printer: Callable | None = None    # gives what stands for a number in a string, or None if it has to be its text
         self.on_index: Callable | None = None   # is called when code in C asks for the value of an integer
+        self.on_hash: Callable | None = None    # is asked whether the hash of one may be given without fixing it
         self._where = where or (lambda: None)
         self._sizes: dict = {}            # polynomial -> SymInt
         self._made: dict = {}             # (operation, operand, operand) -> result

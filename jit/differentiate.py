@@ -152,7 +152,7 @@ class TraceNode:
 
     def run(self, engine, slots):
         """Gradients of the inputs, given those of the results (a gap is zero)."""
-        made, self.seen = self.seen or self._computed(engine, slots, self.differential.job), None
+        made, self.seen = self.seen or self._computed(engine, slots), None
         d = self.differential
         grads = [None if g is None else self._gradient(g, made) for g in d.given(slots)]
         if d.error is not None:
@@ -170,7 +170,7 @@ class TraceNode:
         looked_at = self._looked_at(engine)
         if not looked_at or self.residuals is None:
             return engine.show(self, slots)
-        made = self._computed(engine, slots, d.whole)
+        made = self._computed(engine, slots, wholly=True)
         there = {i for i, g in enumerate(slots) if g is not None}
         whole = [made[d.passing[i][0]] if i in d.passing and not d.passing[i][1].isdisjoint(there) else g
                  for i, g in enumerate(slots)]
@@ -191,8 +191,8 @@ class TraceNode:
         hooks = {which for which, _ in (self.pre_hooks or {}).values()} if engine.hooked else ()
         return "retain" in hooks or any(i in hooks or (self, i) in (engine.targets or ()) for i in d.passing)
 
-    def _computed(self, engine, slots, job) -> list:
-        """What a job gives for the gradients of the results."""
+    def _computed(self, engine, slots, wholly=False) -> list:
+        """What the job gives for the gradients of the results, or that for all that comes by."""
         d = self.differential
         self.going = frozenset([i for i, g in enumerate(slots) if g is not None])
         if self.residuals is None or not self.freed.isdisjoint(self.going):
@@ -216,7 +216,7 @@ class TraceNode:
         beside = next(g for g in slots if g is not None)
         for number, g, aval in zip(d.seeds, slots, self.outs):
             env[number] = zeros_beside(beside, aval.shape, aval.dtype.np) if g is None else g
-        return job.run(env, self.symbols)
+        return (d.whole if wholly else d.job).run(env, self.symbols)
 
     def _gradient(self, g, made):
         """A gradient as an array, or as a sparse tensor."""

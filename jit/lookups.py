@@ -3,14 +3,17 @@
 Code in C takes a symbolic number as a key by its value now. Where that is seen, it is noted which container was meant and where
 it was found, and in later recordings a table lies there, which holds the same and is one of its kind. What it gives for a
 symbolic number is a number that each call looks up; that the container holds the same is guarded as ever. Only containers with
-which code does no more than that get one: where other code begins to run, the container lies in its place again.
+which code does no more than look at them get one: where other code begins to run, the container lies in its place again. A
+number that is looked for in a set or dictionary, and not found, is none of those in there.
 """
 
+import math
 import sys
 from dataclasses import dataclass
 from typing import Any
 
 from ..ir.scope import Scope
+from ..ir.symbolic import source_of
 from .bystanders import is_alone
 from .frames import is_user
 from .guards import ModulesGuard
@@ -20,6 +23,10 @@ from .reads import ARGUMENT, LOOKED, MISSING, STEPPED, Chain, follow
 from .stack import CONSTANTS, Walk, instructions_of, is_lookup, position_of, variables_of
 from .tables import TABLES, table_of, was_written
 
+MOST_MEMBERS = 256      # of a set or dictionary in which a symbolic number is looked for
+_BY_HASH = frozenset((set, frozenset, dict))
+_NUMBERS = frozenset((int, float, bool))
+_PLAIN = frozenset((*_NUMBERS, str, bytes, type(None)))
 
 @dataclass(frozen=True, eq=False)
 class Looked(Place):
@@ -52,12 +59,12 @@ class Lookups:
 
     def __enter__(self):
         if self.scope is not None:
-            self.scope.on_index = self.hear
+            self.scope.on_index, self.scope.on_hash = self.hear, is_no_member
         return self
 
     def __exit__(self, *exc):
         if self.scope is not None:
-            self.scope.on_index = None
+            self.scope.on_index = self.scope.on_hash = None
         self.is_written = any([was_written(made) for made in self._made.values()])  # noqa: C419  (all of them)
 
     def hear(self):
@@ -105,6 +112,27 @@ class _Origins(Walk):
         return None
 
 
+def is_no_member(number) -> bool:
+    """Whether a symbolic number is looked for in a set or dictionary (`step in milestones`) that does not hold it: what follows
+    holds for all numbers that are none of those in there."""
+    frame = sys._getframe(2)
+    if not is_user(frame):
+        return False
+    instructions, at = instructions_of(frame.f_code), position_of(frame)
+    if instructions[at].opname != "CONTAINS_OP":
+        return False
+    walk = _Origins().up_to(instructions, at)
+    container = _marked(frame, walk.stack[-1] if walk.stack else None)
+    if type(container) not in _BY_HASH or len(container) > MOST_MEMBERS:
+        return False
+    members = [m for m in container if type(m) in _NUMBERS]
+    if not all(type(m) in _PLAIN for m in container) or number.hint in members or not all(map(math.isfinite, members)):
+        return False
+    if members:
+        number.scope.note(f"({source_of(number)}) not in {tuple(members)!r}")
+    return True
+
+
 def _container_at(frame) -> Any:
     """The container of which the code of a frame is looking up an item; MISSING if it does something else, or that is no item
     of a variable, or of attributes of one."""
@@ -113,8 +141,13 @@ def _container_at(frame) -> Any:
         return MISSING
     walk = _Origins().up_to(instructions, at)
     mark = walk.stack[-2] if len(walk.stack) > 1 else None
+    return MISSING if mark is None or mark[0] is None else _marked(frame, mark)
+
+
+def _marked(frame, mark) -> Any:
+    """What a mark leads to in the variables of a frame, or the constant that it is."""
     if mark is None or mark[0] is None:
-        return MISSING
+        return MISSING if mark is None else mark[1]
     name, steps = mark
     space = frame.f_locals if name in frame.f_locals else frame.f_globals
     return follow(space[name], steps) if name in space else MISSING

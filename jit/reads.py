@@ -52,6 +52,7 @@ class Write:
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _ADDS = ("append", "extend")
+_ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that do no more with a container than look at its items
 _STORES = ("STORE_ATTR", "DELETE_ATTR")
 BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "__getattribute__", "vars", "__dict__",
                      "attrgetter", "methodcaller", "format", "format_map"))
@@ -217,13 +218,16 @@ def _taken(instructions, start, at) -> tuple:
         if HANDED in taken and (ins.opname in _ASK or (ins.opname == "IS_OP" and _is_none(before))):
             return LOOKED, None
         if HANDED in taken:
+            if ins.opname == "GET_ITER":
+                return LOOKED, None
             if is_lookup(ins):
                 adds = after.opname in _ATTRIBUTES and after.argval in _ADDS and not after.is_jump_target
                 return (ITEMS if adds else LOOKED) if taken[0] == HANDED else None, None
             if ins.opname not in ("CALL", "CALL_KW") or HANDED in taken[:2]:
                 return None, None
             called = instructions[start - 1] if start else ins
-            return (LOOKED, None) if called.opname == "LOAD_GLOBAL" and called.argval == "len" else (HANDED, ins.offset)
+            is_builtin = called.opname == "LOAD_GLOBAL" and called.argval in _ONLY_LOOK
+            return (LOOKED, None) if is_builtin else (HANDED, ins.offset)
         if HANDED not in walk.stack:
             return None, None
     return None, None

@@ -14,6 +14,7 @@ from .numpy_scalars import with_kind
 from .reads import HANDED, LOOKED, STEPPED
 
 _FLOATS = (float, np.float64, np.float32)
+_NUMBERS = frozenset((float, int))
 
 
 class Table:
@@ -85,18 +86,23 @@ def _without(x):
 
 
 def table_of(container) -> Any:
-    """A table for a container, if it is a list, tuple or array of numbers of which some are floats; else None."""
+    """A table for a container, if it is a list or tuple with floats or ints in it, or an array of floats; else None."""
     kind = type(container)
     made: Any
     if kind is np.ndarray and container.ndim == 1 and container.dtype.type in _FLOATS and container.size:
         made = container.view(ArrayTable)
-    elif kind in (list, tuple) and float in map(type, container):
+    elif kind in (list, tuple) and not _NUMBERS.isdisjoint(map(type, container)):
         made = (ListTable if kind is list else TupleTable)(container)
         made.first = tuple(container)
     else:
         return None
     made.of = container
     return made
+
+
+def _with_kinds(container) -> list:
+    """What a container of numbers holds, each with its kind: an int is another one than the float that it equals."""
+    return [(type(v).__name__, v) for v in container]
 
 
 def was_written(made) -> bool:
@@ -108,9 +114,14 @@ def was_written(made) -> bool:
 
 
 def _looked_up(container, key: SymInt):
-    """What a container holds under a symbolic number: a number that each call looks up, if it is a float."""
+    """What a container holds under a symbolic number: a number that each call looks up, if it is a float; of an int it counts
+    that it is this one."""
     n = len(container)
     kind = type(container[key.hint]) if -n <= key.hint < n else None
+    if kind is int and key >= -n and key < n and _NUMBERS.issuperset(map(type, container)):
+        found = container[key.hint]
+        key.scope.note(f"{table(_with_kinds(container))}({source_of(key)}) == {(int.__name__, found)!r}")
+        return found
     if kind not in _FLOATS or not (key >= -n and key < n):
         return container[operator.index(key)]
     is_array = isinstance(container, np.ndarray)

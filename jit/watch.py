@@ -34,7 +34,7 @@ from .numpy_scalars import fixed
 from .outside import Outside
 from .overwritten import overwritten
 from .photograph import PLAIN_CONTAINERS, Exactly, is_changeable, is_container, is_item, is_plain, looks_like, photograph
-from .places import CONTEXT, RESTORED, WHOLE, Held, read, root_value
+from .places import CONTEXT, EXTEND, RESTORED, WHOLE, Held, read, root_value
 from .plain_arguments import make_plain, settle
 from .reads import (
     ARGUMENT,
@@ -384,12 +384,15 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._keep_outside(chain, value)
 
     def _is_own_item(self, base, steps, value) -> bool:
-        """Whether a chain leads to an item that the function has set, of which is watched where that came from, or to what its
-        schedules of learning rates have set."""
+        """Whether a chain leads to an item or attribute that the function has set, of which is watched where that came from, or
+        to what its schedules of learning rates have set."""
         if steps and self.scheduled and (id(follow(base, steps[:-1])), steps[-1][1]) in self.scheduled:
             return True
-        if not steps or steps[-1][0] != "item" or not is_repeatable(value, self.contents):
+        if not steps or not is_repeatable(value, self.contents):
             return False
+        if steps[-1][0] == "attr":
+            target = self.stored.get((id(follow(base, steps[:-1])), steps[-1][1]))
+            return target is not None and target.kind == "attr" and target.is_changed
         return self.contents.is_written(follow(base, steps[:-1]), steps[-1][1])
 
     def _note_computed(self, owner, step, name):
@@ -477,10 +480,11 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._check_others()
         refilled = {at for at, key in written if key == WHOLE}
         set_here = written.keys() | self.scheduled
+        grown = {at for at, key in written if key == EXTEND}
         for guard in self.guards.values():
             on_the_way = guard.places_on_the_way()
             if not (self.contents.was(guard.value(), guard.expected) or not set_here.isdisjoint(on_the_way)
-                    or any(at in refilled for at, _ in on_the_way)):
+                    or any(at in refilled or (at in grown and type(key) is int and key < 0) for at, key in on_the_way)):
                 if not is_alone():
                     raise DisturbedError("while this function was recorded, it or another thread changed "
                                          f"{guard.chain} ({guard})")

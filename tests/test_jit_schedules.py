@@ -321,3 +321,50 @@ def test_a_schedule_that_changes_between_calls():
             return look()
         return step, change
     both_runs(fresh)
+
+
+# Counters that one function moves on and another reads.
+
+class Log:
+    def __init__(self):
+        self.rows, self.step = [], 0
+
+    def add(self, name, value, step=None):
+        self.rows.append((name, value, self.step if step is None else step))
+
+
+def logged_with_the_counter(log, x, k):
+    log.step += 1
+    log.add("sum", x.sum().item())
+    return x * log.step
+
+
+def logged_with_both(log, x, k):
+    log.step += 1
+    log.add("sum", x.sum().item(), k)
+    log.add("mean", float(x.mean()))
+    return x
+
+
+def moved_on_twice(log, x, k):
+    log.step += 1
+    log.add("first", x.sum().item())
+    log.step = log.step * 2
+    log.add("second", 0.5)
+    return x * log.step
+
+
+def tensor_that_is_handed_over(log, x, k):
+    log.step = x.sum()
+    log.add("sum", 1.0)
+    return log.rows[-1][2] * 2 + x
+
+
+@pytest.mark.parametrize("f", [logged_with_the_counter, logged_with_both, moved_on_twice, tensor_that_is_handed_over])
+def test_counters_that_another_function_reads_settle(f):
+    def program():
+        log = Log()
+        step, look = counted(lambda x, k: f(log, x, k))
+        return step, lambda: (look(), str(plain(log.rows[-3:])), str(plain(log.step)), len(log.rows))
+    traced = both_runs(program, calls=14)
+    assert f is tensor_that_is_handed_over or traced.stats()["compiles"] <= 5, traced.stats()["misses"]

@@ -1,0 +1,123 @@
+"""Containers that a traced function looks into by a counter: members of sets and dictionaries, ints in lists, and what else it
+does with a list."""
+
+import pytest
+
+import ingot
+from ingot import jit
+from side_by_side import plain
+
+RATES = [0.01 * i for i in range(60)]
+
+
+def constants(x, k):
+    return x * 2 if k in {5, 10, 20} else x
+
+
+def not_in_constants(x, k):
+    return x if k not in {5, 10, 20} else -x
+
+
+def a_set(milestones={3, 9, 27}):  # noqa: B006
+    return lambda x, k: x * 0.5 if k in milestones else x * 2
+
+
+def a_dictionary():
+    rates, now = {5: 0.1, 10: 0.2}, [1.0]
+
+    def step(x, k):
+        if k in rates:
+            now[0] = rates[k]
+        return x * now[0]
+    return step
+
+
+def keys_of_several_kinds():
+    table = {5: 1.0, 2.0: 3.0, "name": 4.0, True: 7.0, None: 1.0}
+    return lambda x, k: x + table[k] if k in table else x
+
+
+def a_set_that_is_made_inside():
+    return lambda x, k: x * 2 if k in {len(x), len(x) + 4} else x
+
+
+def with_what_is_no_number():
+    odd = {3, float("nan"), float("inf")}
+    return lambda x, k: x * 2 if k in odd else x
+
+
+def zeros_and_ones():
+    rates = [0.1, 1, 0.5, 0, 0.25] * 12
+    return lambda x, k: x * rates[k]
+
+
+def ints_alone():
+    sizes = [1, 2, 3, 2] * 15
+    return lambda x, k: (x * sizes[k], sizes[k])
+
+
+def ints_as_sizes():
+    sizes = [1, 2, 3, 2] * 15
+    return lambda x, k: x.repeat(sizes[k]).sum()
+
+
+def added_up():
+    return lambda x, k: x * RATES[k] / sum(RATES)
+
+
+def the_largest():
+    return lambda x, k: x * RATES[k] / max(RATES) + min(RATES) + len(RATES)
+
+
+def gone_through():
+    few = RATES[1:5]
+
+    def step(x, k):
+        for r in few:
+            x = x * r + few[k % 4]
+        return x
+    return step
+
+
+def bools_among_them():
+    flags = [True, 0.5, False, 1, 2.0] * 12
+    return lambda x, k: (x * flags[k], flags[k])
+
+
+PROGRAMS = [(lambda: constants, 6), (lambda: not_in_constants, 6), (a_set, 6), (a_dictionary, 7), (keys_of_several_kinds, 6),
+            (a_set_that_is_made_inside, None), (with_what_is_no_number, None),
+            (zeros_and_ones, 6), (ints_alone, 6), (ints_as_sizes, 6), (added_up, 3), (the_largest, 3), (gone_through, 3),
+            (bools_among_them, None)]
+
+
+@pytest.mark.parametrize("as_argument", [False, True])
+@pytest.mark.parametrize("make, most", PROGRAMS)
+def test_what_is_found_by_a_counter(make, most, as_argument):
+    def run(wrap):
+        f, it, got = make(), [0], []
+
+        def step(x):
+            it[0] += 1
+            return f(x, it[0])
+        called = wrap(f if as_argument else step)
+        for i in range(30):
+            x = ingot.full((3,), i + 1.0)
+            found = called(x, i + 1) if as_argument else called(x)
+            got.append((plain(found), [type(v) for v in found] if isinstance(found, tuple) else None, it[0]))
+        return got, called
+    got, traced = run(jit.trace)
+    for i, (a, b) in enumerate(zip(got, run(lambda f: f)[0])):
+        assert a == b, i
+    assert most is None or traced.stats()["compiles"] <= most, traced.stats()["misses"]
+
+
+def test_members_that_change_between_calls():
+    def run(wrap):
+        milestones, got = {5}, []
+        step = wrap(lambda x, k: x * 2 if k in milestones else x)
+        for i in range(20):
+            got.append(plain(step(ingot.ones(2), i)))
+            if i % 6 == 4:
+                milestones.add(i + 2)
+        return got
+    assert run(jit.trace) == run(lambda f: f)
