@@ -35,6 +35,7 @@ class Contents:
         self._done: dict = {}        # by id: ADDED, STORED, STEPPED or HANDED, as long as nothing else is done with it
         self._met: dict = {}         # by id: the containers with which something is done
         self._calls: dict = {}       # by id: the calls (code, offset) to which it is given
+        self._written: set = set()   # ids of those that the run has written to, when that was last asked
         self._arrived: set = set()   # (id, call) that lead to a function whose code says what that does with it
 
     def see(self, container, text: str, held) -> None:
@@ -129,7 +130,9 @@ class Contents:
     def targets(self) -> list:
         """What is other in the containers than before, as `Target`s."""
         self._settle_keys()
-        return [t for container, _, text in self._raw.values() for t in self._targets_of(container, text)]
+        found = [t for container, _, text in self._raw.values() for t in self._targets_of(container, text)]
+        self._written = {id(t.owner) for t in found}
+        return found
 
     def _targets_of(self, container, text) -> list:
         copy = self._base[id(container)]
@@ -175,14 +178,13 @@ class Contents:
             made = list(map(self.exact, expected.items, items)) if len(items) == len(expected.items) else expected.items
             if any(map(is_not, made, expected.items)):
                 expected = expected.with_items(made)
-        is_written = id(now) in self._raw and type(expected) is not Exactly and bool(self._targets_of(now, ""))
-        return Exactly(now, expected) if is_written else expected
+        return Exactly(now, expected) if id(now) in self._written and type(expected) is not Exactly else expected
 
     def on_the_way(self, place) -> list:
         """(number of steps, container) of those that the run writes to, on the way to a place."""
         start, steps = place._start(), place.chain.steps
         way = [(n, follow(start, steps[:n])) for n in range(len(steps))]
-        return [(n, c) for n, c in way if id(c) in self._raw and self._targets_of(c, "")]
+        return [(n, c) for n, c in way if id(c) in self._written]
 
     def _besides_added(self, container):
         """The photograph of a container, but for lists in it to which the run has only appended."""

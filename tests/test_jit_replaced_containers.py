@@ -246,6 +246,18 @@ def also_known_otherwise():
     return step, lambda: (h, rows)
 
 
+def tables_made_anew():
+    """In place of those of the call before, with numbers that are others each time."""
+    h = {"last": 0.0}
+
+    def step(x):
+        for k in ("a", "b"):
+            h[k] = {"sum": x.sum().item(), "mean": (x * len(k)).mean().item()}
+        total = sum(v["sum"] for v in h.values() if isinstance(v, dict))
+        return x * total
+    return step, lambda: h
+
+
 def also_read():
     h = {"a": [1.0], "b": [2.0]}
 
@@ -258,7 +270,7 @@ def also_read():
 
 @pytest.mark.parametrize("program, most", [
     (lists_by_name, 2), (default_lists_by_name, 2), (lists_by_number, 2), (lists_by_name_of_an_object, 2),
-    (lists_of_lists, None), (also_counted, None), (also_known_otherwise, None), (also_read, None)],
+    (tables_made_anew, 4), (lists_of_lists, None), (also_counted, None), (also_known_otherwise, None), (also_read, None)],
     ids=lambda v: getattr(v, "__name__", ""))
 def test_lists_in_a_dictionary_that_grow_by_name(program, most):
     def life(wrap):
