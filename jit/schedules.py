@@ -181,10 +181,13 @@ class Trial:
         self.values = [recorder.value_of(t) for t in tensors]
         self._recorder, self._made = recorder, None
         self._numbers: list = []             # (number of the owner, key, place in it or None, kind) of what may be read
+        self._known: list = []               # for each group the keys among these
         self._others: list = []              # (number of a schedule's attributes, key, value): flags in classes of the user's
         self._tensors: list = []             # (number of the group, key) of options that are tensors
         self._left: list = []                # what the numbers were when the call was recorded,
         self._options: list = []             # and the tensors
+        self._owners: Any = None
+        self._has_objects = False
         self._told: Any = None               # (what was there before it, what it was given, what it has left)
 
     @property
@@ -199,7 +202,13 @@ class Trial:
 
     @property
     def owners(self) -> list:
-        """The dictionaries that it may change."""
+        """The dictionaries that it may change; looked for anew where objects of the user's are among the attributes."""
+        if self._owners is None or self._has_objects:
+            self._owners = self._find_owners()
+            self._has_objects = len(self._owners) > len(self.schedulers) + len(self.groups)
+        return self._owners
+
+    def _find_owners(self) -> list:
         found = [*[vars(s) for s in self.schedulers], *self.groups]
         for s in self.schedulers:
             inner = [v for held in vars(s).values() for v in (held if type(held) in (list, tuple) else (held,))]
@@ -215,7 +224,9 @@ class Trial:
         return f"schedule_{id(self.schedulers[0]):x}_{self._place}_{hashlib.sha1(read.encode()).hexdigest()}"
 
     def _all_owners(self) -> list:
-        earlier = [] if self._earlier is None else self._earlier._all_owners()
+        if self._earlier is None:
+            return self.owners
+        earlier = self._earlier._all_owners()
         return list({id(o): o for o in (*earlier, *self.owners)}.values())
 
     def record(self, tensors):
@@ -231,6 +242,7 @@ class Trial:
                               if key == "lr" or not _is_same(v, began[i].get(key))]
             self._others = [(i, key, v) for i, s in enumerate(self.schedulers) if is_users(type(s))
                             for key, v in vars(s).items() if v is None or type(v) in (bool, str)]
+        self._known = [{key for i, key, *_ in self._numbers if i == first + n} for n in range(len(self.groups))]
         self._left = [_found(self._owner(i), key, at) for i, key, at, _ in self._numbers]
 
     def _owner(self, i) -> dict:
@@ -256,7 +268,7 @@ class Trial:
         finally:
             found = [self.groups[i][key] for i, key in self._tensors]
             instead = {id(copies[place]): own[place] for place in own}
-            for owner in self.owners:
+            for owner in self.owners if own else ():
                 for key, v in owner.items():
                     if type(v) is list and key != "params" and any(id(x) in instead for x in v):
                         v[:] = [instead.get(id(x), x) for x in v]
@@ -317,7 +329,7 @@ class Trial:
         try:
             if self._earlier is not None and self._earlier._told is not None:
                 self._earlier._told[2].restore()
-            start = Photo(self.owners)
+            start = origin if self._earlier is None else Photo(self.owners)
             options, began = self._stepped([wrap(a) for a in arrays])
             found = [_found(self._owner(i), key, at) for i, key, at, _ in self._numbers]
             fits = self._fits(found, began) and all(isinstance(t, Tensor) for t in options)
@@ -330,10 +342,8 @@ class Trial:
     def _fits(self, found, began) -> bool:
         if not all(isinstance(v, kind) for v, (*_, kind) in zip(found, self._numbers)):
             return False
-        known = {(i, key) for i, key, *_ in self._numbers}
-        first = len(self.schedulers)
-        stayed = all((first + i, key) in known or key == "params" or _is_same(v, began[i].get(key))
-                     for i, group in enumerate(self.groups) for key, v in group.items())
+        stayed = all(v is before.get(key) or key in known or _is_same(v, before.get(key))
+                     for group, before, known in zip(self.groups, began, self._known) for key, v in group.items())
         return stayed and all(_is_same(self._owner(i).get(key), v) for i, key, v in self._others)
 
     def commit(self, arrays):
