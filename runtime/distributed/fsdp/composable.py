@@ -63,6 +63,14 @@ class _State:
             module.__dict__["_since"] = tuple(rest)
         if is_root:
             _running.root = None
+        try:
+            return self._given_out(module, outputs, since, is_root)
+        finally:
+            if is_root:
+                _end(module)
+
+    def _given_out(self, module, outputs, since, is_root):
+        """What a module gives."""
         dtype = self.policy.output_dtype
         if dtype is not None:
             outputs = tree_map(lambda t: t.to(dtype) if isinstance(t, Tensor) and t.dtype.is_floating_point else t, outputs)
@@ -106,6 +114,18 @@ def _begin(module):
     for m in module.modules():
         if isinstance(m, FSDPModule) and (state := _state_of(m)) is not None:
             state.held.reset()
+
+
+def _end(module):
+    """After the outermost forward: modules have the parameters that optimizers know. Whole values of several modules together
+    go, too, where the last one that ran was not the last of them."""
+    if tls.m.backward is not None:
+        return
+    for m in module.modules():
+        if isinstance(m, FSDPModule) and (state := _state_of(m)) is not None and not state.held.keeps:
+            if state.held.is_shown and m is not module and state.reshards is not False:
+                state.held.reshard()
+            state.held.hide()
 
 
 def _state_of(module) -> Any:
