@@ -233,7 +233,7 @@ class Tensor:
     @grad.setter
     def grad(self, value):
         if value is not None and (type(value) is not Tensor or value._a.dtype is not self._a.dtype
-                                  or value._a.shape != self._a.shape):
+                                  or value._a.shape != self._a.shape or value._a.__class__ is not self._a.__class__):
             self._check_grad(value)
         recorder = tls.m.recorder
         if recorder is not None:
@@ -253,6 +253,8 @@ class Tensor:
         shape = tuple(value.shape) if value.is_sparse else shape_of(value)
         if shape != self._a.shape or value.dtype is not self.dtype:
             raise AutogradError(f"grad of a tensor {self.aval} must be like it, got {value.aval}")
+        if not value.is_sparse:
+            _check_kind("grad", self._a, value._a)
 
     @property
     def _version(self) -> int:
@@ -297,6 +299,7 @@ class Tensor:
     def data(self, value):
         if value._a is self._a and value._storage is self._storage:     # `t.data += x` gives back what it took
             return
+        _check_kind("data", self._a, value._a)
         m = tls.m
         if m.recorder is not None:
             m.recorder.rebinding(self, value)
@@ -364,6 +367,12 @@ class Tensor:
             return self.numpy()
         a = _read(self, "numpy", self._memory())
         return a.astype(a.dtype if dtype is None else dtype)
+
+
+def _check_kind(what, a, b):
+    """Raises where of two arrays one makes tensors of a class of their own, and the other does not."""
+    if class_for(a) is not class_for(b):
+        raise DTypeError(f"{what} of a {class_for(a).__name__} is one, too, got a {class_for(b).__name__}")
 
 
 class AmbiguousTruth(DTypeError, ValueError):

@@ -298,8 +298,12 @@ def functions_of_local_tensors(mesh, p):
 @program
 def refusals(mesh, p):
     x, d = both(mesh, p, 4, 6)
-    with pytest.raises(ingot.IngotError, match="implicit_replication"):
-        d + x
+    for mix in (lambda: d + x, lambda: x @ d, lambda: d * x.numpy(), lambda: ingot.cat([x, d]), lambda: d[x > 0]):
+        with pytest.raises(ingot.IngotError, match="implicit_replication"):
+            mix()
+    for name, a, b in (("grad", x, d), ("grad", d, x), ("data", x, d), ("data", d, x)):
+        with pytest.raises(ingot.IngotError, match=f"{name} of a"):
+            setattr(a.detach(), name, b)
     with dt.implicit_replication():
         close((d + x).full_tensor(), 2 * x)
     close((d * ingot.tensor(2.0)).full_tensor(), 2 * x)

@@ -4,8 +4,11 @@ It is a tensor over an array of the kind "mesh" (`array.py`), so operators, hist
 What is here is how it comes about, how local tensors come out of it, and what is asked of public functions that get one.
 """
 
+import math
 from contextlib import nullcontext
 from typing import Any
+
+import numpy as np
 
 from ....ir.errors import ArgumentError, DTypeError
 from ...api import subclasses
@@ -106,7 +109,7 @@ class DTensor(Tensor):
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
         name = getattr(func, "__name__", "")
-        first = _check_beside(name, (*args, *kwargs.values()))
+        first = _check_beside(name, (args[:1] if name == "new_tensor" else (*args, *kwargs.values())))
         plain = without_asking(func) or subclasses._without_looking(func) or func
         with unasked(), nullcontext() if first is None else together(first.device_mesh):
             handler = _HANDLERS.get(name)
@@ -286,7 +289,7 @@ def _check_beside(name, values):
     first = None
     for x in _tensors(values):
         first = x if first is None and isinstance(x, DTensor) else first
-        if not isinstance(x, DTensor) and x.numel() != 1 and not _implicit:
+        if not isinstance(x, DTensor) and math.prod(x.shape) != 1 and not _implicit:
             raise DTypeError(f"{name}: got a plain tensor of shape {tuple(x.shape)} and a DTensor. Make it one with "
                              f"distribute_tensor or DTensor.from_local, or call this under implicit_replication() if every "
                              f"process has the same")
@@ -295,7 +298,7 @@ def _check_beside(name, values):
 
 def _tensors(values):
     for x in values:
-        if isinstance(x, Tensor):
+        if isinstance(x, (Tensor, np.ndarray)):
             yield x
         elif isinstance(x, (list, tuple)):
             yield from _tensors(x)
