@@ -1568,6 +1568,9 @@ class Tensor:
     def zero_(self) -> Tensor:
         """Writes zeros everywhere."""
 
+def _check_kind(what, a, b) -> Any:
+    """Raises where of two arrays one makes tensors of a class of their own, and the other does not."""
+
 class AmbiguousTruth(_errors_module.DTypeError, builtins.ValueError):
     """The truth of a tensor of several elements was asked."""
 
