@@ -7,7 +7,7 @@ nothing asks: kernels are called as they are. From then on every kernel looks at
 import numpy as np
 
 from ..ir.dim_order import inverse, order_of
-from ..ir.errors import DeviceError
+from ..ir.errors import DeviceError, DTypeError
 from ..ir.ops.place import place
 from .device import CPU, DRIVERS, EVERYWHERE, META, Device, as_device, available, require
 from .device_array import BACKENDS, MESH, DeviceArray
@@ -62,6 +62,9 @@ def beside(t: Tensor, other: Tensor, wait: bool = True) -> Tensor:
 def beside_all(tensors, other: Tensor) -> list:
     """Index tensors (or None) on the device of the tensor that they index: those of the host may index any."""
     if other._a.__class__ is not DeviceArray:
+        for t in tensors:
+            if t is not None and t._a.__class__ is DeviceArray and t._a.kind == MESH:
+                raise DTypeError("a plain tensor is indexed by a DTensor; make it one, or take full_tensor() of the index")
         return tensors
     return [t if t is None or t._a.__class__ is DeviceArray else moved(t, other.device) for t in tensors]
 

@@ -301,6 +301,8 @@ def refusals(mesh, p):
     for mix in (lambda: d + x, lambda: x @ d, lambda: d * x.numpy(), lambda: ingot.cat([x, d]), lambda: d[x > 0]):
         with pytest.raises(ingot.IngotError, match="implicit_replication"):
             mix()
+    with pytest.raises(ingot.IngotError, match="indexed by a DTensor"):
+        x[d > 0]
     for name, a, b in (("grad", x, d), ("grad", d, x), ("data", x, d), ("data", d, x)):
         with pytest.raises(ingot.IngotError, match=f"{name} of a"):
             setattr(a.detach(), name, b)
