@@ -25,7 +25,8 @@ from samples import (
 )
 
 # What ONNX (versions 17 to 22) has no operator for and no body says in others: linear algebra, special functions, gradients of
-# templates, positions found in data, complex numbers, layouts, packed weights and devices that only compiled programs use.
+# templates, positions found in data, complex arguments and results, layouts, packed weights and devices that only compiled
+# programs use.
 NO_COUNTERPART = frozenset((
     "airy_ai", "attention_grad", "avg_pool_blocked", "avg_pool_grad_blocked", "batch_norm_grad_blocked",
     "batch_norm_train_blocked", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "binomial", "bitcast", "cholesky",

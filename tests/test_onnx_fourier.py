@@ -100,7 +100,7 @@ def test_complex_weights_are_two():
 
 
 @pytest.mark.parametrize(("fn", "said"), [
-    (lambda x: ingot.fft.fft(x), "takes or gives complex numbers"),
+    (lambda x: ingot.fft.fft(x), "operator fft .* gives complex numbers"),
     (lambda x: (x + 0j).exp().real, "operator exp .*for complex"),
     (lambda x: ingot.fft.fft(x).cumsum(0).real, "operator cumsum .*for complex")])
 def test_complex_results_and_other_functions_are_refused(fn, said):
@@ -109,5 +109,5 @@ def test_complex_results_and_other_functions_are_refused(fn, said):
 
 
 def test_complex_arguments_are_refused():
-    with pytest.raises(ExportError, match="takes or gives complex numbers"):
+    with pytest.raises(ExportError, match=r"operator real .* takes complex numbers"):
         to_onnx(lambda z: z.real * 2, ingot.rand(2, 8).to(ingot.complex64), verify=False)

@@ -23,10 +23,12 @@ def in_parts(graph: Graph, weights: dict) -> tuple:
     if not any(v.dtype.is_complex for v in graph.values()):
         return graph, weights
     count = len(graph.inputs) - len(weights)
-    given = next((v.name for v in (*graph.inputs[:count], *graph.outputs) if v.dtype.is_complex), None)
-    if given is not None:
-        raise ExportError("it takes or gives complex numbers, which the inputs and outputs of ONNX models are not: use "
-                          "view_as_complex and view_as_real inside of the function")
+    for v in (*graph.outputs, *graph.inputs[:count]):
+        if v.dtype.is_complex:
+            node = v.node or next((n for n in graph.nodes if v in n.inputs), None)
+            who = "it" if node is None else f"operator {node.op.name}{at(node.line)}"
+            raise ExportError(f"{who} {'gives' if v in graph.outputs else 'takes'} complex numbers, which results and arguments "
+                              "of ONNX models are not: use view_as_real and view_as_complex inside of the function")
     graph, weights = _with_real_weights(graph, weights, count)
     return dce(rebuild(graph, _visit)), weights
 
