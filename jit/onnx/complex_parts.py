@@ -27,8 +27,8 @@ def in_parts(graph: Graph, weights: dict) -> tuple:
         if v.dtype.is_complex:
             node = v.node or next((n for n in graph.nodes if v in n.inputs), None)
             who = "it" if node is None else f"operator {node.op.name}{at(node.line)}"
-            raise ExportError(f"{who} {'gives' if v in graph.outputs else 'takes'} complex numbers, which results and arguments "
-                              "of ONNX models are not: use view_as_real and view_as_complex inside of the function")
+            raise ExportError(f"{who} {'gives' if v in graph.outputs else 'takes'} complex numbers, which results and "
+                              "arguments of ONNX models are not: use view_as_real and view_as_complex inside of the function")
     graph, weights = _with_real_weights(graph, weights, count)
     return dce(rebuild(graph, _visit)), weights
 
