@@ -519,8 +519,7 @@ def as_strided_(input, size, stride, storage_offset=None) -> Tensor:
 def as_strided_copy(input, size, stride, storage_offset=None) -> Tensor:
     """Any strided window over the memory behind a tensor. A copy."""
 def as_strided_scatter(input, src, size, stride, storage_offset=None) -> Tensor:
-    """input with src in place of a strided window over its memory; of what has several elements in one place, over a
-    copy."""
+    """input with src in place of a strided window over its memory; what is expanded is copied first."""
 def as_tensor(data, dtype=None, device=None) -> Tensor:
     """Data as a tensor, without a copy where it already is one or is an aligned array of the right dtype."""
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None) -> Tensor:

@@ -289,8 +289,7 @@ class Tensor:
     def as_strided_(self, size, stride, storage_offset=None) -> Tensor:
         """The tensor itself becomes such a window."""
     def as_strided_scatter(self, src, size, stride, storage_offset=None) -> Tensor:
-        """input with src in place of a strided window over its memory; of what has several elements in one place, over a
-        copy."""
+        """input with src in place of a strided window over its memory; what is expanded is copied first."""
     def as_subclass(self, cls) -> Tensor:
         """A view of the tensor whose class is `cls`, Tensor or one that derives from it."""
     def asin(self, *, out=None) -> Tensor:

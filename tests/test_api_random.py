@@ -137,6 +137,20 @@ def test_ranges():
     assert x.numpy().min() >= 0 and x.numpy().max() > 100
 
 
+@pytest.mark.parametrize("draw", [ingot.normal, ingot.jit.trace(lambda m, s: ingot.normal(m, s))], ids=["eager", "traced"])
+def test_gradients_do_not_go_through_a_normal_sample(draw):
+    """As in PyTorch: `log_prob` of it has the gradient that trains policies; of a sample that follows its mean it is zero."""
+    mean, std = ingot.zeros(5, requires_grad=True), ingot.full((5,), 2.0).requires_grad_()
+    for seed in range(3):
+        ingot.manual_seed(seed)
+        drawn = draw(mean, std)
+        ingot.manual_seed(seed)
+        assert drawn.requires_grad and (drawn == ingot.normal(mean.detach(), std.detach())).all()
+        assert [g.tolist() for g in ingot.autograd.grad(drawn.sum(), (mean, std), retain_graph=True)] == [[0.0] * 5] * 2
+        score, = ingot.autograd.grad(ingot.distributions.Normal(mean, std).log_prob(drawn).sum(), mean)
+        np.testing.assert_allclose(score.numpy(), drawn.detach().numpy() / 4, rtol=1e-6)
+
+
 @pytest.mark.parametrize("fill", [
     lambda x: x.log_normal_(0, 0), lambda x: x.log_normal_(0, -1), lambda x: x.cauchy_(0, 0), lambda x: x.cauchy_(0, -1),
     lambda x: x.exponential_(0), lambda x: x.geometric_(1), lambda x: x.normal_(0, -1), lambda x: x.uniform_(1, 0)])

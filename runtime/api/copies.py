@@ -61,7 +61,7 @@ def unsafe_split_with_sizes(input, split_sizes, dim=0) -> tuple[Tensor, ...]:
 
 @api(checked=True)
 def as_strided_scatter(input, src, size, stride, storage_offset=None):
-    """input with src in place of a strided window over its memory; of what has several elements in one place, over a copy."""
+    """input with src in place of a strided window over its memory; what is expanded is copied first."""
     input = ew.copy(input) if overlaps(input._a) else input
     shape, strides, first = input.shape, input.stride(), input.storage_offset()
     memory = input.new_zeros(flattened_storage(input).shape)

@@ -177,7 +177,10 @@ def at_least(x, bound):
 @api(method=False)
 def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None, layout=None, device=None,
            requires_grad=False, pin_memory=False):
-    """Normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size."""
+    """Normal numbers of the given mean and deviation, each a tensor or a number; two numbers need a size.
+
+    Gradients of both are zeros, as in PyTorch: a sample counts as a number. `distributions.Normal.rsample` has those of
+    mean + std * noise."""
     require_device(device)
     given = [x for x in (mean, std) if isinstance(x, Tensor)]
     if size is None and not given:
@@ -192,7 +195,12 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
         tls.m.run(fill_with_next, rn.normal, generator, as_float(std), as_float(mean), made)
         return finish(wrap(made), out, requires_grad, "normal", device, pin_memory)
     noise = next_drawn(rn.normal, generator, device, shape=tuple(shape), dtype=d)
-    result = ew.add(ew.mul(noise, to_dtype(std, d)), to_dtype(mean, d))
+    still = [x.detach() if isinstance(x, Tensor) else x for x in (mean, std)]
+    result = ew.add(ew.mul(noise, to_dtype(still[1], d)), to_dtype(still[0], d))
+    for x in given:
+        if tls.m.grad and x.requires_grad:
+            never = full(result, shape=tuple(result.shape), value=False, dtype=dt.bool_)
+            result = ew.where(never, to_dtype(x, d), result)
     return finish(result, out, requires_grad, "normal", device, pin_memory)
 
 
