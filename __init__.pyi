@@ -174,6 +174,22 @@ def _assert(condition, message) -> Tensor:
     """An assertion that vision libraries spell as a function; raises AssertionError."""
 def _assert_async(input, assert_msg=None) -> Tensor:
     """Raises a RuntimeError unless a tensor of one element is true; at once, as eager code runs."""
+def _cast_Byte(input, non_blocking: builtins.bool = False) -> Tensor:
+    """A tensor as ingot.uint8."""
+def _cast_Char(input, non_blocking: builtins.bool = False) -> Tensor:
+    """A tensor as ingot.int8."""
+def _cast_Double(input, non_blocking: builtins.bool = False) -> Tensor:
+    """A tensor as ingot.float64."""
+def _cast_Float(input, non_blocking: builtins.bool = False) -> Tensor:
+    """A tensor as ingot.float32."""
+def _cast_Half(input, non_blocking: builtins.bool = False) -> Tensor:
+    """A tensor as ingot.float16."""
+def _cast_Int(input, non_blocking: builtins.bool = False) -> Tensor:
+    """A tensor as ingot.int32."""
+def _cast_Long(input, non_blocking: builtins.bool = False) -> Tensor:
+    """A tensor as ingot.int64."""
+def _cast_Short(input, non_blocking: builtins.bool = False) -> Tensor:
+    """A tensor as ingot.int16."""
 def _check(cond, message=None) -> Tensor: ...
 def _check_index(cond, message=None) -> Tensor: ...
 def _check_is_size(i, message=None, *, max=None) -> Tensor:

@@ -213,6 +213,7 @@ PUBLIC = {
     "optim.rprop": "runtime.optim.adaptive",
     "overrides": "runtime.overrides",
     "profiler": "runtime.profiler",
+    "profiler.profiler": "runtime.profiler",
     "quantization": "runtime.quantization",
     "quasirandom": "runtime.quasirandom",
     "random": "runtime.random",

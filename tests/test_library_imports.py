@@ -75,3 +75,46 @@ def test_batches_are_pinned_part_by_part():
     batch = {"x": (ingot.ones(2), "name"), "y": [ingot.zeros(1)]}
     made = pin_memory(batch)
     assert made["x"][0].tolist() == [1.0, 1.0] and made["x"][1] == "name" and made["y"][0].tolist() == [0.0]
+
+
+# Names that libraries find beside public ones.
+
+
+def test_casts_by_the_names_of_dtypes():
+    kinds = {"Byte": ingot.uint8, "Char": ingot.int8, "Short": ingot.int16, "Int": ingot.int32, "Long": ingot.int64,
+             "Half": ingot.float16, "Float": ingot.float32, "Double": ingot.float64}
+    for name, dtype in kinds.items():
+        made = getattr(ingot, f"_cast_{name}")(ingot.tensor([1.0, 2.0]))
+        assert made.dtype is dtype and made.tolist() == [1, 2]
+
+
+def test_masks_become_such_that_are_added():
+    F = ingot.nn.functional
+    mask = ingot.tensor([True, False])
+    added = F._canonical_mask(mask, "mask", F._none_or_dtype(None), "other", ingot.float32)
+    assert added.tolist() == [float("-inf"), 0.0] and mask.tolist() == [True, False]
+    assert F._canonical_mask(added, "mask", F._none_or_dtype(added), "other", ingot.float32) is added
+    assert F._canonical_mask(None, "mask", ingot.bool, "other", ingot.float32) is None
+    for given, other in ((mask, ingot.float32), (added, ingot.bool)):
+        with pytest.warns(UserWarning, match="mask and other"):
+            F._canonical_mask(given, "mask", other, "other", ingot.float32)
+        F._canonical_mask(given, "mask", other, "other", ingot.float32, check_other=False)
+    with pytest.raises(ValueError, match="int64"):
+        F._canonical_mask(mask.long(), "mask", None, "other", ingot.float32)
+
+
+def test_loaders_say_what_kind_of_dataset_they_have():
+    from ingot.utils.data import DataLoader, IterableDataset, dataloader
+
+    class Counted(IterableDataset):
+        def __iter__(self):
+            return iter(range(3))
+
+    kind = dataloader._DatasetKind
+    assert DataLoader([1, 2])._dataset_kind == kind.Map != kind.Iterable == DataLoader(Counted())._dataset_kind
+    assert [int(b) for b in dataloader._SingleProcessDataLoaderIter(DataLoader([1, 2]))] == [1, 2]
+
+
+def test_a_profile_without_a_schedule_records():
+    from ingot.profiler import profiler
+    assert profiler._default_schedule_fn(3) is profiler.ProfilerAction.RECORD is ingot.profiler.ProfilerAction.RECORD

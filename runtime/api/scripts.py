@@ -79,6 +79,21 @@ def _assert_async(input, assert_msg=None):
     FUNCTIONS["_check"](bool(input), assert_msg or "Expected a tensor that is true, got one that is false")
 
 
+def _casting(name, dtype):
+    """The function of a name that casts to one dtype."""
+    def cast(input, non_blocking=False):
+        return input.to(dtype)
+
+    cast.__name__ = cast.__qualname__ = f"_cast_{name}"
+    cast.__doc__ = f"A tensor as {dtype}."
+    return cast
+
+
+FUNCTIONS.update({f"_cast_{name}": _casting(name, dtype) for name, dtype in (
+    ("Byte", dt.uint8), ("Char", dt.int8), ("Short", dt.int16), ("Int", dt.int32), ("Long", dt.int64), ("Half", dt.float16),
+    ("Float", dt.float32), ("Double", dt.float64))})
+
+
 @api(method=False)
 def _shape_as_tensor(input):
     """The sizes of a tensor, as a tensor."""

@@ -142,6 +142,11 @@ class DataLoader:
             self._iterator.begin(self, drawn_seed(self.generator))
         return _Iteration(self, self._iterator)
 
+    @property
+    def _dataset_kind(self) -> str:
+        """Whether the dataset is asked for its samples by index, or gone through (`_DatasetKind`)."""
+        return self.kind
+
     def __len__(self):
         if self.kind == "map":
             return len(self.index_sampler)
@@ -185,7 +190,7 @@ class InProcess:
 class _Iteration:
     """One pass over a loader."""
 
-    def __init__(self, loader, source):
+    def __init__(self, loader, source=None):
         if source is None:
             source = WorkerIterator(loader) if loader.num_workers else InProcess(loader)
         self._source = source
@@ -220,4 +225,12 @@ def _told_length(loader) -> int | None:
         return None
 
 
-_BaseDataLoaderIter, _MultiProcessingDataLoaderIter = _Iteration, WorkerIterator      # the names that libraries ask for
+class _DatasetKind:
+    """The values of a loader's `_dataset_kind`, by the names that libraries compare it with."""
+
+    Map, Iterable = "map", "iterable"
+
+
+# The names that libraries ask for.
+_BaseDataLoaderIter = _SingleProcessDataLoaderIter = _Iteration
+_MultiProcessingDataLoaderIter = WorkerIterator

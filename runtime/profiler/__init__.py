@@ -78,6 +78,11 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     return action
 
 
+def _default_schedule_fn(step: int) -> ProfilerAction:
+    """Every step is recorded: what a profile does that was given no schedule."""
+    return ProfilerAction.RECORD
+
+
 def tensorboard_trace_handler(dir_name, worker_name=None, use_gzip=False):
     """An `on_trace_ready` that writes each timeline into a folder, as TensorBoard's profiler plugin reads it."""
 

@@ -1,0 +1,2 @@
+from ..runtime.profiler import *
+from . import profiler as profiler
