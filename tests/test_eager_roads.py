@@ -8,10 +8,12 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir.errors import DimError, DTypeError, ShapeError
+from ingot.ir.op import OPS
 from ingot.ir.ops import nn
 from ingot.ir.ops.embedding import embedding
 from ingot.runtime.api import operators
 from ingot.runtime.cpu import eager, eager_scalars
+from ingot.runtime.dispatch import kernel_of
 
 F = ingot.nn.functional
 X = np.array([[-0.0, 0.0, 1.5], [np.nan, -np.inf, np.inf]], np.float32)
@@ -239,3 +241,10 @@ def test_functions_that_choose_on_arrays_of_any_size(fn, dtype):
         assert set(rows) == {whole}
     else:
         assert whole == (rows[0][0], tuple(x.shape), b"".join([row[2] for row in rows]))
+
+
+def test_numbers_may_stand_for_more_or_fewer_arrays_from_call_to_call():
+    x, blend = np.arange(9, dtype=np.float32), OPS["blend"]
+    kernel = kernel_of(blend)
+    for args in ((x, x, 2.0, -2.0), (x, x, x, -2.0), (x, x, 2.0, -2.0)):
+        np.testing.assert_allclose(kernel(*args), blend.ref(*args), rtol=1e-6)

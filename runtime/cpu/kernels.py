@@ -198,10 +198,11 @@ class Elementwise:
         for a in arrays:
             if a.shape != shape or not a.flags.c_contiguous:
                 return self.general((*arrays, *numbers))
-        found = self._beside.get(shape)
+        key = shape, len(arrays)
+        found = self._beside.get(key)
         if found is None:
             operands = (*arrays, *numbers)
-            found = self._beside[shape] = self._plan(tuple([(a.shape, a.strides) for a in operands]), operands, None)[-2:]
+            found = self._beside[key] = self._plan(tuple([(a.shape, a.strides) for a in operands]), operands, None)[-2:]
         entry, plan = found
         out = empty(shape, self.out)
         if entry is not None:

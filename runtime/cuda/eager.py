@@ -19,9 +19,10 @@ from ...ir.errors import DeviceError
 from ...ir.graph import Builder, Graph
 from ...ir.op import Op
 from ...ir.ops.complexes import complex_
-from ...ir.ops.elementwise import cast, ne, where
+from ...ir.ops.elementwise import cast, copy, ne, where
 from ...ir.ops.families import NUMBERS
 from ...ir.ops.host import host_call
+from ...ir.ops.nn import group
 from ...ir.ops.place import place
 from ...ir.ops.reduce import all_, amax, amin, any_, argmax, argmin, prod, sum_
 from ...ir.ops.shape import as_strided, full, iota
@@ -55,6 +56,8 @@ def run(op: Op, inputs, params, device=None):
     device = common_device(op, inputs) if device is None else device
     if op is full:              # which asks for a fill and no more
         return filled(device, params["shape"], params["dtype"].np, params["value"])
+    if op is group:
+        return tuple([run(copy, (x,), {}, device) for x in inputs])
     if op.keeps_order:
         for x in inputs:
             if x.__class__ is DeviceArray and not x.is_contiguous:
