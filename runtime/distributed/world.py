@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from ...ir.errors import ArgumentError
+from ..device import as_device
 from ..state import tls
 from .errors import DistBackendError, DistError
 from .group import ProcessGroup
@@ -13,9 +14,10 @@ from .mesh import Mesh
 from .store import FileStore, PrefixStore, Store
 from .tcp_store import TCPStore
 
-__all__ = ["Backend", "GroupMember", "destroy_process_group", "get_backend", "get_global_rank", "get_group_rank",
-           "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "is_available",
-           "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
+__all__ = ["Backend", "GroupMember", "destroy_process_group", "get_backend", "get_default_backend_for_device",
+           "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group",
+           "init_process_group", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
+           "is_mpi_available", "is_nccl_available",
            "is_torchelastic_launched", "is_ucc_available", "is_xccl_available", "new_group", "new_subgroups", "rendezvous"]
 
 default_pg_timeout = timedelta(minutes=30)
@@ -264,6 +266,12 @@ def get_world_size(group=None) -> int:
 def get_backend(group=None) -> str:
     """The backend's name, as it was asked for."""
     return the_group(group).backend
+
+
+def get_default_backend_for_device(device) -> str:
+    """The backend for tensors of a device: 'gloo', which sends those on GPUs by way of CPU memory."""
+    as_device(device)
+    return str(Backend.GLOO)
 
 
 def get_process_group_ranks(group) -> list:
