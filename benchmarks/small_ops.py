@@ -46,6 +46,7 @@ def then(*steps):
 
 
 _M, _V, _ONE = randoms(32, 64), randoms(64), np.float32(0.5)
+_GRID = randoms(64, 64, 8)
 _MASK = indices(2, 32, 64).astype(bool)
 _ROWS = indices(32, 8)
 
@@ -64,6 +65,7 @@ INDEXING = {
     "x[mask] = 0": on_several([_M, _MASK], lambda lib, t, m: t.__setitem__(m, 0)),
     "x[indices] = v": on_several([_M, _ROWS, _V], lambda lib, t, i, v: t.__setitem__(i, v)),
     "x[i].index_add_(0, indices, v)": on_several([_M, _ROWS, _V[:8] * 0], lambda lib, t, i, v: t[3].index_add_(0, i, v)),
+    "parts of larger tensors": on_several([_GRID, _GRID], lambda lib, a, b: a[1:-1, 1:-1, :7] * b[1:-1, 1:-1, 1:]),
     "gather": on_several([_M, indices(64, 32, 1)], lambda lib, t, i: t.gather(1, i)),
     "index_select": on_several([_M, _ROWS], lambda lib, t, i: t.index_select(0, i)),
     "masked_fill": on_several([_M, _MASK], lambda lib, t, m: t.masked_fill(m, 0.0)),

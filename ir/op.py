@@ -93,7 +93,8 @@ class Op:
                                one whose gradient rules are many operators, which eager mode compiles as one graph; "renamed":
                                a composite that is one other operator where kernels need not know more; "by_rows": a function of
                                elements whose result lies row by row, however its argument does; "keeps_order": another operator
-                               whose result lies as its arguments do; "one_triangle": of Hermitian matrices the lower triangle
+                               whose result lies as its arguments do; "one_by_one": its results are its arguments, each as that
+                               lies, in memory of their own; "one_triangle": of Hermitian matrices the lower triangle
                                is read, and gradients are those on such matrices, not of single elements; "refuses": raises for
                                some values of its arguments ("refuses_integers": for zeros among whole numbers at the end);
                                "updates": the result is the first argument with some of its elements replaced, or combined

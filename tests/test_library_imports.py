@@ -3,6 +3,7 @@
 import pytest
 
 import ingot
+from ingot import library
 
 
 def test_keys_of_autocast_leave_it_out():
@@ -57,17 +58,16 @@ def test_rules_of_other_exporters_are_kept_and_not_called():
 
 
 def test_shapes_of_operators_whose_extension_is_not_loaded_wait_for_them():
-    @ingot.library.register_fake("compiled_elsewhere::twice")
+    @library.register_fake("compiled_elsewhere::twice")
     def shape(x):
         return ingot.empty_like(x)
 
     with pytest.raises(AttributeError, match="compiled_elsewhere::twice"):
         ingot.ops.compiled_elsewhere.twice(ingot.ones(2))
-    twice = ingot.library.custom_op("compiled_elsewhere::twice", lambda x: x * 2, mutates_args=(),
-                                    schema="(Tensor x) -> Tensor")
-    ingot.library.opcheck(twice, (ingot.ones(2),))
+    twice = library.custom_op("compiled_elsewhere::twice", lambda x: x * 2, mutates_args=(), schema="(Tensor x) -> Tensor")
+    library.opcheck(twice, (ingot.ones(2),))
     with pytest.raises(ValueError, match="twise"):              # others are there: this is a mistake
-        ingot.library.register_fake("compiled_elsewhere::twise", shape)
+        library.register_fake("compiled_elsewhere::twise", shape)
 
 
 def test_batches_are_pinned_part_by_part():

@@ -448,4 +448,5 @@ linear = op("linear", infer=_infer_linear, ref=in_single(_linear), vjp=(_linear_
 group = op("group", infer=lambda *xs: tuple(xs), ref=lambda *xs: tuple(xs),
            vjp=lambda g, out, *xs, needs: g if type(g) is tuple else (g,), saves=(), lower=Composite(lambda *xs: xs),
            batch=LEADING,
-           traits=("exact", "keeps_order"), doc="Its floating point arguments, with one history node for all of them.")
+           traits=("exact", "keeps_order", "one_by_one"),
+           doc="Its floating point arguments, with one history node for all of them.")
