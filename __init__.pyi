@@ -63,6 +63,7 @@ from .runtime import tensor as _tensor
 from .runtime import tensor as _tensor_module
 from .runtime import testing as testing
 from .runtime import toolbox as _toolbox
+from .runtime import torch_version as torch_version
 from .runtime import types as types
 from .runtime import version as version
 from .runtime.amp.autocast_mode import autocast as autocast

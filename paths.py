@@ -224,6 +224,7 @@ PUBLIC = {
     "special": "runtime.special",
     "storage": "runtime.api.storages",
     "testing": "runtime.testing",
+    "torch_version": "runtime.torch_version",
     "types": "runtime.types",
     "utils": "runtime.toolbox",
     "utils._contextlib": "runtime.toolbox.context",

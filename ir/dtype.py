@@ -64,15 +64,14 @@ class DType:
         return self
 
 
-class NamedDType:
+class NamedDType(DType):
     """The name of an element type that no tensor has. Programs list it, and ask for it where another library has it."""
 
-    def __init__(self, name: str, instead: str):
-        self.name = name
-        self.instead = instead
+    __slots__ = ("instead",)
 
-    def __repr__(self):
-        return f"ingot.{self.name}"
+    def __init__(self, name: str, itemsize: int, kind: int, instead: str):
+        super().__init__(name, name, f"V{itemsize}", kind)
+        self.instead = instead
 
     def __reduce__(self):
         return named, (self.name,)
@@ -107,11 +106,12 @@ complex64 = DType("complex64", "c64", np.complex64, COMPLEX)
 complex128 = DType("complex128", "c128", np.complex128, COMPLEX)
 
 # Names of what tensors of whole numbers beside scales stand for, and of what programs list among all others.
-NAMED = {name: NamedDType(name, instead) for instead, names in {
-    "int8": ("qint8", *(f"int{bits}" for bits in range(1, 8))),
-    "uint8": ("quint8", "quint4x2", "quint2x4", "float4_e2m1fn_x2", "float8_e8m0fnu", *(f"uint{bits}" for bits in range(1, 8))),
-    "int32": ("qint32",), "complex64": ("complex32",),
-    "float8_e4m3fn": ("float8_e4m3fnuz",), "float8_e5m2": ("float8_e5m2fnuz",)}.items() for name in names}
+NAMED = {name: NamedDType(name, itemsize, kind, instead) for names, itemsize, kind, instead in (
+    (("qint8", *(f"int{bits}" for bits in range(1, 8))), 1, SIGNED, "int8"),
+    (("quint8", "quint4x2", "quint2x4", *(f"uint{bits}" for bits in range(1, 8))), 1, UNSIGNED, "uint8"),
+    (("float4_e2m1fn_x2", "float8_e8m0fnu"), 1, FLOAT, "uint8"),
+    (("float8_e4m3fnuz",), 1, FLOAT, "float8_e4m3fn"), (("float8_e5m2fnuz",), 1, FLOAT, "float8_e5m2"),
+    (("qint32",), 4, SIGNED, "int32"), (("complex32",), 4, COMPLEX, "complex64")) for name in names}
 qint8, quint8, complex32 = NAMED["qint8"], NAMED["quint8"], NAMED["complex32"]
 
 ALL = (bool_, uint8, uint16, uint32, uint64, int8, int16, int32, int64, float8_e4m3fn, float8_e5m2,

@@ -96,7 +96,7 @@ class TorchFolder:
         kind = properties["dtype"] if isinstance(properties, dict) else properties[0]
         boxes = [list(zip(_numbers(c["offsets"]), _numbers(c["sizes"]), strict=True)) for c in chunks]
         elements = sum(math.prod([n for _, n in box]) for box in boxes)
-        if not isinstance(kind, dt.DType) or elements != math.prod(size) or any(at < 0 for box in boxes for at, _ in box):
+        if type(kind) is not dt.DType or elements != math.prod(size) or any(at < 0 for box in boxes for at, _ in box):
             raise CheckpointException(f"the chunks of {key} in {self.folder!r} do not make {kind}{list(size)}")
         if len(chunks) == 1:
             return self._chunk(key, chunks[0], size, kind)

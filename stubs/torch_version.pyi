@@ -1,0 +1,1 @@
+from .runtime.torch_version import *

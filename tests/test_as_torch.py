@@ -1,0 +1,106 @@
+"""`ingot.as_torch`: programs that say `import torch` run on ingot, here, in processes that they start, by command."""
+
+import itertools
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ingot.torch_version import TorchVersion
+
+HERE = "import ingot.as_torch; "
+NAMES = ("nn.functional", "optim.lr_scheduler", "utils.data", "distributed.fsdp", "fx", "nn.utils.weight_norm", "linalg")
+PROGRAM = """
+import multiprocessing, sys
+import torch
+from torch import nn
+
+def work(queue):
+    queue.put(float(torch.full((2,), 21.0).sum()))
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    process = context.Process(target=work, args=(queue,))
+    process.start()
+    print(queue.get(timeout=60), sys.argv[1:], type(nn.Linear(2, 2)).__module__)
+    process.join()
+"""
+
+
+def python(*arguments, **environment):
+    """What a new Python prints; its errors are errors of the test."""
+    ran = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, env={**os.environ, **environment})
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout.strip()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_is_the_same_by_both_names(name):
+    parent, _, last = ("." + name).rpartition(".")
+    look = (f"import sys, torch.{name}, ingot.{name}; assert sys.modules['torch.{name}'] is sys.modules['ingot.{name}']; "
+            f"from torch{parent} import {last} as a; from ingot{parent} import {last} as b; "
+            f"assert a is b, (a, b); print(torch.nn.Module is ingot.nn.Module)")
+    assert python("-c", HERE + look) == "True"
+
+
+def test_importing_a_file_keeps_the_function_of_its_name():
+    assert python("-c", HERE + "import torch; import torch.nn.utils.weight_norm as m; "
+                  "print(callable(torch.nn.utils.weight_norm), callable(m))") == "True True"
+
+
+def test_what_libraries_ask_about_an_installed_pytorch():
+    ask = ("import importlib.util, importlib.metadata; found = importlib.util.find_spec('torch') is not None; "
+           "version = importlib.metadata.version('torch'); import torch; "
+           "assert torch.version.__version__ == torch.__version__; "
+           "print(found, str(torch.__version__).split('+')[0] == version, torch.__version__ >= (2, 0))")
+    assert python("-c", HERE + ask) == "True True True"
+    assert python("-c", ask, PYTHONPATH=python("-m", "ingot.as_torch", "--path")) == "True True True"
+
+
+def test_a_name_that_ingot_has_not_is_said_so():
+    said = python("-c", HERE + "\ntry:\n import torch.no_such\nexcept ModuleNotFoundError as e: print(e, '|', e.name)")
+    assert "'torch.no_such'" in said and "ingot stands for PyTorch" in said and said.endswith("| torch.no_such")
+
+
+def test_it_comes_before_pytorch_or_not_at_all():
+    said = python("-c", "import sys, types; there = types.ModuleType('torch'); there.__file__ = '/else/torch.py'; "
+                  "sys.modules['torch'] = there\ntry:\n import ingot.as_torch\nexcept ImportError as e: print(e)")
+    assert "imported already" in said
+
+
+def test_a_program_runs_as_it_is(tmp_path):
+    file = tmp_path / "program.py"
+    file.write_text(PROGRAM)
+    (tmp_path / "beside.py").write_text("import torch\nX = torch.ones(3).sum().item()\n")
+    for command in (["-m", "ingot.as_torch", str(file)], ["-m", "ingot.as_torch", "-m", "program"]):
+        said = python(*command, "-m", "--path", PYTHONPATH=str(tmp_path))
+        assert said == "42.0 ['-m', '--path'] ingot.runtime.nn.linear"
+    other = tmp_path / "other.py"
+    other.write_text("import subprocess, sys, beside\nprint(beside.X, flush=True)\n"
+                     "subprocess.run([sys.executable, '-c', 'import torch; print(torch.__name__)'], check=True)\n")
+    assert python("-m", "ingot.as_torch", str(other)).split() == ["3.0", "ingot"]
+
+
+def test_commands_of_pytorch_are_found():
+    assert "nproc-per-node" in python("-m", "ingot.as_torch", "-m", "torch.distributed.run", "--help")
+
+
+GROWING = ("2.9.0.dev20251101", "2.9.0a1", "2.9.0b2", "2.9.0rc1", "2.9.0rc2", "2.9", "2.9.0+cpu", "2.9.0+cpu.2", "2.9.0+cu130",
+           "2.9.0+7", "2.9.0.post1", "2.9.1", "2.10", "3", "1!0.1")
+
+
+@pytest.mark.parametrize("older, newer", list(itertools.combinations(GROWING, 2)))
+def test_versions_compare_as_versions(older, newer):
+    a, b = TorchVersion(older), TorchVersion(newer)
+    assert a < b and a <= newer and newer > a and b > older and b >= a and a != newer and not b < a and not a > older
+    packaging = pytest.importorskip("packaging.version")
+    assert packaging.Version(older) < packaging.Version(newer) and b > packaging.Version(older)
+
+
+def test_versions_compare_with_tuples_and_text():
+    v = TorchVersion("2.9.1+ingot.0.1.0")
+    assert v >= (2, 9) and v < (2, 10) and v > "2.9.1" and v == "2.9.1+ingot-0.1.0" and v != "2.9.1"
+    assert TorchVersion("2.9") == (2, 9, 0) and v.startswith("2.9")
+    assert v > "0 no version" and v != "no version" and v not in (None, 2)
