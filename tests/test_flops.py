@@ -287,3 +287,18 @@ def test_a_traced_function_cannot_open_a_counter():
 
     with pytest.raises(ingot.jit.TraceError, match="outside of the function"):
         f(ingot.ones(2, 2))
+
+
+def test_names_of_pytorchs_are_records_or_refused():
+    aten, x = ingot.ops.aten, ingot.ones(4, 5)
+    for target in (aten.add, aten.add.Tensor):
+        with FlopCounterMode(display=False, custom_mapping={target: lambda *args, out_shape: 5}) as counted:
+            x + x
+        assert counted.get_total_flops() == 5
+    with pytest.raises(ArgumentError, match=r"by the name of its record"):
+        FlopCounterMode(custom_mapping={aten.mm: lambda *args, out_shape: 5})
+    with FlopCounterMode(display=False) as counted:
+        x @ x.T
+    assert counted.flop_counts["Global"]["conv"] == 0
+    with pytest.raises(KeyError, match=r"aten\.mm.*here 'matmul'"):
+        counted.flop_counts["Global"][aten.mm]

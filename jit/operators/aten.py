@@ -34,14 +34,14 @@ _OWN: dict[str, Callable] = {"_local_scalar_dense": Tensor.item, "_pin_memory": 
 class Overload:
     """`aten.add.Tensor`: calls the function."""
 
+    namespace = "aten"
+
     def __init__(self, packet, name: str):
         self.overloadpacket, self._overloadname = packet, name
         self.__name__ = f"{packet.__name__}.{name}"
         self.__qualname__ = self.__name__
         self.__module__ = f"ingot.ops.{self.namespace}"
         self._function = packet._function
-
-    namespace = "aten"
 
     def name(self) -> str:
         """The name with its namespace."""
@@ -56,6 +56,8 @@ class Overload:
 
 class Packet:
     """`aten.add`: a function of ingot's and its overloads, which are all of it."""
+
+    namespace = "aten"
 
     def __init__(self, name: str, function: Callable):
         self.__name__ = name

@@ -44,6 +44,8 @@ def register_flop_formula(targets, get_raw=False):
 
 
 def _name_of(target) -> str:
+    if getattr(target, "namespace", None) == "aten":            # PyTorch's name of an operator, or one of its overloads
+        target = target.__name__.partition(".")[0]
     name = target.name if isinstance(target, Op) else target.name() if callable(getattr(target, "name", None)) else target
     if not isinstance(name, str) or ("::" not in name and name not in OPS):
         raise ArgumentError(f"a formula is for an operator registered with the module library, or for one of ingot's by the "
@@ -61,6 +63,18 @@ def _on_values(formula, get_raw=False):
         return formula(*args, **kwargs, out_shape=shape)
 
     return on_shapes
+
+
+class _Counts(defaultdict):
+    """How many operations, by the name of an operator; 0 for one that did not run."""
+
+    def __init__(self):
+        super().__init__(int)
+
+    def __missing__(self, key):
+        if not isinstance(key, str):
+            raise KeyError(f"{key!r}: counts are by the names of ingot's operators, here " + (", ".join(map(repr, self)) or "none"))
+        return super().__missing__(key)
 
 
 class _Modules:
@@ -140,7 +154,7 @@ class FlopCounterMode(AtDoor):
     def __enter__(self):
         if tls.m.recorder is not None:
             tls.m.recorder.refuse("it counts operations", "open FlopCounterMode outside of the function")
-        self.flop_counts = defaultdict(lambda: defaultdict(int))
+        self.flop_counts = defaultdict(_Counts)
         self.modules.watch()
         COUNTERS.append(self)
         self.open()
