@@ -12,6 +12,7 @@ from ..ir.ops.shape import full, iota, reshape, slice_
 from .api import returns
 from .api.promote import single_in_autocast
 from .api.register import deliver
+from .autograd.without_rule import without_rule
 from .matrix_shapes import batched, is_vector
 
 __all__ = ["cholesky_ex", "eig", "eigvals", "geqrf", "householder_product", "inv_ex", "ldl_factor", "ldl_factor_ex",
@@ -122,14 +123,14 @@ def lu_solve(LU, pivots, B, *, left=True, adjoint=False, out=None):
 @single_in_autocast
 def ldl_factor(A, *, hermitian=False, out=None) -> returns.ldl_factor:
     """L and D of a symmetric (or Hermitian) matrix in one, and exchanged rows, as LAPACK's sytrf gives them. No gradient."""
-    found = indefinite.ldl_factor(A, hermitian=bool(hermitian), check=True)
+    found = without_rule("ldl_factor", indefinite.ldl_factor(A, hermitian=bool(hermitian), check=True), A)
     return returns.deliver_all(returns.ldl_factor, found[:2], out)
 
 
 @single_in_autocast
 def ldl_factor_ex(A, *, hermitian=False, check_errors=False, out=None) -> returns.ldl_factor_ex:
     """ldl_factor, and where D has its first zero, from 1, or 0."""
-    found = indefinite.ldl_factor(A, hermitian=bool(hermitian), check=bool(check_errors))
+    found = without_rule("ldl_factor", indefinite.ldl_factor(A, hermitian=bool(hermitian), check=bool(check_errors)), A)
     return returns.deliver_all(returns.ldl_factor_ex, found, out)
 
 
@@ -138,7 +139,7 @@ def ldl_solve(LD, pivots, B, *, hermitian=False, out=None):
     """X with A @ X = B from ldl_factor's result for A."""
     LD, B, P = batched(LD, B, reshape(pivots, shape=(*pivots.shape, 1)))
     result = indefinite.ldl_solve(LD, reshape(P, shape=tuple(P.shape[:-1])), B, hermitian=bool(hermitian))
-    return deliver(result, out, "ldl_solve")
+    return deliver(without_rule("ldl_solve", result, LD, B), out, "ldl_solve")
 
 
 # What says what failed.
@@ -176,7 +177,7 @@ def solve_ex(A, B, *, left=True, check_errors=False, out=None) -> returns.solve_
 @single_in_autocast
 def geqrf(input, *, out=None) -> returns.geqrf:
     """QR as LAPACK's geqrf gives it: R, below it the vectors of Householder's reflections, and their factors. No gradient."""
-    return returns.deliver_all(returns.geqrf, indefinite.geqrf(input), out)
+    return returns.deliver_all(returns.geqrf, without_rule("geqrf", indefinite.geqrf(input), input), out)
 
 
 def _reflections(name, A, tau):

@@ -8,6 +8,7 @@ from ..ir.ops import elementwise as ew
 from .api.elementwise import unary
 from .api.promote import result_type, to_dtype
 from .api.register import FUNCTIONS, deliver, rename_all
+from .autograd.without_rule import without_rule
 from .state import Defaults
 from .tensor import Tensor
 
@@ -103,7 +104,7 @@ def gammaincc(input, other, *, out=None):
 
 def zeta(input, other, *, out=None):
     """Hurwitz's zeta function: the sum of (other + k) ** -input over k from 0 on, for input above 1."""
-    return deliver(polynomials.zeta(*_pair(input, other)), out, "zeta")
+    return deliver(without_rule("zeta", polynomials.zeta(*_pair(input, other)), input), out, "zeta")
 
 
 def multigammaln(input, p, *, out=None):

@@ -266,7 +266,8 @@ def _copysign_x(g, out, x, y):
 copysign = elementwise("copysign", np.copysign, (_copysign_x, lambda g, out, x, y: _zeros(g)), takes="real_float",
                        traits=("exact", "branches"))
 heaviside = elementwise("heaviside", lambda x, v: np.where(x == 0, v, (x > 0).astype(x.dtype)),
-                        NO_GRAD, takes="real", traits=("exact",))
+                        (lambda g, out, x, v: _zeros(g), lambda g, out, x, v: where(eq(x, 0.0), g, 0.0)), takes="real",
+                        traits=("exact",))
 gcd = elementwise("gcd", np.gcd, NO_GRAD, takes="integer", traits=("commutative", "exact"))
 lcm = elementwise("lcm", np.lcm, NO_GRAD, takes="integer", traits=("commutative", "exact"))
 

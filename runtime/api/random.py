@@ -16,6 +16,7 @@ from ...ir.ops.shape import expand, full
 from ...ir.ops.sort import arg_topk, argsort, searchsorted
 from ...ir.substitute import as_float, as_int
 from .. import random as streams
+from ..autograd.without_rule import without_rule
 from ..device import require
 from ..dispatch import untaped
 from ..random import draw_key_beside
@@ -277,8 +278,8 @@ def poisson(input, generator=None):
 @api(method=False)
 def binomial(count, prob, generator=None):
     """How many of `count` trials succeed, each with probability `prob`."""
-    count, prob = FUNCTIONS["broadcast_tensors"](count.detach(), prob.detach())
-    return counts.binomial(draw_key_beside(count, generator), count, prob)
+    n, p = FUNCTIONS["broadcast_tensors"](count.detach(), prob.detach())
+    return without_rule("binomial", counts.binomial(draw_key_beside(n, generator), n, p), count, prob)
 
 
 @api(checked=True)

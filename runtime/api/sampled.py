@@ -16,6 +16,7 @@ from ...ir.ops import reduce as rd
 from ...ir.ops.moments import vector_norm
 from ...ir.ops.shape import cat, expand, full, reshape, slice_
 from ...ir.substitute import as_float
+from ..autograd.without_rule import without_rule
 from ..tensor import Tensor
 from . import returns
 from .promote import promote, to_dtype
@@ -139,7 +140,7 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
         widths = ew.sub(_part(edges, 0, 1, 0), _part(edges, 0, 0, -1))
         total = rd.sum_(hist, dim=(0,), keepdim=True)
         hist = ew.div(hist, ew.mul(widths, expand(total, shape=widths.shape)))
-    return returns.deliver_all(returns.histogram, (hist, edges), out)
+    return returns.deliver_all(returns.histogram, (without_rule("histogram", hist, input, bins), edges), out)
 
 
 def _equal_edges(input, bins, between):
@@ -209,6 +210,7 @@ def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None
         hist = hist / hist.sum()
         for d, e in enumerate(edges):
             hist = hist / (e[1:] - e[:-1]).reshape([-1 if k == d else 1 for k in builtins.range(count)])
+    hist = without_rule("histogramdd", hist, input, *edges)
     if out is not None:
         hist, edges = deliver(hist, out[0], "histogramdd"), [deliver(e, o, "histogramdd") for e, o in zip(edges, out[1])]
     return returns.histogramdd(hist, tuple(edges))

@@ -17,6 +17,7 @@ from ...ir.ops.ranks import run_starts
 from ...ir.ops.scan import cumsum
 from ...ir.ops.shape import cat, full, iota, permute, reshape
 from ...ir.substitute import as_int
+from ..autograd.without_rule import without_rule
 from ..dispatch import kernel_of, untaped
 from ..state import tls
 from ..tensor import Tensor, wrap
@@ -242,13 +243,14 @@ def _asked(*found):
 @api()
 def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=None) -> Any:
     """The distinct values (of slices along `dim`), sorted; with indices into them and how often each occurs if asked."""
-    return _unique(input, dim, True, "unique", return_inverse, return_counts)
+    return without_rule("unique", _unique(input, dim, True, "unique", return_inverse, return_counts), input)
 
 
 @api()
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None) -> Any:
     """The values with repeats of a neighbour left out; with indices into them and run lengths if asked."""
-    return _unique(input, dim, False, "unique_consecutive", return_inverse, return_counts)
+    found = _unique(input, dim, False, "unique_consecutive", return_inverse, return_counts)
+    return without_rule("unique_consecutive", found, input)
 
 
 

@@ -113,7 +113,14 @@ def _(rng):
     yield Sample((np.array([7.0, -7.0, 6.5]), 2), dtypes=("float64", "float32"))
 
 
-@samples("heaviside", "nextafter")
+@samples("heaviside")
+def _(rng):
+    yield Sample((np.array([-1.5, 0.0, 2.0, np.nan]), np.array([0.5, 0.25, 0.75, 1.0])), grad=False,
+                 dtypes=("float32", "float64"))
+    yield Sample((rng.uniform(0.5, 2, (3, 4)) * rng.choice([-1, 1], (3, 4)), rng.standard_normal((3, 4))))
+
+
+@samples("nextafter")
 def _(rng):
     yield Sample((np.array([-1.5, 0.0, 2.0, np.nan]), np.array([0.5, 0.25, 0.75, 1.0])), grad=False,
                  dtypes=("float32", "float64"))
