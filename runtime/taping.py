@@ -228,7 +228,8 @@ def _annotate(m, node, args, out):
     if m.saved_hooks is not None:
         pack, unpack = m.saved_hooks
         values = [_over(v, t) if hasattr(v, "strides") else v for v, t in zip(node.saved, (out, *args))]
-        node.saved, node.guards = PackedValues(values, pack, unpack), ()
+        if any(isinstance(v, Tensor) for v in values):
+            node.saved, node.guards = PackedValues(values, pack, unpack), ()
 
 
 def _over(array, t) -> Tensor:

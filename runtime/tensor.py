@@ -300,6 +300,9 @@ class Tensor:
         if value._a is self._a and value._storage is self._storage:     # `t.data += x` gives back what it took
             return
         _check_kind("data", self._a, value._a)
+        if self._node is not None and not value.dtype.is_inexact:
+            raise AutogradError(f"the .data of a tensor that requires grad must be floating point or complex, got "
+                                f"{value.dtype}")
         m = tls.m
         if m.recorder is not None:
             m.recorder.rebinding(self, value)

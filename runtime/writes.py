@@ -168,6 +168,10 @@ def _check_history(dst: Tensor, name: str):
             raise AutogradError(f"{name}: a view that was made under no_grad() was written in place where gradients are "
                                 "recorded, which leaves open whether the tensor that it looks into is to have a history of it; "
                                 "make the view and write to it both under no_grad(), or both outside")
+    elif base is not None and dst._node is not None:
+        raise AutogradError(f"{name}: a view of a view was written in place that was made where no gradients are recorded, "
+                            "and told to require them later: there is no history for the tensor below. Write to a clone(), or "
+                            "under no_grad()")
     owner = dst if base is None else base
     if owner._passed_by is not None and owner._node is not None:
         if owner._passed_by.may_part and dst is owner and not has_views(dst):

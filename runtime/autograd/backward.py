@@ -1,7 +1,7 @@
 """backward() and grad(): checking what was asked, then one backward walk."""
 
 
-from ...ir.errors import AutogradError, DTypeError
+from ...ir.errors import ArgumentError, AutogradError, DTypeError
 from ...ir.ops.elementwise import cast
 from ...ir.ops.shape import cat, full, reshape
 from ..device_array import ones_beside, place_of, zeros_beside
@@ -10,7 +10,7 @@ from ..parts import PARTS, made_like, values_in
 from ..state import tls
 from ..tensor import Tensor, numel_of, shape_of, wrap
 from .edges import GradientEdge, is_known, nothing_known, tensor_at
-from .engine import Backward, accumulate, run_post_accumulate
+from .engine import Backward, accumulate, run_leaf_prehooks, run_post_accumulate
 from .node import Leaf, Output
 from .ownership import copied, own
 from .zero_curves import tied
@@ -103,15 +103,16 @@ def backward(tensors, grad_tensors=None, retain_graph=None, create_graph=False, 
     if inputs is None:
         Backward(retain=retain, create_graph=create_graph).start(_roots(tensors), seeds)
         return
-    inputs = list({id(t): t for t in _listed(inputs, "input")}.values())      # each once
+    inputs = list({id(t): t for t in _listed(inputs, "input", unknown=True)}.values())      # each once
     if not inputs:
-        raise AutogradError("inputs must name at least one tensor; leave it out to reach every leaf")
+        raise AutogradError("backward: inputs cannot be empty; leave it out to reach every leaf")
     for t in inputs:
-        if t._node is not None:
+        if not isinstance(t, GradientEdge) and t._node is not None:
             t.retain_grad()             # of a leaf, nothing
     found = grad(tensors, inputs, seeds, retain_graph=retain, create_graph=create_graph, allow_unused=True)
     for t, g in zip(inputs, found):
-        if g is not None and type(t._node) is Leaf:
+        if g is not None and not isinstance(t, GradientEdge) and type(t._node) is Leaf:
+            g = run_leaf_prehooks(t._node, g)
             accumulate(t._node, copied(g) if create_graph or tls.m.recorder is not None else own(g), create_graph)
             run_post_accumulate(t._node)
 
@@ -121,7 +122,12 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     """The gradients of `outputs` with respect to `inputs`, as a tuple; nothing is accumulated (so `only_inputs` is True)."""
     if not only_inputs:
         raise AutogradError("grad never accumulates into other leaves: only_inputs must be True; call backward() instead")
+    if materialize_grads and allow_unused is False:
+        raise ArgumentError("materialize_grads=True gives zeros for inputs that were not used, so allow_unused must be True or "
+                            "left out, got False")
     outputs, inputs = _listed(outputs, "output"), _listed(inputs, "input", unknown=True)
+    if not inputs:
+        raise AutogradError("grad: inputs cannot be empty; name the tensors whose gradients are asked for")
     if any(type(t) in PARTS for t in (*outputs, *inputs)):
         outputs, grad_outputs = _of_values(outputs, grad_outputs)
         found = grad(outputs, [values_in(t) for t in inputs], grad_outputs, retain_graph, create_graph, True, allow_unused,

@@ -6,7 +6,7 @@ their own history is recorded.
 
 import threading
 from bisect import insort_left
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import numpy as np
@@ -254,7 +254,7 @@ class Backward:
         self.wholes.pop(leaf, None)
         if g is None or (self.targets is not None and leaf not in self.targets):
             return
-        straight = self.plain and self.targets is None and not leaf.hooks and not leaf.post_hooks
+        straight = self.plain and self.targets is None and not (leaf.hooks or leaf.pre_hooks or leaf.post_hooks)
         if straight and g.__class__ is np.ndarray:
             t = wrap(g)
             del g                       # or `own` could not see that the gradient is its own
@@ -272,11 +272,12 @@ class Backward:
         if leaf.hooks and self.hooked:
             for hook in list(leaf.hooks.values()):
                 g = replaced(hook(g), g)
-            if not self.on_tensors and not is_sparse(g):
-                g = wrap(g._a)      # the user may hold the tensor that a hook returned
         if self.targets is not None:
             self.targets[leaf] = g
             return
+        g = run_leaf_prehooks(leaf, g)
+        if not self.on_tensors and not is_sparse(g):
+            g = wrap(g._a)          # the user may hold the tensor that a hook returned
         if is_sparse(g) or is_sparse(leaf.grad):
             with _accumulating:
                 accumulate_sparse(leaf, g)
@@ -371,10 +372,18 @@ def accumulate(leaf, g: Tensor, create_graph: bool):
 def run_post_accumulate(leaf):
     """The hooks that follow an accumulation; each gets its tensor."""
     if leaf.post_hooks:
-        for tensor_ref, hook in list(leaf.post_hooks.values()):
+        for _, tensor_ref, hook in sorted(leaf.post_hooks.values(), key=itemgetter(0)):
             tensor = tensor_ref()
-            if tensor is not None:
-                hook(tensor)
+            if tensor is not None and hook(tensor) is not None:
+                raise AutogradError("a post accumulate grad hook must return None: what it returned would go nowhere")
+
+
+def run_leaf_prehooks(leaf, g):
+    """What hooks of a leaf's node make of the gradient that is about to be accumulated."""
+    for hook in list((leaf.pre_hooks or {}).values()):
+        new = hook((g,))
+        g = replaced(new[0] if isinstance(new, tuple) else new, g)
+    return g
 
 
 def count_dependencies(roots, needed=None) -> dict:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...ir.errors import AutogradError, DTypeError, ShapeError
 from ...ir.ops.elementwise import cast
-from ...ir.ops.shape import full, sum_to
+from ...ir.ops.shape import full, reshape, sum_to
 from ..device_array import DeviceArray
 from ..parts import PARTS, values_in
 from ..state import tls
@@ -35,6 +35,11 @@ class FunctionCtx:
     _materialize = True
     _node = None            # weak reference to the node that carries this
     _named = None           # what errors call the Function
+
+    @property
+    def metadata(self) -> dict:
+        """What others want to keep with the node."""
+        return self.__dict__.setdefault("_metadata", {})
 
     def save_for_backward(self, *tensors):
         """Keeps inputs or outputs (or None) for backward, checked against being overwritten; sparse ones, too."""
@@ -98,6 +103,7 @@ class FunctionNode(Node):
             self.line = user_line()
 
     label = property(lambda self: self.cls.__name__ + "Backward")
+    metadata = property(lambda self: self.ctx.metadata)
 
     def __getattr__(self, attribute):
         if attribute in ("ctx", "cls"):
@@ -372,6 +378,10 @@ def _among(t, tensors):
 def _carry(node, i, out, ctx, args, inputs):
     """An output with its place in the history; inputs passed through become a new tensor unless they were marked dirty."""
     dirty = _among(out, ctx._dirty)
+    if node is None and not dirty and id(out) in inputs:
+        return reshape(out, shape=shape_of(out))        # a view, which tells the argument of writes
+    if node is None and not dirty and out._node is None and out._shared and any(_memory_of(a) is out._shared for a in args):
+        return out                                      # as it tells of them without the Function
     if not dirty and (id(out) in inputs or out._node is not None or out._base is not None):
         out = out.detach()
     shared = out._shared

@@ -1,6 +1,7 @@
 """Hooks on tensors and nodes: seeing and replacing gradients on their way. Also what `ingot.autograd.graph` offers."""
 
 import weakref
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,24 @@ from ..state import tls
 from ..structure import HookTable, RemovableHandle, add_hook
 from ..tensor import Tensor, wrap
 from .edges import GradientEdge, get_gradient_edge, source_of
-from .node import Leaf, Node
+from .node import Leaf
+from .node import Node as Operation
 from .saved_hooks import allow_mutation_on_saved_tensors, disable_saved_tensors_hooks, save_on_cpu, saved_tensors_hooks
 
 __all__ = ["GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
            "increment_version", "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks"]
+
+
+class Node(ABC):
+    """What histories are made of: operations, and the ends where gradients are accumulated."""
+
+    @abstractmethod
+    def name(self) -> str:
+        """What people know it as."""
+
+
+Node.register(Operation)
+Node.register(Leaf)
 
 
 def _table(owner, name):
@@ -44,7 +58,7 @@ def register_post_accumulate_grad_hook(self, hook) -> RemovableHandle:
         raise AutogradError("cannot register a hook on a tensor that does not require grad")
     if type(self._node) is not Leaf:
         raise AutogradError("post accumulate grad hooks go on leaf tensors only; use register_hook for this one")
-    return add_hook(_table(self._node, "post_hooks"), (weakref.ref(self), hook))
+    return add_hook(_table(self._node, "post_hooks"), (False, weakref.ref(self), hook))
 
 
 def retain_grad(self) -> None:
@@ -80,11 +94,22 @@ def retains_grad(self) -> bool:
 
 
 def hook_accumulation(self, hook) -> RemovableHandle:
-    """Calls hook((), (gradient,)) after a gradient was accumulated into the `.grad` of the leaf's tensor."""
-    return add_hook(_table(self, "post_hooks"), (self.of, lambda tensor: hook((), (tensor.grad,))))
+    """Calls hook((), (gradient,)) after a gradient was accumulated into the `.grad` of the leaf's tensor, and after the hooks
+    that wait for this."""
+
+    def called(tensor):
+        hook((), (tensor.grad,))
+
+    return add_hook(_table(self, "post_hooks"), (True, self.of, called))
+
+
+def hook_before_accumulation(self, hook) -> RemovableHandle:
+    """Calls hook((gradient,)) before a gradient is accumulated, after the tensor's own hooks; a result takes its place."""
+    return add_hook(_table(self, "pre_hooks"), hook)
 
 
 Leaf.register_hook = hook_accumulation  # type: ignore[attr-defined]
+Leaf.register_prehook = hook_before_accumulation  # type: ignore[attr-defined]
 Tensor.register_hook = register_hook
 Tensor.register_post_accumulate_grad_hook = register_post_accumulate_grad_hook
 Tensor.retain_grad = retain_grad

@@ -102,6 +102,11 @@ class Node:
         """Its label, by a call as in PyTorch."""
         return self.label
 
+    @property
+    def metadata(self) -> dict:
+        """What others want to keep with this node."""
+        return self.__dict__.setdefault("_metadata", {})
+
     def _sequence_nr(self) -> int:
         """Its number, as in PyTorch."""
         return self.number
@@ -308,7 +313,7 @@ class Output:
 class Leaf:
     """The end of a path: a tensor that requires a gradient and was not computed."""
 
-    __slots__ = ("__weakref__", "done", "grad", "hooks", "of", "post_hooks")
+    __slots__ = ("__weakref__", "done", "grad", "hooks", "of", "post_hooks", "pre_hooks")
     label = "AccumulateGrad"
     next_functions = ()
     number = inf            # gradients are accumulated as soon as all have arrived
@@ -318,7 +323,8 @@ class Leaf:
         self.of = ref(tensor)
         self.done = False         # whether a function transform made it, and is done with it
         self.hooks = None         # replace the gradient before it is accumulated
-        self.post_hooks = None    # run after accumulation, given the tensor
+        self.pre_hooks = None     # the same, behind all of these, and only where it is accumulated
+        self.post_hooks = None    # run after accumulation: (whether behind all others, reference to the tensor, hook of it)
 
     def name(self) -> str:
         """Its label, by a call as in PyTorch."""
@@ -331,11 +337,13 @@ class Leaf:
 
     def hook_numbers(self) -> tuple:
         """The hooks by their numbers, which no other hook ever gets; empty without any."""
-        return (tuple(self.hooks or ()), tuple(self.post_hooks or ())) if self.hooks or self.post_hooks else ()
+        tables = (self.hooks, self.pre_hooks, self.post_hooks)
+        return tuple([tuple(table or ()) for table in tables]) if any(tables) else ()
 
     def all_hooks(self) -> list:
         """The hooks themselves."""
-        return [*(self.hooks or {}).values(), *[hook for _, hook in (self.post_hooks or {}).values()]]
+        before = [*(self.hooks or {}).values(), *(self.pre_hooks or {}).values()]
+        return [*before, *[hook for _, _, hook in (self.post_hooks or {}).values()]]
 
     def __repr__(self):
         return "<AccumulateGrad>"

@@ -38,10 +38,16 @@ def _without_grad(pack):
     def packed(tensor):
         m = tls.m
         grad, m.grad = m.grad, False
+        storage = tensor._storage
+        version = storage.version
         try:
-            return pack(tensor)
+            kept = pack(tensor)
         finally:
             m.grad = grad
+        if storage.version != version:
+            raise AutogradError("a pack hook of saved_tensors_hooks wrote in place to the tensor that it was given, which "
+                                "others see; let it write to a clone()")
+        return kept
 
     return packed
 

@@ -1,6 +1,7 @@
 """Hooks of modules: what users register to run around forward and backward."""
 
 import types
+import warnings
 from typing import Any
 
 from ...ir.ops.shape import full as filled
@@ -194,6 +195,9 @@ class _Watch:
 
     def outputs(self, result):
         """The result, its differentiable tensors passed through one node."""
+        if not isinstance(result, (Tensor, tuple)):
+            warnings.warn("full backward hooks are called for modules that return a tensor or a tuple of tensors; "
+                          f"{type(self.module).__name__} returned {type(result).__name__}", stacklevel=4)
         listed = result if isinstance(result, tuple) else (result,)
         if not any(isinstance(t, Tensor) for t in listed):
             return result
@@ -220,14 +224,17 @@ class _Watch:
         return tuple(full[p] for p in positions)
 
     def _after(self, grads, _):
+        if self.grad_output is None:        # the gradient did not come by the module's outputs, as that of a gradient does not
+            return None
         full: Any = [None] * self.watched
         for p, g in zip(self.positions, grads):
             full[p] = g
         for p, aval in self.others.items():
             full[p] = filled.call(grads[0], shape=aval.shape, value=0, dtype=aval.dtype)
         full = tuple(full)
+        grad_output, self.grad_output = self.grad_output, None
         for hook in self.backward:
-            new = hook(self.module, full, self.grad_output)
+            new = hook(self.module, full, grad_output)
             if new is not None:
                 full = new if isinstance(new, tuple) else (new,)
         return tuple(full[p] for p in self.positions)

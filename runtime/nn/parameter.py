@@ -197,7 +197,8 @@ class UninitializedTensorMixin:
     def materialize(self, shape, device=None, dtype=None):
         """Gives the tensor its shape; the values are for the module to fill."""
         held = wrap(self._held) if device is None else wrap(self._held).to(device)
-        self._held = zeros_beside(held._a, tuple(shape), held._a.dtype if dtype is None else dtype.np)
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        self._held = zeros_beside(held._a, sizes, held._a.dtype if dtype is None else dtype.np)
         self._storage = Storage()
         self.__class__ = self.cls_to_become
 

@@ -1,0 +1,223 @@
+"""Corners of autograd: hooks of leaves' nodes, what is refused, and what a Function without a history returns."""
+
+import pytest
+
+import ingot
+from ingot import nn
+from ingot.autograd import Function, grad, graph
+from ingot.ir.errors import AutogradError
+
+
+def leaf(*values):
+    return ingot.tensor(list(values), dtype=ingot.float64).requires_grad_()
+
+
+# Hooks of a leaf and of its node.
+
+
+def node_of(t):
+    return t.expand_as(t).grad_fn.next_functions[0][0]
+
+
+def told(x, order, calls):
+    """Registers hooks of all kinds on a leaf, in some order."""
+    kinds = {
+        "tensor": lambda: x.register_hook(lambda g: calls.append("tensor") or g * 2),
+        "prehook": lambda: node_of(x).register_prehook(lambda g: calls.append("prehook") or (g[0] + 1,)),
+        "after": lambda: x.register_post_accumulate_grad_hook(lambda t: calls.append("after")),
+        "posthook": lambda: node_of(x).register_hook(lambda made, gave: calls.append("posthook")),
+    }
+    for kind in order:
+        kinds[kind]()
+
+
+KINDS = ("tensor", "prehook", "after", "posthook")
+
+
+@pytest.mark.parametrize("order", [KINDS, KINDS[::-1]], ids=["in order", "reversed"])
+@pytest.mark.parametrize("way", ["backward", "inputs", "create_graph"])
+def test_hooks_of_a_leaf_run_in_one_order(order, way):
+    x, calls = leaf(1, 2), []
+    told(x, order, calls)
+    (x * 3).sum().backward(inputs=[x] if way == "inputs" else None, create_graph=way == "create_graph")
+    assert calls == list(KINDS) and x.grad.tolist() == [7, 7]
+    assert grad((x * 3).sum(), x)[0].tolist() == [6, 6]         # nothing is accumulated, so no hook of that hears of it
+    assert calls == [*KINDS, "tensor"]
+
+
+def test_a_gradient_that_a_prehook_keeps_is_not_added_to():
+    x, kept = leaf(1, 2), []
+    handle = node_of(x).register_prehook(lambda g: kept.append(g[0] * 2) or (kept[-1],))
+    for _ in range(2):
+        (x * 3).sum().backward()
+    assert [k.tolist() for k in kept] == [[6, 6], [6, 6]] and x.grad.tolist() == [12, 12]
+    handle.remove()
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [15, 15]
+
+
+def test_nodes_of_all_kinds_are_nodes_and_keep_what_they_are_given():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.metadata["made"] = 1
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * ctx.metadata["factor"]
+
+    x = leaf(1, 2)
+    y, z = x * 2, Twice.apply(x)
+    assert all(isinstance(node, graph.Node) for node in (y.grad_fn, z.grad_fn, node_of(x)))
+    assert not isinstance(x, graph.Node) and issubclass(type(z.grad_fn), graph.Node)
+    y.grad_fn.metadata["name"] = "y"
+    assert y.grad_fn.metadata == {"name": "y"} and (x * 2).grad_fn.metadata == {}
+    z.grad_fn.metadata["factor"] = 2
+    z.sum().backward()
+    assert z.grad_fn.metadata == {"made": 1, "factor": 2} and x.grad.tolist() == [2, 2]
+
+
+# What is refused.
+
+
+def overwritten(t):
+    t += 1
+    return t
+
+
+def packed_by(pack):
+    x = leaf(1, 2)
+    with graph.saved_tensors_hooks(pack, lambda t: t):
+        return x.exp()
+
+
+def made_to_require_later():
+    with ingot.no_grad():
+        y = ingot.zeros(2).view(2)
+    return y.requires_grad_().view(2)
+
+
+def after_accumulation(hook):
+    x = leaf(1, 2)
+    x.register_post_accumulate_grad_hook(hook)
+    x.sum().backward()
+
+
+REFUSED = {
+    "a pack hook that writes": (lambda: packed_by(overwritten), "pack hook .* wrote in place"),
+    "a hook after accumulation that returns": (lambda: after_accumulation(lambda t: t.grad), "must return None"),
+    "integers as data": (lambda: setattr(leaf(1, 2), "data", ingot.tensor([1, 2])), "floating point or complex, got ingot.int"),
+    "no inputs of grad": (lambda: grad(leaf(1).sum(), []), "inputs cannot be empty"),
+    "no inputs of backward": (lambda: leaf(1).sum().backward(inputs=[]), "inputs cannot be empty"),
+    "a view of a view that requires grad later": (lambda: made_to_require_later().mul_(2), "view of a view"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused(name):
+    call, message = REFUSED[name]
+    with pytest.raises(AutogradError, match=message):
+        call()
+
+
+def test_zeros_for_what_was_not_used_and_an_error_for_it_contradict_each_other():
+    x, unused = leaf(1), leaf(2)
+    assert grad(x.sum(), unused, materialize_grads=True, allow_unused=True)[0].tolist() == [0]
+    with pytest.raises(ValueError, match="allow_unused must be True or left out"):
+        grad(x.sum(), unused, materialize_grads=True, allow_unused=False)
+
+
+def test_what_is_allowed_beside_it():
+    assert packed_by(lambda t: t * 1).grad_fn is not None and packed_by(lambda t: overwritten(t.clone())) is not None
+    with ingot.no_grad():
+        assert made_to_require_later().mul_(2).tolist() == [0, 0]
+    t = ingot.ones(2)
+    t.data = ingot.tensor([1, 2])
+    assert t.dtype is ingot.int64
+
+
+def test_nodes_that_saved_nothing_are_used_again_whatever_hooks_there_are():
+    x = leaf(1, 2)
+    with graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        y = (x + 1).sum()
+    assert [grad(y, x)[0].tolist() for _ in range(2)] == [[1, 1], [1, 1]]
+
+
+def test_backward_takes_edges_that_were_made_by_hand():
+    x = leaf(1, 2)
+    h = x * 2
+    out = h * 3
+    out.sum().backward(inputs=(graph.GradientEdge(h.grad_fn, h.output_nr), x))
+    assert x.grad.tolist() == [6, 6] and h.grad is None
+
+
+# A Function that records nothing.
+
+
+class Part(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x[:1]
+
+    @staticmethod
+    def backward(ctx, g):
+        return ingot.cat([g, ingot.zeros(1, dtype=g.dtype)])
+
+
+class Same(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g
+
+
+@pytest.mark.parametrize("f", [Part, Same])
+def test_a_view_of_an_argument_without_gradients_tells_it_of_writes(f):
+    a, b = ingot.zeros(2, dtype=ingot.float64), leaf(3)
+    view = f.apply(a)
+    assert view is not a
+    view += b
+    (a * ingot.tensor([1, 10])).sum().backward()
+    assert a.tolist() == ([3, 0] if f is Part else [3, 3]) and b.grad.tolist() == [1 if f is Part else 11]
+
+
+@pytest.mark.parametrize("f", [Part, Same])
+def test_a_view_of_a_leaf_that_was_made_without_recording_is_not_written_where_one_records(f):
+    x = leaf(1, 2)
+    with ingot.no_grad():
+        view = f.apply(x)
+        view.mul_(2)
+    assert x[0].item() == 2 and not view.requires_grad
+    with pytest.raises(AutogradError, match="view of a leaf"):
+        view.zero_()
+    assert x[0].item() == 2
+
+
+# Backward hooks of modules.
+
+
+def test_backward_hooks_hear_of_gradients_that_come_by_the_outputs_alone():
+    loss, calls = nn.MSELoss(), []
+    loss.register_full_backward_hook(lambda module, inner, outer: calls.append((inner, outer)))
+    x = leaf(1, 2)
+    first, = grad(loss(x, ingot.zeros(2, dtype=ingot.float64)), x, create_graph=True)
+    assert len(calls) == 1
+    assert grad(first.sum(), x)[0].tolist() == [1, 1] and len(calls) == 1
+
+
+@pytest.mark.parametrize("kind", ["dict", "list"])
+def test_backward_hooks_are_not_called_for_other_containers_and_say_so(kind):
+    class Made(nn.Module):
+        def forward(self, x):
+            return {"y": x * 2} if kind == "dict" else [x * 2]
+
+    module, calls, x = Made(), [], leaf(1, 2)
+    module.register_full_backward_hook(lambda *args: calls.append(args))
+    with pytest.warns(UserWarning, match=f"Made returned {kind}"):
+        out = module(x)
+    (out["y"] if kind == "dict" else out[0]).sum().backward()
+    assert not calls and x.grad.tolist() == [2, 2]
