@@ -45,6 +45,53 @@ def test_what_is_wrong_is_said():
             pass
 
 
+@pytest.mark.parametrize(("tensor", "tangent"), [((1, 2), (1.0, 2.0)), ((1.0, 2.0), (1, 2)), ((True,), (1.0,))])
+def test_only_floating_point_numbers_have_tangents(tensor, tangent):
+    with fwd.dual_level(), pytest.raises(ValueError, match="must be floating point or complex, got ingot"):
+        fwd.make_dual(ingot.tensor(tensor), ingot.tensor(tangent))
+
+
+WRITES = {
+    "whole": (lambda d: d.mul_(3), lambda x: x * 3), "twice": (lambda d: d.exp_().mul_(d), lambda x: x.exp() ** 2),
+    "a part": (lambda d: d[1:].square_(), lambda x: ingot.cat([x[:1], x[1:] ** 2])),
+    "over by another": (lambda d: d[:1].copy_(d[1:2] * 2), lambda x: ingot.cat([x[1:2] * 2, x[1:]])),
+    "numbers": (lambda d: d[0].fill_(4), lambda x: ingot.cat([ingot.full((1,), 4.0, dtype=x.dtype), x[1:]])),
+    "all numbers": (lambda d: d.zero_(), ingot.zeros_like), "sizes": (lambda d: d.unsqueeze_(0), lambda x: x[None]),
+}
+
+
+@pytest.mark.parametrize("name", WRITES)
+@pytest.mark.parametrize("of", ["dual", "result"])
+def test_duals_are_written_in_place(name, of):
+    write, same = WRITES[name]
+    x, t = ingot.randn(3, dtype=ingot.float64), ingot.randn(3, dtype=ingot.float64)
+    start = (lambda v: v) if of == "dual" else ingot.sin
+    value, along = func.jvp(lambda v: same(start(v)), (x,), (t,))
+    with fwd.dual_level():
+        dual = start(fwd.make_dual(x, t))
+        write(dual)
+        found = fwd.unpack_dual(dual)
+    np.testing.assert_allclose(found.primal.numpy(), value.numpy(), rtol=1e-14)
+    np.testing.assert_allclose((ingot.zeros_like(value) if found.tangent is None else found.tangent).numpy(), along.numpy(),
+                               rtol=1e-14)
+    if of == "dual" and name != "sizes":
+        assert x.tolist() == found.primal.tolist()          # a dual lies over the memory of its value
+
+
+def test_a_dual_beside_its_own_results():
+    x, t = ingot.tensor([1.0, 2.0]), ingot.tensor([1.0, 1.0])
+    with fwd.dual_level():
+        dual = fwd.make_dual(x.clone(), t)
+        once = dual * 2
+        dual.add_(once)
+        assert fwd.unpack_dual(dual).tangent.tolist() == [3, 3] and fwd.unpack_dual(once).tangent.tolist() == [2, 2]
+        dual = fwd.make_dual(x, t)
+        square = dual * dual
+        dual.zero_()                                        # what its tangent is computed from is gone
+        with pytest.raises(IngotError, match="overwritten"):
+            fwd.unpack_dual(square)
+
+
 def test_histories_that_nobody_asked_for_are_not_seen():
     x = ingot.ones(2)
     w = ingot.ones(2, requires_grad=True)
@@ -147,3 +194,64 @@ def test_functions_without_materialized_gradients_hear_none_of_arguments_that_st
 
     x = ingot.ones(3)
     assert func.jvp(lambda a: Plain.apply(a, x), (x,), (2 * x,))[1].tolist() == [2, 2, 2] and seen == [None]
+
+
+# What gradcheck says of forward mode.
+
+class Slope(autograd.Function):
+    """x ** 2, of which one direction of derivatives is right."""
+
+    right = "backward"
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, g):
+        x, = ctx.saved_tensors
+        return (2 if Slope.right == "backward" else 3) * x * g
+
+    @staticmethod
+    def jvp(ctx, dx):
+        x, = ctx.saved_tensors
+        return (2 if Slope.right == "forward" else 3) * x * dx
+
+
+CHECKED = {
+    "one": (lambda x: x.sin() * x.sum(), ["float64"]),
+    "both": (lambda x, y: (x * y, x.exp(), y.detach().sign()), ["float64"] * 2),
+    "complex": (lambda z: (z * z.conj(), z.abs(), z.real * 2), ["complex128"]),
+    "mixed": (lambda x, z: x * z, ["float64", "complex128"]),
+    "integers beside": (lambda x: (x.square(), x.detach().argmax()), ["float64"]),
+    "not used": (lambda x, y: x * 2, ["float64"] * 2),
+    "nothing of it": (lambda x: ingot.zeros(0, dtype=x.dtype) * x.sum(), ["float64"]),
+}
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize("name", CHECKED)
+def test_right_derivatives_along_directions_pass(name, fast_mode):
+    f, dtypes = CHECKED[name]
+    inputs = tuple(ingot.randn(3, dtype=getattr(ingot, d)).requires_grad_() for d in dtypes)
+    for backward in (True, False):
+        assert autograd.gradcheck(f, inputs, check_forward_ad=True, check_backward_ad=backward, fast_mode=fast_mode)
+    if name in ("one", "both"):
+        assert autograd.gradgradcheck(f, inputs, check_fwd_over_rev=True, check_rev_over_rev=False, fast_mode=fast_mode)
+
+
+@pytest.mark.parametrize("fast_mode", [False, True])
+@pytest.mark.parametrize("right", ["forward", "backward"])
+def test_each_direction_is_checked_by_itself(right, fast_mode, monkeypatch):
+    monkeypatch.setattr(Slope, "right", right)
+    x = ingot.randn(3, dtype=ingot.float64, requires_grad=True)
+    for forward in (True, False):
+        asked = {"check_forward_ad": forward, "check_backward_ad": not forward, "fast_mode": fast_mode}
+        if forward == (right == "forward"):
+            assert autograd.gradcheck(Slope.apply, x, **asked)
+        else:
+            what = "forward mode mismatch" if forward else "(Jacobian|derivative) mismatch"
+            with pytest.raises(autograd.GradcheckError, match=what):
+                autograd.gradcheck(Slope.apply, x, **asked)

@@ -1,13 +1,14 @@
 """Derivatives along a direction, written down as pairs of a value and its tangent: `ingot.autograd.forward_ad`.
 
 A dual tensor is the beginning of a history, to which its tangent is noted; the tangent of a result is computed from that
-history when it is asked for, as `func.jvp` does it.
+history when it is asked for, as `func.jvp` does it. It lies over the memory of its value, and may be written in place.
 So it is there for whatever has a gradient, and not for what ran under no_grad().
 """
 
 from typing import NamedTuple
 
-from ...ir.errors import AutogradError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, AutogradError, DTypeError, ShapeError
+from ...ir.ops.elementwise import copy
 from ...ir.ops.shape import reshape
 from ..state import tls
 from ..tensor import Tensor, shape_of
@@ -15,9 +16,10 @@ from .backward import pulled_without_hooks
 from .ends import ends_of
 from .functional import _grads, constant_like
 from .grad_mode import enable_grad
+from .node import Node
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
-_LEVELS: list = []      # of the duals made at each open level: (dual, tangent)
+_LEVELS: list = []      # of the duals made at each open level: (dual, its beginning, tangent)
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -58,31 +60,39 @@ def make_dual(tensor, tangent, *, level=None) -> Tensor:
         raise AutogradError("make_dual: open a level first, with dual_level()")
     if not tls.m.grad:
         raise AutogradError("make_dual: tangents are computed from histories, which no_grad() leaves out")
-    if not tensor.dtype.is_inexact or tangent.dtype is not tensor.dtype:
-        raise DTypeError(f"make_dual: expected floating point tensors of one dtype, got {tensor.dtype} and {tangent.dtype}")
+    for what, t in (("tensor", tensor), ("tangent", tangent)):
+        if not t.dtype.is_inexact:
+            raise ArgumentError(f"make_dual: the {what} must be floating point or complex, got {t.dtype}")
+    if tangent.dtype is not tensor.dtype:
+        raise DTypeError(f"make_dual: the tangent has dtype {tangent.dtype}, the tensor {tensor.dtype}")
     if shape_of(tensor) != shape_of(tangent):
         raise ShapeError(f"make_dual: the tangent has shape {tuple(tangent.shape)}, the tensor {tuple(tensor.shape)}")
-    dual = reshape(tensor, shape=shape_of(tensor)) if tensor.requires_grad else tensor.detach().requires_grad_()
-    _LEVELS[-1].append((dual, tangent))
+    if tensor.requires_grad:
+        dual = reshape(tensor, shape=shape_of(tensor))
+    else:
+        dual = tensor.detach()
+        dual._node = Node(copy, {}, (None,), (None, dual.aval), ())
+    beginning = dual.detach()
+    beginning._node = dual._node
+    _LEVELS[-1].append((dual, beginning, tangent))
     return dual
 
 
 def unpack_dual(tensor, *, level=None) -> UnpackedDualTensor:
     """(value, tangent) of a dual tensor, or of a result that was computed of some."""
     duals = _LEVELS[-1] if _LEVELS else []
-    for dual, tangent in duals:
-        if dual is tensor:
+    for dual, beginning, tangent in duals:
+        if dual is tensor and dual._node is beginning._node:        # it was not written since
             return UnpackedDualTensor(tensor.detach(), tangent)
     if not duals or tensor._node is None:
         return UnpackedDualTensor(tensor, None)
     with enable_grad():
         holder = constant_like(tensor).requires_grad_()
-        pulled = pulled_without_hooks([tensor], [d for d, _ in duals], [holder], along=True)
-        pairs = [(p, t) for p, (_, t) in zip(pulled, duals) if p is not None]
+        pulled = pulled_without_hooks([tensor], [beginning for _, beginning, _ in duals], [holder], along=True)
+        pairs = [(p, t) for p, (_, _, t) in zip(pulled, duals) if p is not None]
         if not pairs:
             return UnpackedDualTensor(tensor, None)
         tangent, = _grads([p for p, _ in pairs], [holder], [t for _, t in pairs], True)
-    own = {d._node for d, _ in duals}
-    if any(t.requires_grad for _, t in duals) or any(end not in own for end in ends_of([tensor])):
+    if any(t.requires_grad for _, _, t in duals) or ends_of([tensor]):
         return UnpackedDualTensor(tensor, tangent)
     return UnpackedDualTensor(tensor.detach(), tangent.detach())        # nobody but this level asked for histories

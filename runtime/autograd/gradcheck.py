@@ -10,6 +10,7 @@ from ..device_array import DeviceArray
 from ..tensor import Tensor, wrap
 from ..writes import overlaps
 from .backward import grad
+from .forward_ad import dual_level, make_dual, unpack_dual
 
 
 class GradcheckError(AutogradError):
@@ -22,21 +23,16 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     """Whether the gradients of `func(*inputs)` agree with central differences within `atol + rtol * |expected|`.
 
     Inputs that require grad should be float64. `fast_mode` compares one random direction instead of the whole Jacobian.
+    `check_forward_ad` compares derivatives along directions (`forward_ad`), too.
     """
-    if check_forward_ad or check_batched_forward_grad:
-        raise GradcheckError("forward mode is computed from reverse mode in ingot, so there is nothing of its own to check; "
-                             "use check_backward_ad")
+    if check_batched_forward_grad:
+        raise GradcheckError("check_batched_forward_grad is not there: compare func.vmap of func.jvp with calls of func.jvp")
     try:
         check = _Check(func, _as_tuple(inputs), eps, atol, rtol)
+        if check_forward_ad:
+            check.along_one_tangent() if fast_mode else check.tangents()
         if check_backward_ad:
-            check.along_one_direction() if fast_mode else check.jacobians()
-            check.reentrant(nondet_tol)
-        if check_grad_dtypes:
-            check.dtypes()
-        if check_undefined_grad:
-            check.undefined()
-        if check_batched_grad:
-            check.batched()
+            check.backward(fast_mode, nondet_tol, check_grad_dtypes, check_undefined_grad, check_batched_grad)
     except GradcheckError:
         if raise_exception:
             raise
@@ -64,7 +60,8 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
 
     return gradcheck(first, inputs + grad_outputs, eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception,
                      nondet_tol=nondet_tol, check_undefined_grad=check_undefined_grad, check_grad_dtypes=check_grad_dtypes,
-                     check_batched_grad=check_batched_grad, fast_mode=fast_mode)
+                     check_batched_grad=check_batched_grad, check_forward_ad=check_fwd_over_rev,
+                     check_backward_ad=check_rev_over_rev, fast_mode=fast_mode)
 
 
 def _as_tuple(x) -> tuple:
@@ -155,12 +152,47 @@ class _Check:
                 found = grad(out, wanted, wrap(seed), retain_graph=True, allow_unused=True)
                 for k, (g, x) in enumerate(zip(found, wanted)):
                     jacobians[k].append(_parts(np.zeros_like(x._a) if g is None else self._like(g, x, self.checked[k])))
-        return [np.array(j).T.reshape(-1, count) for j in jacobians]
+        return [np.array(j).T.reshape(_rows(x), count) for j, x in zip(jacobians, wanted)]
 
     def _like(self, g, x, i):
         if g._a.shape != x._a.shape:
             raise GradcheckError(f"the gradient of input {i} has shape {g._a.shape}, the input {x._a.shape}")
         return g._a
+
+    def backward(self, fast_mode, nondet_tol, check_grad_dtypes, check_undefined_grad, check_batched_grad):
+        """All that is asked of gradients."""
+        self.along_one_direction() if fast_mode else self.jacobians()
+        self.reentrant(nondet_tol)
+        if check_grad_dtypes:
+            self.dtypes()
+        if check_undefined_grad:
+            self.undefined()
+        if check_batched_grad:
+            self.batched()
+
+    def tangents(self):
+        """Compares every element of every Jacobian with that of derivatives along each direction."""
+        arrays = self._arrays()
+        for i in self.checked:
+            x, numerical = self.inputs[i]._a, self._numerical(i, arrays)
+            rows: list = [[] for _ in arrays]
+            for direction in self._directions(i):
+                for index in np.ndindex(x.shape):
+                    u = np.zeros(x.shape, x.dtype)
+                    u[index] = direction
+                    for row, tangent in zip(rows, self._tangents_of({i: u})):
+                        row.append(tangent.ravel())
+            for j, row in enumerate(rows):
+                found = np.array(row, arrays[j].dtype).reshape(numerical[j].shape)
+                self._compare(i, j, _columns(numerical[j]), _columns(found), "Jacobian of forward mode")
+
+    def _tangents_of(self, directions) -> list:
+        """The tangents of the differentiable outputs as arrays, for those of some inputs (by their positions)."""
+        with dual_level():
+            outs = _as_tuple(self.func(*[make_dual(x.detach(), wrap(directions[i])) if i in directions else x
+                                         for i, x in enumerate(self.inputs)]))
+            found = [unpack_dual(o) for o in outs if isinstance(o, Tensor) and o.dtype.is_inexact]
+        return [np.zeros_like(f.primal._a) if f.tangent is None else f.tangent._a for f in found]
 
     def jacobians(self):
         """Compares every element of every Jacobian."""
@@ -187,28 +219,42 @@ class _Check:
 
     def along_one_direction(self):
         """Compares one random projection: v * (J u) by differences with (v J) * u by one backward."""
-        outs = _differentiable(self.outputs())
+        outs = [o for o in self.outputs() if isinstance(o, Tensor) and o.dtype.is_inexact]
         rng = np.random.default_rng(0)
         us = [_unit(rng, self.inputs[i]._a) for i in self.checked]
+        slopes = [self._along(i, u) for i, u in zip(self.checked, us)]
         for j, out in enumerate(outs):
+            if not out.requires_grad:
+                continue
             v = _unit(rng, out._a)
             found = grad(out, [self.inputs[i] for i in self.checked], wrap(v), retain_graph=True, allow_unused=True)
-            for g, u, i in zip(found, us, self.checked):
+            for g, u, i, slope in zip(found, us, self.checked, slopes):
                 analytical = 0.0 if g is None else np.vdot(g._a, u).real
-                numerical = np.vdot(v, self._along(i, u, j)).real
+                numerical = np.vdot(v, slope[j]).real
                 self._compare(i, j, np.array([[numerical]]), np.array([[analytical]]), "directional derivative")
 
-    def _along(self, i, u, j):
+    def along_one_tangent(self):
+        """Compares one random projection of what derivatives along a random direction of each input give."""
+        rng = np.random.default_rng(0)
+        vs = [_unit(rng, a) for a in self._arrays()]
+        for i in self.checked:
+            u = _unit(rng, self.inputs[i]._a)
+            for j, (v, slope, tangent) in enumerate(zip(vs, self._along(i, u), self._tangents_of({i: u}))):
+                numerical, analytical = (np.array([[np.vdot(v, a).real]]) for a in (slope, tangent))
+                self._compare(i, j, numerical, analytical, "directional derivative of forward mode")
+
+    def _along(self, i, u) -> list:
+        """The differences of the differentiable outputs along a direction of an input."""
         x = self.inputs[i]._a
         old = x.copy()
         try:
             x[...] = old + self.eps * u
-            high = np.array(_differentiable(self.outputs())[j]._a)
+            high = self._arrays()
             x[...] = old - self.eps * u
-            low = np.array(_differentiable(self.outputs())[j]._a)
+            low = self._arrays()
         finally:
             x[...] = old
-        return (high - low) / (2 * self.eps)
+        return [(h - l) / (2 * self.eps) for h, l in zip(high, low)]
 
     def reentrant(self, tolerance):
         """Two backwards through the same function must agree."""
