@@ -165,7 +165,9 @@ def test_parametrizations_are_chained_copied_and_cached():
     w = m.weight.detach().clone()
     parametrize.register_parametrization(m, "weight", Doubled())
     parametrize.register_parametrization(m, "weight", Doubled())
-    np.testing.assert_allclose(m.weight.detach().numpy(), w.numpy(), rtol=1e-6)
+    np.testing.assert_allclose(m.weight.detach().numpy(), w.numpy() * 2, rtol=1e-6)     # the second begins with the value so far
+    np.testing.assert_allclose(m.parametrizations.weight.original.detach().numpy(), w.numpy() / 2, rtol=1e-6)
+    m.weight = w
     np.testing.assert_allclose(m.parametrizations.weight.original.detach().numpy(), w.numpy() / 4, rtol=1e-6)
     other = copy.deepcopy(m)
     other.parametrizations.weight.original.data.zero_()
@@ -175,6 +177,50 @@ def test_parametrizations_are_chained_copied_and_cached():
     assert m.weight is not m.weight
     with pytest.raises(ValueError, match="no parameter or buffer"):
         parametrize.register_parametrization(m, "nothing", Doubled())
+
+
+class By(nn.Module):
+    """A parametrization made of two functions."""
+
+    def __init__(self, forward, right_inverse=None):
+        super().__init__()
+        self.way = forward
+        if right_inverse is not None:
+            self.right_inverse = right_inverse
+
+    def forward(self, x):
+        return self.way(x)
+
+
+WRONG = {
+    "several": (lambda x: (x, x), None, "must give a tensor, got tuple"), "dtype": (lambda x: x.double(), None, "keep shape and dtype"),
+    "shape": (lambda x: x[:-1], None, "keep shape and dtype"),
+    "inverse of several": (lambda x: x, lambda x: (x, x), "right_inverse .* must give a tensor"),
+    "inverse of another dtype": (lambda x: x, lambda x: x.double(), "right_inverse .* keep shape and dtype"),
+    "inverse of another shape": (lambda x: x, lambda x: x[:-1], "right_inverse .* keep shape and dtype"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_cannot_follow_a_parametrization_is_refused(name):
+    forward, right_inverse, message = WRONG[name]
+    m = nn.Linear(3, 4)
+    parametrize.register_parametrization(m, "weight", By(lambda x: x + 1))
+    before = m.weight.tolist()
+    with pytest.raises(ValueError, match=message):
+        parametrize.register_parametrization(m, "weight", By(forward, right_inverse))
+    assert len(m.parametrizations.weight) == 1 and m.weight.tolist() == before
+    if right_inverse is None:
+        parametrize.register_parametrization(m, "weight", By(forward), unsafe=True)
+        assert m.parametrizations.weight.unsafe and len(m.parametrizations.weight) == 2
+
+
+def test_further_parametrizations_follow_those_without_an_inverse():
+    m = nn.Linear(3, 4)
+    w = m.weight.detach().clone()
+    parametrize.register_parametrization(m, "weight", By(lambda x: x + 1))
+    parametrize.register_parametrization(m, "weight", Doubled())
+    np.testing.assert_allclose(m.weight.detach().numpy(), (w.numpy() + 1) * 2, rtol=1e-6)
 
 
 def test_spectral_norm_bounds_the_largest_singular_value():

@@ -35,6 +35,24 @@ def _owned(t):
     return t if isinstance(t, Parameter) else Parameter(t, requires_grad=t.requires_grad)
 
 
+def _check_kept(before, made, what):
+    """Raises if what was made of a tensor is no tensor of its shape and dtype."""
+    if not isinstance(made, Tensor):
+        raise ShapeError(f"{what} must give a tensor, got {type(made).__name__}")
+    if made.shape != before.shape or made.dtype is not before.dtype:
+        raise ShapeError(f"{what} must keep shape and dtype: {before.aval} became {made.aval}; pass unsafe=True if this is meant")
+
+
+def _check_next(value, parametrization):
+    """Raises if a function cannot follow those of a parametrized tensor."""
+    with no_grad():
+        made = parametrization(value)
+        _check_kept(value, made, "a parametrization")
+        if hasattr(parametrization, "right_inverse"):
+            with suppress(NotImplementedError):
+                _check_kept(value, parametrization.right_inverse(made), "right_inverse of a further parametrization")
+
+
 class ParametrizationList(ModuleList):
     """The functions behind one parametrized tensor, and the tensors that they start from."""
 
@@ -56,9 +74,7 @@ class ParametrizationList(ModuleList):
         if not unsafe:
             with no_grad():
                 made = self()
-            if made.shape != original.shape or made.dtype is not original.dtype:
-                raise ShapeError(f"a parametrization must keep shape and dtype: {original.aval} became {made.aval}; pass "
-                                 "unsafe=True if this is meant")
+            _check_kept(original, made, "a parametrization")
 
     def _keep(self, name, t, original):
         if isinstance(original, Parameter):
@@ -144,14 +160,15 @@ def is_parametrized(module, tensor_name=None) -> bool:
 
 
 def register_parametrization(module, tensor_name, parametrization, *, unsafe=False):
-    """Computes module.tensor_name by `parametrization` from now on; repeated calls are chained."""
+    """Computes module.tensor_name by `parametrization` from now on. Repeated calls are chained, each a function of the value
+    so far; only the first one asks `right_inverse` for what to begin with."""
     parametrization.train(module.training)
     if is_parametrized(module, tensor_name):
         chain = module.parametrizations[tensor_name]
-        if hasattr(parametrization, "right_inverse"):
-            with no_grad(), suppress(NotImplementedError):
-                chain.right_inverse(parametrization.right_inverse(getattr(module, tensor_name)))
+        if not unsafe:
+            _check_next(getattr(module, tensor_name), parametrization)
         chain.append(parametrization)
+        chain.unsafe |= unsafe
         return module
     if tensor_name not in module._parameters and tensor_name not in module._buffers:
         raise ArgumentError(f"{type(module).__name__} has no parameter or buffer '{tensor_name}' to parametrize")
