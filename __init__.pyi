@@ -1031,7 +1031,7 @@ def get_device(input) -> builtins.int:
 def get_device_module(device=None) -> Any:
     """The module of a kind of devices (`ingot.cuda`); unless said that of the accelerator, or of the CPU without one."""
 def get_float32_matmul_precision() -> builtins.str:
-    """What set_float32_matmul_precision set."""
+    """What set_float32_matmul_precision set, or another switch for the same (`backends.cuda.matmul.fp32_precision`)."""
 def get_num_interop_threads() -> builtins.int:
     """What set_num_interop_threads set."""
 def get_num_threads() -> builtins.int:

@@ -102,7 +102,7 @@ def host() -> Target:
     one than the machine's is ignored)."""
     if _assumed:
         return _assumed[0]
-    arch = _machine_arch()
+    arch = machine_arch()
     flags = cpu_flags()
     level = _level_of(arch, flags)
     wanted = config.current().cpu_level
@@ -133,7 +133,8 @@ def _offered(target: Target) -> set:
             if flag in flags and LEVELS[needs][0] == target.arch and LEVELS[needs][1] < target.vector_bytes}
 
 
-def _machine_arch():
+def machine_arch() -> str:
+    """What this machine's processor is: x86_64, aarch64, ..."""
     name = platform.machine().lower()
     return {"amd64": "x86_64", "x64": "x86_64", "arm64": "aarch64"}.get(name, name)
 

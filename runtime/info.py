@@ -6,6 +6,7 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.errors import ArgumentError, DTypeError
+from . import float32_precision
 from .cpu.pool import get_num_threads, set_num_threads
 from .state import Defaults
 from .tensor import Tensor
@@ -92,7 +93,6 @@ def typename(obj) -> str:
 
 class _Switches:
     deterministic = "default"
-    matmul_precision = "highest"
     warn_always = False
     interop_threads = 1
 
@@ -127,17 +127,24 @@ def set_deterministic_debug_mode(debug_mode) -> None:
     _Switches.deterministic = debug_mode if isinstance(debug_mode, str) else _LEVELS[debug_mode]
 
 
+_PRECISIONS = {"highest": ("ieee", "ieee"), "high": ("tf32", "tf32"), "medium": ("tf32", "bf16")}     # on GPUs, and on CPUs
+
+
 def set_float32_matmul_precision(precision: str) -> None:
     """"highest", "high" or "medium"; products of float32 are always computed in float32 on the CPU. On a GPU
     all but "highest" let them take TF32 tensor cores, which keep 10 bits of the mantissa."""
-    if precision not in ("highest", "high", "medium"):
+    if precision not in _PRECISIONS:
         raise ArgumentError(f"precision must be 'highest', 'high' or 'medium', got {precision!r}")
-    _Switches.matmul_precision = precision
+    products, on_cpus = _PRECISIONS[precision]
+    float32_precision.choose("cuda", "matmul", products)
+    float32_precision.choose("mkldnn", "matmul", on_cpus)
 
 
 def get_float32_matmul_precision() -> str:
-    """What set_float32_matmul_precision set."""
-    return _Switches.matmul_precision
+    """What set_float32_matmul_precision set, or another switch for the same (`backends.cuda.matmul.fp32_precision`)."""
+    if float32_precision.get("cuda", "matmul") != "tf32":
+        return "highest"
+    return "medium" if float32_precision.get("mkldnn", "matmul") == "bf16" else "high"
 
 
 def set_flush_denormal(mode: bool) -> bool:

@@ -10,7 +10,7 @@ import ingot
 import mock_cuda
 from ingot import jit
 from ingot.backends import cudnn
-from ingot.runtime.cuda import precision, products
+from ingot.runtime.cuda import precision
 
 F = ingot.nn.functional
 CONVOLUTIONS = {
@@ -34,7 +34,7 @@ CUT = 2.0 ** -9         # the share of a product that is lost where both factors
 def asked(monkeypatch):
     """The switches that were looked at: what decides how kernels multiply."""
     found = []
-    for name in ("of_products", "of_convolutions"):
+    for name in ("of_products", "of_convolutions", "of_recurrent"):
         def noted(name=name, of=getattr(precision, name)):
             found.append((name, of()))
             return of()
@@ -52,13 +52,13 @@ def given():
 @pytest.mark.parametrize("name", CONVOLUTIONS)
 def test_convolutions_ask_their_own_switch(name, allowed, asked):
     """Forward and backward; that of products says the opposite."""
-    products.precision.SWITCHES.allow_tf32 = not allowed
+    ingot.backends.cuda.matmul.allow_tf32 = not allowed
     try:
         with cudnn.flags(allow_tf32=allowed):
             x, w = given()
             CONVOLUTIONS[name](x, w).square().sum().backward()
     finally:
-        products.precision.SWITCHES.allow_tf32 = False
+        ingot.backends.cuda.matmul.allow_tf32 = False
     ways = {way for what, way in asked if what == "of_convolutions"}
     assert ways == {"tf32" if allowed else "ieee"} and not [what for what, _ in asked if what == "of_products"]
     want = [t.detach().cpu().requires_grad_() for t in given()]

@@ -1,9 +1,9 @@
 """Switches of the CUDA backend."""
 
 from contextlib import contextmanager
-from types import SimpleNamespace
 
 from ...ir.errors import ArgumentError
+from .. import float32_precision
 from ..device import DRIVERS
 
 __all__ = ["allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "cufft_plan_cache", "enable_cudnn_sdp",
@@ -11,8 +11,29 @@ __all__ = ["allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "cufft_pla
            "fp16_bf16_reduction_math_sdp_allowed", "is_built", "is_flash_attention_available", "math_sdp_enabled", "matmul",
            "mem_efficient_sdp_enabled", "preferred_blas_library", "preferred_linalg_library", "sdp_kernel"]
 
-matmul = SimpleNamespace(allow_tf32=False, allow_fp16_reduced_precision_reduction=True,
-                         allow_bf16_reduced_precision_reduction=True)
+
+
+class Products(float32_precision.Operation):
+    """Switches of products. Those of half precision change nothing: sums of products are kept in float32."""
+
+    __slots__ = ("allow_bf16_reduced_precision_reduction", "allow_fp16_accumulation", "allow_fp16_reduced_precision_reduction")
+
+    def __init__(self):
+        super().__init__("cuda", "matmul")
+        self.allow_fp16_reduced_precision_reduction = self.allow_bf16_reduced_precision_reduction = True
+        self.allow_fp16_accumulation = False
+
+    @property
+    def allow_tf32(self) -> bool:
+        """Whether products of float32 may take TF32."""
+        return self.fp32_precision == "tf32"
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed: bool):
+        self.fp32_precision = "tf32" if allowed else "ieee"
+
+
+matmul = Products()
 _attention = {"cudnn": True, "flash": True, "math": True, "mem_efficient": True}
 
 

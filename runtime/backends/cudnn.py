@@ -1,16 +1,44 @@
-"""cuDNN is not used by ingot. `allow_tf32` says whether convolutions of float32, and steps of recurrent layers, take TF32 on a
-GPU, as with PyTorch; the other switches can be set, and change nothing: results are deterministic without them."""
+"""cuDNN is not used by ingot. `allow_tf32` and `fp32_precision` say whether convolutions of float32, and steps of recurrent
+layers, take TF32 on a GPU, as with PyTorch; the other switches can be set, and change nothing: results are deterministic
+without them."""
 
-from contextlib import contextmanager
+import sys
 
-__all__ = ["allow_tf32", "benchmark", "benchmark_limit", "deterministic", "enabled", "flags", "is_acceptable", "is_available",
-           "version"]
+from ...ir.errors import ArgumentError
+from .. import float32_precision
+from .switches import SwitchBoard, switched
+
+__all__ = ["allow_tf32", "benchmark", "benchmark_limit", "conv", "deterministic", "enabled", "flags", "fp32_precision",
+           "is_acceptable", "is_available", "rnn", "version"]
 
 enabled = True
 benchmark = False
 benchmark_limit = 10
 deterministic = False
-allow_tf32 = True
+conv = float32_precision.Operation("cuda", "conv")
+rnn = float32_precision.Operation("cuda", "rnn")
+allow_tf32: bool
+fp32_precision: str
+
+
+class _Board(SwitchBoard):
+    SWITCHES = ("enabled", "benchmark", "benchmark_limit", "deterministic", "allow_tf32", "fp32_precision")
+    fp32_precision = float32_precision.switch("cuda")
+
+    @property
+    def allow_tf32(self) -> bool:
+        allowed = {float32_precision.get("cuda", op) == "tf32" for op in ("conv", "rnn")}
+        if len(allowed) == 2:
+            raise ArgumentError("cudnn.allow_tf32 is asked for, but convolutions and recurrent layers differ: ask "
+                                "cudnn.conv.fp32_precision and cudnn.rnn.fp32_precision")
+        return allowed == {True}
+
+    @allow_tf32.setter
+    def allow_tf32(self, allowed: bool):
+        conv.fp32_precision = rnn.fp32_precision = "tf32" if allowed else "ieee"
+
+
+sys.modules[__name__].__class__ = _Board
 
 
 def is_available() -> bool:
@@ -28,14 +56,10 @@ def version():
     return
 
 
-@contextmanager
-def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, **others):
-    """Sets the switches inside."""
-    wished = {"enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit, "deterministic": deterministic,
-              "allow_tf32": allow_tf32}
-    before = {name: globals()[name] for name in wished}
-    globals().update(wished)
-    try:
-        yield
-    finally:
-        globals().update(before)
+def flags(enabled=False, benchmark=False, benchmark_limit=10, deterministic=False, allow_tf32=True, fp32_precision="none",
+          **others):
+    """Sets the switches inside. fp32_precision, where it is given, says more than allow_tf32."""
+    board = sys.modules[__name__]
+    return switched(board, {"enabled": enabled, "benchmark": benchmark, "benchmark_limit": benchmark_limit,
+                            "deterministic": deterministic, "fp32_precision": fp32_precision,
+                            "allow_tf32": fp32_precision == "tf32" if fp32_precision != "none" else allow_tf32})

@@ -1,11 +1,35 @@
-"""oneDNN is not used by ingot; its switches can be set, and change nothing."""
+"""oneDNN is not used by ingot; its switches can be set, and change nothing: CPUs multiply float32 in float32."""
 
-__all__ = ["deterministic", "enabled", "is_available"]
+import sys
+
+from .. import float32_precision
+from .switches import SwitchBoard, switched
+
+__all__ = ["allow_tf32", "conv", "deterministic", "enabled", "flags", "fp32_precision", "is_available", "matmul", "rnn"]
 
 enabled = False
 deterministic = False
+allow_tf32: bool | None = None
+conv = float32_precision.Operation("mkldnn", "conv")
+matmul = float32_precision.Operation("mkldnn", "matmul")
+rnn = float32_precision.Operation("mkldnn", "rnn")
+fp32_precision: str
+
+
+class _Board(SwitchBoard):
+    SWITCHES = ("enabled", "deterministic", "allow_tf32", "fp32_precision")
+    fp32_precision = float32_precision.switch("mkldnn")
+
+
+sys.modules[__name__].__class__ = _Board
 
 
 def is_available() -> bool:
     """Whether oneDNN is used: it is not."""
     return False
+
+
+def flags(enabled=False, deterministic=False, allow_tf32=True, fp32_precision="none"):
+    """Sets the switches inside."""
+    return switched(sys.modules[__name__], {"enabled": enabled, "deterministic": deterministic, "allow_tf32": allow_tf32,
+                                            "fp32_precision": fp32_precision})

@@ -2,21 +2,28 @@
 which read 11 bits of each factor and add up in float32.
 """
 
-from ..backends import cudnn
-from ..backends.cuda import matmul as SWITCHES
-from ..info import get_float32_matmul_precision
+from .. import float32_precision
 
 
 def of_products() -> str:
     """In products and attention: as float32, unless TF32 was allowed."""
-    return "tf32" if SWITCHES.allow_tf32 or get_float32_matmul_precision() != "highest" else "ieee"
+    return _of("matmul")
 
 
 def of_convolutions() -> str:
-    """In convolutions, and in the steps of recurrent layers: TF32, unless it was forbidden."""
-    return "tf32" if cudnn.allow_tf32 else "ieee"
+    """In convolutions: TF32, unless it was forbidden."""
+    return _of("conv")
+
+
+def of_recurrent() -> str:
+    """In the steps of recurrent layers: TF32, unless it was forbidden."""
+    return _of("rnn")
+
+
+def _of(op) -> str:
+    return "tf32" if float32_precision.get("cuda", op) == "tf32" else "ieee"
 
 
 def of_all() -> tuple:
-    """Both, for what was compiled by them."""
-    return of_products(), of_convolutions()
+    """All, for what was compiled by them."""
+    return of_products(), of_convolutions(), of_recurrent()

@@ -96,7 +96,7 @@ class Layer:
 
     def how(self, batch, **more) -> text.Step:
         """What its kernels are made for."""
-        kind, products = self.kind, precision.of_convolutions()
+        kind, products = self.kind, precision.of_recurrent()
         products = products if kind is dt.float32 else "ieee"
         return text.Step(self.name, kind, products, self.arrays["mask"] is not None, self.projected,
                          form=text.form_of(kind, products, batch), **more)
