@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from ..runtime.device_array import address_of
+from ..runtime.tensor import whole_of
 
 
 def memory_order(a):
@@ -41,13 +42,13 @@ def _order(shape, strides, itemsize):
 
 def lay_of(t):
     """All that there is to know of how a tensor lies in the memory that its base has."""
-    base = t if t._base is None else t._base
-    return t._a.strides, address_of(t._a) - address_of(base._a), base._a.shape, base._a.strides
+    whole = whole_of(t)
+    return t._a.strides, address_of(t._a) - address_of(whole._a), whole._a.shape, whole._a.strides
 
 
 def is_root(t) -> bool:
     """Whether a tensor is the whole of its memory, and no view."""
-    return t._base is None
+    return whole_of(t) is t
 
 
 def lie_over_each_other(a, b) -> bool:

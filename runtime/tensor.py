@@ -88,7 +88,7 @@ class Tensor:
     _base = None        # for a view: the tensor whose memory it looks into
     _path = None        # and how it leads there: (path before, view operator, parameters)
     _passed_by: Any = None      # for an argument that a Function returned as it was, or a part of it: see `Passed`
-    _part_of: Any = None        # of one that detach() made of a view: a tensor over all of the memory that it looked into
+    _part_of: Any = None        # of one without a base over a part of memory: a tensor over all of it, see `known_whole`
     _kept_grad = None   # gradient of a tensor that is not a leaf (retain_grad), or set by hand
     _kept_leaf = None   # the leaf of a tensor that stopped requiring grad: histories lead there
     _retains = False
@@ -274,9 +274,7 @@ class Tensor:
         t._a = a
         t._node = None
         t._storage = self._storage
-        whole = self._part_of if self._base is None else self._base
-        if whole is not None:
-            t._part_of = whole if whole._node is None else _bare(whole)     # or it would keep the history alive
+        t._part_of = known_whole(self)
         if m.recorder is not None:
             m.recorder.detached(self, t)
         return t
@@ -442,21 +440,34 @@ def lie_over(t: Tensor, memory: tuple):
     if old is not None and (old.guarded or t._data_version is not None) and t.is_leaf:
         old.left_by(t)
         t._data_version = memory[1].version
-    t._a, t._storage, t._base, t._path = memory
+    t._a, t._storage, t._base, t._path, t._part_of = memory
+
+
+def known_whole(t: Tensor) -> Tensor | None:
+    """What a tensor over the same memory, and without a base, has as `_part_of`: a tensor over all of the memory, or None where
+    that is `t` itself."""
+    whole = t._part_of if t._base is None else whole_of(t)
+    return whole if whole is None or whole._node is None else _bare(whole)      # or it would keep the history alive
+
+
+def whole_of(t: Tensor) -> Tensor:
+    """A tensor over all of the memory that `t` is known to look into; itself, where nothing is known."""
+    root = t if t._base is None else t._base
+    return root if root._part_of is None else root._part_of
 
 
 def memory_of(t: Tensor) -> tuple:
-    """(array, storage, base, path) of a tensor that gets the memory of another one. Over a part of that its versions are its
-    own, as in PyTorch: parameters that are parts of one vector may be written one by one."""
-    whole, storage = t._part_of if t._base is None else t._base, t._storage
+    """(array, storage, base, path, part of) of a tensor that gets the memory of another one. Over a part of that its versions
+    are its own, as in PyTorch: parameters that are parts of one vector may be written one by one."""
+    whole, storage = known_whole(t), t._storage
     if whole is None or whole._a.size == t._a.size:
-        return t._a, storage, t._base, t._path
+        return t._a, storage, t._base, t._path, t._part_of
     own = Storage()
     for s in (storage, own):
         s.lend()
     if "cell" in storage.__dict__:
         own.cell = storage.cell
-    return t._a, own, None, None
+    return t._a, own, None, None, whole
 
 
 def numel_of(t: Tensor) -> int:

@@ -1586,9 +1586,14 @@ def shape_of(t: Tensor) -> builtins.tuple:
     a"""
 def lie_over(t: Tensor, memory: builtins.tuple) -> Any:
     """`t.data = ...`: the tensor gets other memory (see `memory_of`); what was saved of a leaf follows it there."""
+def known_whole(t: Tensor) -> Tensor | None:
+    """What a tensor over the same memory, and without a base, has as `_part_of`: a tensor over all of the memory, or None
+    where"""
+def whole_of(t: Tensor) -> Tensor:
+    """A tensor over all of the memory that `t` is known to look into; itself, where nothing is known."""
 def memory_of(t: Tensor) -> builtins.tuple:
-    """(array, storage, base, path) of a tensor that gets the memory of another one. Over a part of that its versions are
-    its"""
+    """(array, storage, base, path, part of) of a tensor that gets the memory of another one. Over a part of that its
+    versions"""
 def numel_of(t: Tensor) -> builtins.int:
     """How many elements a tensor has; see `shape_of`."""
 def wrap(a) -> Tensor:

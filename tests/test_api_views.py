@@ -1,6 +1,8 @@
 """Views: what shares memory with what, and random programs of views and writes, values and gradients."""
 
+import copy
 import gc
+import pickle
 import weakref
 
 import numpy as np
@@ -149,6 +151,54 @@ def test_windows_over_all_of_the_memory_that_a_tensor_was_detached_from():
     leaf = z[3:].detach().requires_grad_()
     leaf.as_strided((2,), (2,)).sum().backward()
     assert leaf.grad.tolist() == [1, 0, 1, 0, 0, 0, 0]
+
+
+PARTS = {
+    "a parameter": lambda z: ingot.nn.Parameter(z[3:7]),
+    "a parameter of a part that was detached": lambda z: ingot.nn.Parameter(z[1:].detach()[2:6], requires_grad=False),
+    "a tensor that was given the memory": lambda z: setattr(p := ingot.nn.Parameter(ingot.zeros(4)), "data", z[3:7]) or p,
+    "one that was given it again": lambda z: setattr(p := ingot.zeros(4), "data", ingot.nn.Parameter(z[3:7]).data) or p,
+    "a view of one": lambda z: ingot.nn.Parameter(z[2:8])[1:5],
+    "what looks at it from now on": lambda z: ingot.empty(0).set_(z.detach()[3:7]),
+    "a squeezed one": lambda z: ingot.nn.Parameter(z[3:7].view(1, 4), requires_grad=False).squeeze_(0)}
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_leaves_over_parts_of_memory_know_where_they_begin(case):
+    z = ingot.arange(10.0)
+    part = PARTS[case](z)
+    assert part.storage_offset() == part[1:].storage_offset() - 1 == part.detach().storage_offset() == 3
+    assert part.data_ptr() == z.data_ptr() + 3 * z.element_size()
+    assert part.as_strided((2,), (1,)).tolist() == [3, 4] and part.as_strided((2,), (2,), 4).tolist() == [4, 6]
+    assert part.detach().as_strided((3,), (4,), 0).tolist() == [0, 4, 8]
+    if part.requires_grad and part.is_leaf:
+        part.as_strided((2,), (2,), 4).sum().backward()
+        assert part.grad.tolist() == [0, 1, 0, 1]
+        for size, stride, offset in (((2,), (1,), 2), ((2,), (1,), 6)):
+            with pytest.raises(RuntimeError, match="leaves the part of the memory that this tensor has"):
+                part.as_strided(size, stride, offset)
+    for same in (copy.copy(part), copy.deepcopy(part.detach()), pickle.loads(pickle.dumps(part.detach()))):
+        assert same.as_strided((2,), (1,)).tolist() == [3, 4]
+    part.data = ingot.ones(4)
+    assert part.storage_offset() == 0 and part.as_strided((4,), (1,), 0).tolist() == [1] * 4
+
+
+def test_windows_past_a_leaf_count_what_is_written_to_it():
+    z, w = ingot.arange(4.0), ingot.ones(2, requires_grad=True)
+    leaf = ingot.zeros(2)
+    leaf.data = z[1:3]
+    y = w * leaf
+    leaf.as_strided((4,), (1,), 0).fill_(7)
+    assert z.tolist() == [7] * 4
+    with pytest.raises(RuntimeError, match="version"):
+        y.sum().backward()
+
+
+def test_traces_tell_parts_that_begin_elsewhere_apart():
+    fn = ingot.jit.trace(lambda x: x * x.storage_offset() + x.as_strided((2,), (1,), 4))
+    z = ingot.arange(10.0)
+    for part in (z[2:6].detach(), z[3:7].detach(), ingot.nn.Parameter(z[3:5], requires_grad=False)):
+        assert fn(part[:2]).tolist() == (part[:2] * part.storage_offset() + z[4:6]).tolist()
 
 
 def test_parts_that_were_detached_keep_no_history_alive():

@@ -7,7 +7,7 @@ import numpy as np
 from ...ir.aval import canonical_dim
 from ...ir.errors import ArgumentError
 from ...ir.ops import elementwise as ew
-from ..tensor import Tensor
+from ..tensor import Tensor, whole_of
 from ..writes import overlaps
 from .convert import contiguous
 from .creation import dtype_or_default, empty_strided, require_device
@@ -64,7 +64,7 @@ def as_strided_scatter(input, src, size, stride, storage_offset=None):
     """input with src in place of a strided window over its memory; what is expanded is copied first."""
     input = ew.copy(input) if overlaps(input._a) else input
     shape, strides, first = input.shape, input.stride(), input.storage_offset()
-    memory = input.new_zeros(flattened_storage(input).shape)
+    memory = input.new_zeros(flattened_storage(whole_of(input)).shape)
     as_strided(memory, shape, strides, first).copy_(input)
     as_strided(memory, size, stride, first if storage_offset is None else storage_offset).copy_(src)
     return as_strided(memory, shape, strides, first)

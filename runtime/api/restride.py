@@ -14,7 +14,7 @@ from ..autograd.hooks import keep_gradient
 from ..device_array import address_of, zeros_beside
 from ..state import tls
 from ..storage import Storage
-from ..tensor import Tensor, numel_of, shape_of
+from ..tensor import Tensor, numel_of, shape_of, whole_of
 from ..writes import chain_history, chain_of
 from .convert import empty_strides
 from .register import api
@@ -47,7 +47,7 @@ def become(x: Tensor, view: Tensor, name: str) -> Tensor:
 def stand_in(x: Tensor) -> Tensor:
     """A tensor that takes x's place as the root of the views made of it."""
     root = Tensor.__new__(Tensor)
-    root._a, root._node, root._storage = x._a, x._node, x._storage
+    root._a, root._node, root._storage, root._part_of = x._a, x._node, x._storage, x._part_of
     for ref in x._storage.aliases:
         view = ref()
         if view is not None and view._base is x:
@@ -97,15 +97,8 @@ for _fn in (squeeze, unsqueeze, t, transpose):
 Tensor.swapaxes_ = Tensor.swapdims_ = Tensor.transpose_
 
 
-def _root_of(x: Tensor) -> Tensor:
-    """The tensor over all of x's memory: without a history, what it was detached from."""
-    root: Any = x if x._base is None else x._base
-    return root if root._part_of is None or root._node is not None else root._part_of.detach()
-
-
-def flattened_storage(x: Tensor) -> Tensor:
-    """All elements of x's memory in the order they lie there, as a view of its root."""
-    root = _root_of(x)
+def flattened_storage(root: Tensor) -> Tensor:
+    """All elements of a tensor that has no base in the order they lie in memory, as a view of it."""
     a = root._a
     if a.flags.c_contiguous:
         return reshape(root, -1)
@@ -118,10 +111,10 @@ def flattened_storage(x: Tensor) -> Tensor:
 
 def own_offset(x: Tensor) -> int:
     """How many elements lie before x's first in its memory."""
-    root = _root_of(x)
+    whole = whole_of(x)
     if tls.m.recorder is not None:
-        (tls.m.recorder.asks_whether_root if root is x else tls.m.recorder.asks_place)(x)
-    return 0 if root is x else (address_of(x._a) - address_of(root._a)) // x._a.itemsize
+        (tls.m.recorder.asks_whether_root if whole is x else tls.m.recorder.asks_place)(x)
+    return 0 if whole is x else (address_of(x._a) - address_of(whole._a)) // x._a.itemsize
 
 
 @api(function=False)
@@ -137,9 +130,31 @@ def as_strided(input, size, stride, storage_offset=None):
     shape, strides = sizes_of((size,)), sizes_of((stride,))
     if tls.m.sizes is not None:
         _ = strides == empty_strides(shape)     # noted: only of a window in rows is contiguous() the tensor itself
-    flat = flattened_storage(input)
+    root: Any = input if input._base is None else input._base
+    if root._part_of is not None:
+        root, offset = _seen_from(root, shape, strides, offset, input.dtype.itemsize)
+    flat = flattened_storage(root)
     flat = flat if flat.dtype is input.dtype else flat.view(input.dtype)
     return sh.as_strided(flat, shape=shape, strides=strides, offset=offset)
+
+
+def _seen_from(root: Tensor, shape, strides, offset, itemsize):
+    """What a window is a view of, and where it begins there: `root`, if it lies in that, else all of the memory that `root` is
+    a part of."""
+    start = own_offset(root) * root.dtype.itemsize // itemsize
+    stop = start + numel_of(root) * root.dtype.itemsize // itemsize
+    end = offset + sum([(n - 1) * s for n, s in zip(shape, strides)])
+    if root._a.flags.c_contiguous and start <= offset and end < stop:
+        return root, offset - start
+    if root._node is not None:
+        raise AutogradError(f"as_strided: a window from element {offset} on leaves the part of the memory that this tensor has "
+                            f"(elements {start} to {stop - 1}), which its history cannot tell of; detach() it")
+    whole = root._part_of.detach()
+    if whole._storage is not root._storage:
+        if tls.m.recorder is not None:
+            tls.m.recorder.refuse("it looks past the part of the memory that a tensor has", "do that outside of the function")
+        whole._storage = root._storage      # whose version counts writes to what is seen here
+    return whole, offset
 
 
 @api(checked=True)
@@ -217,7 +232,7 @@ def set_(self, source=None, storage_offset=0, size=None, stride=None):
     if self._base is None:
         stand_in(self)
     self._a, self._storage = source._a, source._storage
-    self._base, self._path = source._base, source._path
+    self._base, self._path, self._part_of = source._base, source._path, source._part_of
     if source._base is not None:
         source._storage.add_aliases((self,))
     if tls.m.recorder is not None:

@@ -14,9 +14,12 @@ from ..parts import PARTS, values_in
 from ..state import Defaults, tls
 from ..storage import Storage
 from ..structure import Structure
-from ..tensor import Tensor, class_for, wrap
+from ..tensor import Tensor, class_for, known_whole, wrap
 
 _new = object.__new__
+
+
+_NOT_STATE = ("_base", "_path", "_kept_grad", "_kept_leaf", "_part_of")
 
 
 def over(cls, data):
@@ -34,6 +37,7 @@ def over(cls, data):
     t._a = data._a
     t._node = None
     t._storage = data._storage
+    t._part_of = known_whole(data)
     if tls.m.recorder is not None:
         tls.m.recorder.detached(data, t)
     return t
@@ -108,7 +112,7 @@ class Owned(Tensor):
         pass
 
     def _state(self):
-        return {k: v for k, v in self.__dict__.items() if k not in ("_base", "_path", "_kept_grad", "_kept_leaf")}
+        return {k: v for k, v in self.__dict__.items() if k not in _NOT_STATE}
 
     def __deepcopy__(self, memo):
         if id(self) in memo:
