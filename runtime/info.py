@@ -80,12 +80,12 @@ def can_cast(from_, to) -> bool:
 
 
 def typename(obj) -> str:
-    """The name of an object's type, as in `ingot.FloatTensor`."""
+    """The name of an object's type, as in `ingot.FloatTensor`; of a class or a function its own, with its module."""
     if isinstance(obj, Tensor):
         return str(obj.type())
-    cls = obj if isinstance(obj, type) else type(obj)
-    module = getattr(cls, "__module__", "")
-    return cls.__qualname__ if module in ("builtins", "") else f"{module}.{cls.__qualname__}"
+    named = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(named, "__module__", None)
+    return named.__qualname__ if module in ("builtins", "", None) else f"{module}.{named.__qualname__}"
 
 
 # Switches.

@@ -165,7 +165,7 @@ def test_parametrizations_are_chained_copied_and_cached():
     w = m.weight.detach().clone()
     parametrize.register_parametrization(m, "weight", Doubled())
     parametrize.register_parametrization(m, "weight", Doubled())
-    np.testing.assert_allclose(m.weight.detach().numpy(), w.numpy() * 2, rtol=1e-6)     # the second begins with the value so far
+    np.testing.assert_allclose(m.weight.detach().numpy(), w.numpy() * 2, rtol=1e-6)     # of the value so far
     np.testing.assert_allclose(m.parametrizations.weight.original.detach().numpy(), w.numpy() / 2, rtol=1e-6)
     m.weight = w
     np.testing.assert_allclose(m.parametrizations.weight.original.detach().numpy(), w.numpy() / 4, rtol=1e-6)
@@ -193,7 +193,8 @@ class By(nn.Module):
 
 
 WRONG = {
-    "several": (lambda x: (x, x), None, "must give a tensor, got tuple"), "dtype": (lambda x: x.double(), None, "keep shape and dtype"),
+    "several": (lambda x: (x, x), None, "must give a tensor, got tuple"),
+    "dtype": (lambda x: x.double(), None, "keep shape and dtype"),
     "shape": (lambda x: x[:-1], None, "keep shape and dtype"),
     "inverse of several": (lambda x: x, lambda x: (x, x), "right_inverse .* must give a tensor"),
     "inverse of another dtype": (lambda x: x, lambda x: x.double(), "right_inverse .* keep shape and dtype"),

@@ -255,8 +255,9 @@ def _wish(op: str, target) -> str:
     name = target if isinstance(target, str) else getattr(target, "__name__", type(target).__name__)
     if name[:2] == name[-2:] == "__" and len(name) > 4:
         name = name[2:-2]
-    name = name.lstrip("*") if op == "placeholder" else name.replace(".", "_")
-    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name).lower() if op == "call_function" else name
+    if op == "placeholder":
+        return name.lstrip("*")
+    return re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name.replace(".", "_")).lower()
 
 
 def attribute_at(module, path: str):

@@ -2,6 +2,8 @@
 
 from typing import Any, NoReturn
 
+from ...runtime.tree_nodes import NODES, Kind
+
 __all__ = ["immutable_dict", "immutable_list"]
 
 
@@ -39,3 +41,7 @@ _WRITERS = ("__delitem__", "__iadd__", "__imul__", "__ior__", "__setitem__", "ap
 for _kind in (immutable_list, immutable_dict):
     for _name, _value in _without(_kind, _WRITERS).items():
         setattr(_kind, _name, _value)
+
+for _kind, _plain in ((immutable_list, NODES[list]), (immutable_dict, NODES[dict])):
+    NODES[_kind] = Kind(_plain.flatten, lambda xs, context, kind=_kind, plain=_plain: kind(plain.unflatten(xs, context)),
+                        _plain.keys)

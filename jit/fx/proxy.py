@@ -4,6 +4,7 @@ import dis
 import enum
 import operator
 import sys
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from ...ir.errors import IngotError
@@ -11,6 +12,7 @@ from ...runtime.api.asking import start
 from ...runtime.api.register import FUNCTIONS
 from ...runtime.tensor import Tensor
 from .graph import Graph
+from .immutable_collections import immutable_dict, immutable_list
 from .node import Node, found_at, map_aggregate, writes
 
 __all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "ProxyableClassMeta", "TraceError", "TracerBase"]
@@ -47,7 +49,7 @@ class TracerBase:
     def create_node(self, kind: str, target, args, kwargs, name: str | None = None, type_expr=None) -> Node:
         """A node of the graph."""
         node = self.graph.create_node(kind, target, args, kwargs, name, type_expr)
-        if self.record_stack_traces and kind not in ("placeholder", "output"):
+        if self.record_stack_traces and kind != "output":
             line = users_line()
             if line is not None:
                 node.stack_trace = line
@@ -66,15 +68,25 @@ class TracerBase:
 
     def create_arg(self, a: Any) -> Any:
         """An argument as nodes have it."""
+        if isinstance(a, (Node, Proxy)):
+            return a if isinstance(a, Node) else a.node
+        if hasattr(type(a), "__fx_create_arg__"):
+            return a.__fx_create_arg__(self)
+        if isinstance(a, list):
+            return immutable_list(map(self.create_arg, a))
+        if isinstance(a, tuple):
+            parts = map(self.create_arg, a)
+            return type(a)(*parts) if hasattr(a, "_fields") else tuple(parts)
         if isinstance(a, dict):
-            for key in a:
-                if isinstance(key, Proxy):
-                    raise TraceError(f"{_at()}a value that is traced cannot be the key of a dictionary")
-        if isinstance(a, (tuple, list, dict, slice)):
-            return map_aggregate(a, lambda x: x if isinstance(x, Node) else self.create_arg(x))
-        if isinstance(a, range):
-            return range(*[self.create_arg(x) for x in (a.start, a.stop, a.step)])
-        return a.node if isinstance(a, Proxy) else self.create_constant(a)
+            if any(isinstance(key, Proxy) for key in a):
+                raise TraceError(f"{_at()}a value that is traced cannot be the key of a dictionary")
+            return immutable_dict({key: self.create_arg(x) for key, x in a.items()})
+        if isinstance(a, (range, slice)):
+            return type(a)(*[self.create_arg(x) for x in (a.start, a.stop, a.step)])
+        if is_dataclass(a) and not isinstance(a, type):
+            made = {f.name: self.create_arg(getattr(a, f.name)) for f in fields(a) if f.init}
+            return self.create_node("call_function", type(a), (), made)
+        return self.create_constant(a)
 
     def create_constant(self, a: Any) -> Any:
         """An argument that is no container and is not traced."""

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from ...ir.errors import ArgumentError
 from ...runtime.nn import Module
+from ...runtime.tensor import Tensor
 from .graph import Graph
 from .graph_module import GraphModule, _copy_attr
 from .node import Node, map_arg
@@ -70,9 +71,11 @@ class _Matcher:
         return self.value(p.args, g.args) and self.value(p.kwargs, g.kwargs)
 
     def _same_target(self, p, g) -> bool:
-        if p.op != "call_module" or p.target == g.target:
-            return p.target == g.target
-        return type(self.own.get(p.target)) is type(self.modules.get(g.target)) is not type(None)
+        if p.target == g.target:
+            return True
+        if p.op == "get_attr":          # a tensor of the pattern stands for any
+            return all(isinstance(_found(modules, n.target), Tensor) for modules, n in ((self.own, p), (self.modules, g)))
+        return p.op == "call_module" and type(self.own.get(p.target)) is type(self.modules.get(g.target)) is not type(None)
 
     def value(self, p, g) -> bool:
         """Whether arguments are alike."""
@@ -165,6 +168,12 @@ def _copied(graph, node, values) -> Node:
     made = graph.create_node(node.op, node.target, args, kwargs, node.name, node.type)
     made.meta = dict(node.meta)
     return made
+
+
+def _found(modules: dict, path: str):
+    """What a module has at a path, given all modules by their paths; None if it has nothing there."""
+    owner, _, name = path.rpartition(".")
+    return getattr(modules.get(owner), name, None)
 
 
 def _has(module, path: str) -> bool:

@@ -1,6 +1,7 @@
 """`fx.symbolic_trace`: runs a program on proxies and gives the graph of what it did."""
 
 import builtins
+import copy
 import functools
 import inspect
 import math
@@ -17,7 +18,7 @@ from ...runtime.nn import Module, Parameter, Sequential
 from ...runtime.tensor import Tensor
 from .graph import Graph
 from .graph_module import GraphModule
-from .node import FACE, RANDOM, has_side_effect, map_aggregate
+from .node import FACE, RANDOM, Node, has_side_effect, map_aggregate
 from .proxy import Proxy, TraceError, TracerBase, users_line
 
 __all__ = ["PH", "Tracer", "symbolic_trace", "wrap"]
@@ -38,11 +39,15 @@ def compatibility(is_backward_compatible: bool = False) -> Callable:
 has_side_effect(FUNCTIONS["_assert"])
 
 
+class SpecializedError(ArgumentError, AssertionError):
+    """A program that was traced for one value of an argument is given another."""
+
+
 @has_side_effect
 def assert_same(value, expected, message: str) -> None:
     """Raises if an argument that a program was specialised for has another value."""
     if value is not expected and (type(value) is not type(expected) or value != expected):
-        raise ArgumentError(f"{message}, got {value!r}")
+        raise SpecializedError(f"{message}, got {value!r}")
 
 
 def wrap(fn_or_name):
@@ -116,7 +121,11 @@ class Tracer(TracerBase):
 
     autowrap_modules     modules of Python whose functions become nodes (`math`)
     autowrap_functions   functions that become nodes, as with `wrap`
+
+    `traced_func_name` is the method of a module that is traced.
     """
+
+    traced_func_name = "forward"
 
     def __init__(self, autowrap_modules=(math,), autowrap_functions=(), param_shapes_constant: bool = False):
         self._wrapped_ids = {id(value) for module in autowrap_modules for name, value in vars(module).items()
@@ -194,7 +203,10 @@ class Tracer(TracerBase):
     def trace(self, root: Module | Callable, concrete_args: dict[str, Any] | None = None) -> Graph:
         """The graph of a module or a function. `concrete_args` are arguments with the value that they are to have."""
         if isinstance(root, Module):
-            self.root, fn = root, type(root).forward
+            fn = getattr(type(root), self.traced_func_name, None)
+            if fn is None:
+                raise ArgumentError(f"{type(root).__name__} has no method {self.traced_func_name!r} (traced_func_name)")
+            self.root = root
         else:
             self.root, fn = Module(), root
         self.submodule_paths = {module: name for name, module in self.root.named_modules()}
@@ -214,6 +226,8 @@ class Tracer(TracerBase):
         concrete, given = dict(concrete_args or {}), {}
         for p in parameters:
             if is_module and p is parameters[0]:
+                if p.kind in _STARS:
+                    raise ArgumentError(f"a method that takes its module in *{p.name} cannot be traced: name it (self)")
                 given[p.name] = self.root
             else:
                 given[p.name] = self._placeholder(_STARS.get(p.kind, "") + p.name, p, concrete)
@@ -256,6 +270,31 @@ class Tracer(TracerBase):
                 patches.revert()
                 _here.tracer = before
 
+    @contextmanager
+    def _inside(self, module):
+        """While a module is called: its nodes say so."""
+        before, path = self.module_stack, self.submodule_paths.get(module)
+        if path:
+            self.module_stack = {**before, path: (path, type(module))}
+        try:
+            yield
+        finally:
+            self.module_stack = before
+
+    def create_node(self, kind: str, target, args, kwargs, name: str | None = None, type_expr=None) -> Node:
+        """A node of the graph, which notes the modules that are being called ("nn_module_stack")."""
+        node = super().create_node(kind, target, args, kwargs, name, type_expr)
+        if self.module_stack and kind != "placeholder":
+            node.meta["nn_module_stack"] = self.module_stack
+        return node
+
+    def __deepcopy__(self, memo):
+        made = object.__new__(type(self))
+        memo[id(self)] = made
+        shared = ("_all_ids", "_wrapped_ids", "_wrapped_modules")
+        vars(made).update({name: value if name in shared else copy.deepcopy(value, memo) for name, value in vars(self).items()})
+        return made
+
     def _patch_modules(self, patches, cache):
         call, find = Module.__call__, Module.__getattr__
 
@@ -267,7 +306,8 @@ class Tracer(TracerBase):
                 patches.functions(getattr(type(module).forward, "__globals__", {}), self._all_ids)
                 return call(module, *args, **kwargs)
 
-            return self.call_module(module, forward, args, kwargs)
+            with self._inside(module):
+                return self.call_module(module, forward, args, kwargs)
 
         def finding(module, name):
             found = find(module, name)
@@ -343,3 +383,5 @@ class _Shaped(Proxy):
     def numel(self):
         """How many elements it has."""
         return self.tensor.numel()
+
+    nelement = numel

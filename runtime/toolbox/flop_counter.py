@@ -73,7 +73,8 @@ class _Counts(defaultdict):
 
     def __missing__(self, key):
         if not isinstance(key, str):
-            raise KeyError(f"{key!r}: counts are by the names of ingot's operators, here " + (", ".join(map(repr, self)) or "none"))
+            here = ", ".join(map(repr, self)) or "none"
+            raise KeyError(f"{key!r}: counts are by the names of ingot's operators, here {here}")
         return super().__missing__(key)
 
 

@@ -40,7 +40,7 @@ def _check_kept(before, made, what):
     if not isinstance(made, Tensor):
         raise ShapeError(f"{what} must give a tensor, got {type(made).__name__}")
     if made.shape != before.shape or made.dtype is not before.dtype:
-        raise ShapeError(f"{what} must keep shape and dtype: {before.aval} became {made.aval}; pass unsafe=True if this is meant")
+        raise ShapeError(f"{what} must keep shape and dtype: {before.aval} became {made.aval}; pass unsafe=True if it is meant")
 
 
 def _check_next(value, parametrization):
