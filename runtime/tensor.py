@@ -232,7 +232,7 @@ class Tensor:
 
     @grad.setter
     def grad(self, value):
-        if value is not None and (type(value) is not Tensor or value._a.dtype is not self._a.dtype
+        if value is not None and (type(value) is not Tensor or value is self or value._a.dtype is not self._a.dtype
                                   or value._a.shape != self._a.shape or value._a.__class__ is not self._a.__class__):
             self._check_grad(value)
         recorder = tls.m.recorder
@@ -250,6 +250,8 @@ class Tensor:
     def _check_grad(self, value):
         if not isinstance(value, Tensor):
             raise DTypeError(f"grad must be a tensor or None, got {type(value).__name__}")
+        if value is self:
+            raise AutogradError("a tensor cannot be its own grad; assign a clone()")
         shape = tuple(value.shape) if value.is_sparse else shape_of(value)
         if shape != self._a.shape or value.dtype is not self.dtype:
             raise AutogradError(f"grad of a tensor {self.aval} must be like it, got {value.aval}")

@@ -108,6 +108,7 @@ REFUSED = {
     "a pack hook that writes": (lambda: packed_by(overwritten), "pack hook .* wrote in place"),
     "a hook after accumulation that returns": (lambda: after_accumulation(lambda t: t.grad), "must return None"),
     "integers as data": (lambda: setattr(leaf(1, 2), "data", ingot.tensor([1, 2])), "floating point or complex, got ingot.int"),
+    "itself as grad": (lambda: [setattr(x, "grad", x) for x in [leaf(1, 2)]], "own grad"),
     "no inputs of grad": (lambda: grad(leaf(1).sum(), []), "inputs cannot be empty"),
     "no inputs of backward": (lambda: leaf(1).sum().backward(inputs=[]), "inputs cannot be empty"),
     "a view of a view that requires grad later": (lambda: made_to_require_later().mul_(2), "view of a view"),
@@ -195,6 +196,42 @@ def test_a_view_of_a_leaf_that_was_made_without_recording_is_not_written_where_o
     with pytest.raises(AutogradError, match="view of a leaf"):
         view.zero_()
     assert x[0].item() == 2
+
+
+class Scaled(Function):
+    @staticmethod
+    def forward(ctx, x, shift=0, factor=2, *more):
+        ctx.factor, ctx.count = factor, len(ctx.needs_input_grad)
+        return x * factor + shift
+
+    @staticmethod
+    def backward(ctx, g):
+        return (g * ctx.factor, *[None] * (ctx.count - 1))
+
+
+class Bare(Scaled):
+    @staticmethod
+    def forward(ctx, x, shift=0, factor=2):
+        return Scaled.forward(ctx, x, shift, factor)
+
+
+@pytest.mark.parametrize(("args", "kwargs", "value", "count"), [
+    ((), {}, 2, 1), ((1,), {}, 3, 2), ((), {"shift": 1}, 3, 2), ((), {"factor": 3}, 3, 3), ((1,), {"factor": 3}, 4, 3),
+    ((), {"factor": 3, "shift": 2}, 5, 3)])
+def test_arguments_by_name_are_those_by_position(args, kwargs, value, count):
+    for f in (Bare, Scaled):
+        x = leaf(1)
+        y = f.apply(x, *args, **kwargs)
+        y.sum().backward()
+        assert y.tolist() == [value] and x.grad.tolist() == [kwargs.get("factor", 2)]
+        assert len(y.grad_fn.needs_input_grad) == (3 if f is Scaled and kwargs else count)
+
+
+@pytest.mark.parametrize(("kwargs", "message"), [({"nothing": 1}, "unexpected keyword argument 'nothing'"),
+                                                 ({"x": leaf(1)}, "multiple values for argument 'x'")])
+def test_arguments_that_forward_does_not_have_are_named(kwargs, message):
+    with pytest.raises(TypeError, match=message):
+        Bare.apply(leaf(1), **kwargs)
 
 
 # Backward hooks of modules.

@@ -354,11 +354,6 @@ def test_calling_it_as_an_object_is_refused():
         Cube()
 
 
-def test_kwargs_without_setup_context_are_refused():
-    with pytest.raises(TypeError, match="keyword"):
-        Cube.apply(x=leaf(1.0))
-
-
 def test_missing_backward_says_so():
     class Forward(Function):
         @staticmethod

@@ -216,7 +216,7 @@ class Function:
         if separate:
             args = _bound(cls.forward, args, kwargs)
         elif kwargs:
-            raise DTypeError(f"{cls.__name__}.apply takes no keyword arguments unless it has setup_context")
+            args = _by_position(cls.forward, args, kwargs)
         edges = tuple([_edge_of(a) for a in args])
         ctx.needs_input_grad = tuple([e is not None for e in edges])
         if has_jvp(cls):
@@ -333,6 +333,19 @@ def _bound(forward, args, kwargs):
     if call.kwargs:
         raise DTypeError("forward of a Function with setup_context cannot have keyword-only arguments")
     return call.args
+
+
+def _by_position(forward, args, kwargs):
+    """Arguments by position, up to the last one that was given: backward gives as many gradients."""
+    signature = inspect.signature(forward)
+    call = signature.bind(None, *args, **kwargs)
+    given = [name in call.arguments for name in signature.parameters]
+    call.apply_defaults()
+    if call.kwargs:
+        raise DTypeError("forward of a Function cannot have keyword-only arguments")
+    if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values()):
+        return call.args[1:]
+    return call.args[1:len(given) - given[::-1].index(True)]
 
 
 def _finish(cls, ctx, args, edges, result, taped):
