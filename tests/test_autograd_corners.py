@@ -246,6 +246,21 @@ def test_backward_hooks_hear_of_gradients_that_come_by_the_outputs_alone():
     assert grad(first.sum(), x)[0].tolist() == [1, 1] and len(calls) == 1
 
 
+@pytest.mark.parametrize(("register", "message"), [
+    (lambda m: m.register_full_backward_hook(lambda module, inner, outer: inner * 2), "2 gradients in place of grad_input"),
+    (lambda m: m.register_full_backward_hook(lambda *given: ()), "0 gradients in place of grad_input, expected 1"),
+    (lambda m: m.register_full_backward_pre_hook(lambda module, outer: (outer[0],) * 3), "3 gradients in place of grad_output"),
+    (lambda m: m.register_forward_pre_hook(lambda *given: 1, with_kwargs=True), r"must return None or \(args, kwargs\), got 1"),
+    (lambda m: m.register_state_dict_post_hook(lambda *given: {}), "returns nothing"),
+])
+def test_hooks_of_modules_that_return_what_they_may_not_are_refused(register, message):
+    m = nn.Linear(2, 2).double()
+    register(m)
+    with pytest.raises(RuntimeError, match=message):
+        m(leaf(1, 2)).sum().backward()
+        m.state_dict()
+
+
 @pytest.mark.parametrize("kind", ["dict", "list"])
 def test_backward_hooks_are_not_called_for_other_containers_and_say_so(kind):
     class Made(nn.Module):

@@ -4,6 +4,7 @@ import types
 import warnings
 from typing import Any
 
+from ...ir.errors import ArgumentError, AutogradError
 from ...ir.ops.shape import full as filled
 from ..autograd.function import Function
 from ..state import tls
@@ -139,6 +140,8 @@ def _run_pre(module, own, args, kwargs):
             if key in hooks.with_kwargs:
                 new = hook(module, args, kwargs)
                 if new is not None:
+                    if not isinstance(new, tuple) or len(new) != 2:
+                        raise ArgumentError(f"a forward pre-hook with kwargs must return None or (args, kwargs), got {new!r}")
                     args, kwargs = new
             else:
                 new = hook(module, args)
@@ -214,9 +217,7 @@ class _Watch:
             full[p] = g
         full = tuple(full)
         for hook in self.before:
-            new = hook(self.module, full)
-            if new is not None:
-                full = new if isinstance(new, tuple) else (new,)
+            full = _replaced(hook(self.module, full), full, "pre hook", "grad_output")
         self.grad_output = full
         if self.positions is None:
             for hook in self.backward:
@@ -234,10 +235,19 @@ class _Watch:
         full = tuple(full)
         grad_output, self.grad_output = self.grad_output, None
         for hook in self.backward:
-            new = hook(self.module, full, grad_output)
-            if new is not None:
-                full = new if isinstance(new, tuple) else (new,)
+            full = _replaced(hook(self.module, full, grad_output), full, "hook", "grad_input")
         return tuple(full[p] for p in self.positions)
+
+
+def _replaced(new, full, kind, what):
+    """The gradients that a backward hook has returned in place of others, or these."""
+    if new is None:
+        return full
+    new = new if isinstance(new, tuple) else (new,)
+    if len(new) != len(full):
+        raise AutogradError(f"a module's backward {kind} returned {len(new)} gradients in place of {what}, expected "
+                            f"{len(full)}")
+    return new
 
 
 class BackwardHookFunction(Function):

@@ -162,8 +162,8 @@ class StateMethods:
         return add_hook(self._state_hooks["state_pre"], hook)
 
     def register_state_dict_post_hook(self, hook):
-        """Calls hook(module, state_dict, prefix, local_metadata) after the module's state was collected."""
-        return add_hook(self._state_hooks["state_post"], hook)
+        """Calls hook(module, state_dict, prefix, local_metadata) after the module's state was collected; it may edit that."""
+        return add_hook(self._state_hooks["state_post"], _ReturnsNothing(hook))
 
     def _register_state_dict_hook(self, hook):
         return add_hook(self._state_hooks["state_post"], hook)
@@ -178,6 +178,17 @@ class StateMethods:
     def register_load_state_dict_post_hook(self, hook):
         """Calls hook(module, incompatible_keys) after loading; it may edit the lists of keys."""
         return add_hook(self._state_hooks["load_post"], hook)
+
+
+class _ReturnsNothing:
+    """A hook that edits what it is given; modules with such hooks can be pickled."""
+
+    def __init__(self, hook):
+        self.hook = hook
+
+    def __call__(self, *args):
+        if self.hook(*args) is not None:
+            raise StateDictError("a state_dict post hook edits the dict it is given and returns nothing")
 
 
 class _WithoutModule:

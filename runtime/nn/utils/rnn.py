@@ -68,6 +68,10 @@ class PackedSequence(_Fields):
         """The data in memory that GPUs read by themselves."""
         return type(self)(self.data.pin_memory(), *self[1:])
 
+    def is_pinned(self):
+        """Whether the data is in such memory."""
+        return self.data.is_pinned()
+
     @property
     def is_cuda(self):
         """Whether the data is on a GPU."""
