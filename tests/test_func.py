@@ -479,3 +479,34 @@ def test_modules_as_functions_of_their_state():
         functional.make_functional(net)
     with pytest.raises(ValueError, match="takes 2 parameters and 0 buffers, got 1 and 0"):
         f(params[:1], x)
+
+
+# What is refused.
+
+OUTSIDE = ingot.ones(3, requires_grad=True)
+
+
+@pytest.mark.parametrize(("call", "message"), [
+    (lambda x: func.jacrev(lambda v: ingot.complex(v, v))(x), "result 0 is ingot.complex64"),
+    (lambda x: func.jacfwd(lambda v: (v, ingot.complex(v, v)))(x), "result 1 is ingot.complex64"),
+    (lambda x: func.jacrev(lambda v: v * v)(x + 0j), "argument 0 is ingot.complex64"),
+    (lambda x: func.jacfwd(lambda v, w: w.abs(), argnums=(0, 1))(x, x + 0j), "argument 1 is ingot.complex64"),
+    (lambda x: func.hessian(lambda z: z.abs().sum())(x + 0j), "argument 0 is ingot.complex64"),
+    (lambda x: func.jacrev(ingot.sin, argnums=())(x), "argnums is the number"),
+    (lambda x: func.grad(ingot.sum, argnums=0.0)(x), "argnums is the number"),
+    (lambda x: func.grad(ingot.sum, argnums=("0",))(x), "argnums is the number"),
+    (lambda x: func.grad(lambda v, w: v.sum(), argnums=(1, -1))(x, x), "twice"),
+    (lambda x: func.jvp(lambda v: (v, ingot.ones(3)), (x,), (x,), strict=True), "result 1 does not depend"),
+    (lambda x: func.jvp(lambda v: OUTSIDE * 2, (x,), (x,), strict=True), "result 0 does not depend"),
+    (lambda x: func.jvp(lambda v: func.jvp(lambda u: v * 2, (v,), (v,), strict=True)[1], (x,), (x,)), "does not depend"),
+])
+def test_what_transforms_refuse(call, message):
+    with pytest.raises(RuntimeError, match=message):
+        call(ingot.randn(3))
+
+
+def test_strict_asks_of_results_alone():
+    x = ingot.randn(3)
+    _, along = func.jvp(lambda v, w: (v * 2, v), (x, x), (x, x), strict=True)
+    assert ingot.equal(along[0], x * 2) and ingot.equal(along[1], x)
+    assert func.jvp(lambda v: ingot.ones(3), (x,), (x,))[1].tolist() == [0, 0, 0]

@@ -7,12 +7,14 @@ cotangent stands.
 
 from functools import wraps
 
-from ...ir.errors import ArgumentError, AutogradError
+from ...ir.errors import ArgumentError, AutogradError, DTypeError
 from ...ir.ops.shape import cat, reshape, slice_
 from ..api.creation import eye
 from ..autograd import functional
 from ..autograd.backward import grad as _grad
+from ..autograd.edges import source_of
 from ..autograd.ends import ends_of
+from ..autograd.engine import reach
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
 from ..autograd.node import Leaf
 from ..batching.level import has_outer_history, is_batched, over_batch
@@ -56,11 +58,16 @@ def _primal(x):
 
 
 def _picked(args, argnums):
-    numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    if not isinstance(numbers, (tuple, list)) or not numbers or not all(isinstance(n, int) for n in numbers):
+        raise ArgumentError(f"argnums is the number of an argument, or a tuple of such, got {argnums!r}")
     for n in numbers:
         if not -len(args) <= n < len(args):
             raise ArgumentError(f"argnums={argnums} names argument {n}, but only {len(args)} positional arguments were given")
-    return [n % len(args) for n in numbers]
+    found = [n % len(args) for n in numbers]
+    if len(set(found)) != len(found):
+        raise ArgumentError(f"argnums={argnums} names an argument twice")
+    return found
 
 
 class _Primals:
@@ -155,7 +162,8 @@ def vjp(func, *primals, has_aux=False):
 
 
 def jvp(func, primals, tangents, *, strict=False, has_aux=False):
-    """(func(*primals), its directional derivative along tangents), with has_aux also the auxiliary result."""
+    """(func(*primals), its directional derivative along tangents), with has_aux also the auxiliary result. `strict`: results
+    that depend on no primal are an error, where they have derivatives of zero otherwise."""
     kept: list = []
 
     def plain(*args):
@@ -171,12 +179,23 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
         given = _leaves(tangents)
         _check_like(given, inputs.wanted, "jvp", "tangent", "primal")
         outs = plain(*inputs.args)
+        if strict:
+            _check_dependent(outs, inputs.wanted)
         inputs.follow((*outs, *given))
         create = inputs.create_graph or any(t.requires_grad for t in given)
-        found = functional._transposed(outs, inputs.wanted, given, create, strict, "jvp", along=True)
+        found = functional._transposed(outs, inputs.wanted, given, create, False, "jvp", along=True)
     inputs.nested = inputs.nested or create
     made = (inputs.finished(kept[0]), inputs.finished(_refilled(kept[0], found)))
     return (*made, inputs.finished(kept[1])) if has_aux else made
+
+
+def _check_dependent(outs, wanted):
+    """Raises if a result does not depend on any of the tensors that are wanted."""
+    nodes = {source_of(t._node)[0] for t in wanted}
+    for i, o in enumerate(outs):
+        root = None if o._node is None else source_of(o._node)[0]
+        if root is None or (root not in nodes and not reach([root], nodes)):
+            raise AutogradError(f"jvp with strict=True: result {i} does not depend on the primals")
 
 
 def linearize(func, *primals):
@@ -234,16 +253,26 @@ def _in_chunks(t, chunk_size, work):
     return [cat(*column, dim=0) for column in zip(*parts)]
 
 
+def _check_real(tensors, what):
+    """Raises for complex numbers, of which a derivative is two: along the real and the imaginary part."""
+    for i, t in enumerate(tensors):
+        if t.dtype.is_complex:
+            raise DTypeError(f"Jacobians are those of real numbers, but {what} {i} is {t.dtype}; write the function in terms "
+                             "of real and imaginary parts (view_as_real)")
+
+
 class _Rows:
     """What jacrev and jacfwd have in common: the function's results, and the structure of what they give."""
 
     def __init__(self, func, args, kwargs, argnums, has_aux):
         self.inputs = _Primals(args, argnums)
+        _check_real(self.inputs.wanted, "argument")
         result = func(*self.inputs.args, **kwargs)
         output, aux = result if has_aux else (result, None)
         self.output, self.outs = output, _leaves(output)
         if len(self.outs) != len(tree_leaves(output)):
             raise AutogradError("the function of a Jacobian must return tensors, or containers of tensors")
+        _check_real(self.outs, "result")
         self.inputs.follow(self.outs)
         self.aux = self.inputs.finished(aux)
 
