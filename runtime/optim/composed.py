@@ -5,7 +5,7 @@ from bisect import bisect_right
 
 from ...ir.errors import ArgumentError, DTypeError
 from .optimizer import Optimizer
-from .schedules import LRScheduler, per_group
+from .schedules import LRScheduler, per_group, set_rate
 
 
 class ReduceLROnPlateau(LRScheduler):
@@ -60,25 +60,46 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = self._current()
 
 
+def checked_parts(name, optimizer, schedulers) -> list:
+    """The schedulers of which one is made, if they can be stepped together."""
+    schedulers = list(schedulers)
+    if not schedulers:
+        raise ArgumentError(f"{name} needs at least one scheduler")
+    for s in schedulers:
+        if not hasattr(s, "optimizer"):
+            raise DTypeError(f"{name} is made of schedulers, got {type(s).__name__}")
+        if isinstance(s, ReduceLROnPlateau):
+            raise ArgumentError(f"{name} cannot take a ReduceLROnPlateau, whose steps need a measure; step it by itself")
+        if s.optimizer is not (schedulers[0].optimizer if optimizer is None else optimizer):
+            raise ArgumentError(f"all schedulers of {name} must be for one optimizer")
+    return schedulers
+
+
+def _undo_first_steps(schedulers):
+    """Puts schedulers back to the epoch before their first one."""
+    for s in schedulers:
+        if hasattr(s, "_schedulers"):
+            _undo_first_steps(s._schedulers)
+        else:
+            s.last_epoch -= 1
+
+
 class SequentialLR(LRScheduler):
     """Several schedulers, one after the other, from milestone to milestone."""
 
     def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
-        schedulers = list(schedulers)
-        if not schedulers or len(milestones) != len(schedulers) - 1:
+        schedulers = checked_parts("SequentialLR", optimizer, schedulers)
+        if len(milestones) != len(schedulers) - 1:
             raise ArgumentError(f"SequentialLR takes one milestone less than schedulers, got {len(milestones)} and "
                                 f"{len(schedulers)}")
-        if any(s.optimizer is not optimizer for s in schedulers):
-            raise ArgumentError("all schedulers of SequentialLR must be for its optimizer")
         self.optimizer, self._schedulers, self._milestones = optimizer, schedulers, list(milestones)
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
-            group["lr"] = group["initial_lr"]
-        for scheduler in schedulers:
-            scheduler.last_epoch -= 1
-            scheduler._step_count = 0
-        schedulers[0]._first_step()
-        self._last_lr = schedulers[0].get_last_lr()
+            set_rate(group, group["initial_lr"])
+        _undo_first_steps(schedulers)
+        first = schedulers[bisect_right(self._milestones, 0)]
+        first._initial_step()
+        self._last_lr = first._last_lr
 
     def step(self):
         """Steps the scheduler whose turn it is."""
@@ -86,10 +107,10 @@ class SequentialLR(LRScheduler):
         turn = bisect_right(self._milestones, self.last_epoch)
         scheduler = self._schedulers[turn]
         if turn > 0 and self._milestones[turn - 1] == self.last_epoch:
-            scheduler.step(0)
+            scheduler._update_lr(0)
         else:
             scheduler.step()
-        self._last_lr = scheduler.get_last_lr()
+        self._last_lr = scheduler._last_lr
 
     def state_dict(self):
         """The state of all schedulers."""
@@ -109,12 +130,8 @@ class ChainedScheduler(LRScheduler):
     """Several schedulers at once: each changes what the one before has set."""
 
     def __init__(self, schedulers, optimizer=None):
-        schedulers = list(schedulers)
-        if not schedulers:
-            raise ArgumentError("ChainedScheduler needs at least one scheduler")
-        optimizer = schedulers[0].optimizer if optimizer is None else optimizer
-        if any(s.optimizer is not optimizer for s in schedulers):
-            raise ArgumentError("all schedulers of ChainedScheduler must be for one optimizer")
+        schedulers = checked_parts("ChainedScheduler", optimizer, schedulers)
+        optimizer = schedulers[0].optimizer
         self.optimizer, self._schedulers = optimizer, schedulers
         self._last_lr = self._current()
 

@@ -4,7 +4,7 @@ import math
 from bisect import bisect_left
 
 from ...ir.errors import ArgumentError
-from .schedules import LRScheduler, cosine_between, per_group
+from .schedules import LRScheduler, cosine_between, per_group, set_rate
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
@@ -27,7 +27,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
             epoch = self.last_epoch + 1
             self.T_cur += 1
             if self.T_cur >= self.T_i:
-                self.T_cur -= self.T_i
+                self.T_cur %= self.T_i
                 self.T_i *= self.T_mult
         elif epoch < 0:
             raise ArgumentError(f"epoch must be at least 0, got {epoch}")
@@ -79,7 +79,7 @@ class CyclicLR(LRScheduler):
         lows = per_group(base_lr, optimizer, "base_lr")
         for group, lr in zip(optimizer.param_groups, lows):
             if last_epoch == -1:
-                group["lr"] = lr
+                set_rate(group, lr)
         if cycle_momentum:
             self._name = _momentum_name(optimizer)
             self.base_momentums = per_group(base_momentum, optimizer, "base_momentum")

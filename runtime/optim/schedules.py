@@ -26,8 +26,31 @@ def after_the_call(step):
     return run
 
 
+def set_rate(group, lr):
+    """Sets the rate of a group; one that is a tensor stays the same tensor."""
+    if isinstance(group["lr"], Tensor):
+        group["lr"].fill_(float(lr))
+    else:
+        group["lr"] = float(lr) if isinstance(lr, Tensor) else lr
+
+
+def copied(lr):
+    """A rate that does not follow the one that an optimizer has."""
+    return lr.clone() if isinstance(lr, Tensor) else lr
+
+
+class MissingRateError(ArgumentError, KeyError):
+    """A group of an optimizer that does not say with which rate it began."""
+
+    __str__ = Exception.__str__
+
+
 class LRScheduler:
-    """Base of schedulers: subclasses define get_lr(), the rates of all groups at `last_epoch`."""
+    """Base of schedulers: subclasses define get_lr(), the rates of all groups at `last_epoch`, and `_get_closed_form_lr()`, if
+    they can say them without those of the epoch before."""
+
+    _is_initial = False                       # whether the first step is under way
+    _get_lr_called_within_step = False        # whether a step asks for the rates, or somebody else does
 
     def __init_subclass__(cls, **kwargs):
         super().__init_subclass__(**kwargs)
@@ -40,15 +63,13 @@ class LRScheduler:
         self.optimizer = optimizer
         for group in optimizer.param_groups:
             if last_epoch == -1:
-                lr = group["lr"]
-                group.setdefault("initial_lr", lr.clone() if isinstance(lr, Tensor) else lr)
+                group.setdefault("initial_lr", copied(group["lr"]))
             elif "initial_lr" not in group:
-                raise ArgumentError("a scheduler that goes on from last_epoch needs 'initial_lr' in every parameter group")
-        self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
+                raise MissingRateError("a scheduler that goes on from last_epoch needs 'initial_lr' in every parameter group")
+        self.base_lrs = [copied(group["initial_lr"]) for group in optimizer.param_groups]
         self.last_epoch = last_epoch
-        self._step_count = 0
         self._watch_steps()
-        self._first_step()
+        self._initial_step()
 
     def _watch_steps(self):
         """Notes whether the optimizer has stepped, to warn of a scheduler that runs ahead."""
@@ -56,24 +77,27 @@ class LRScheduler:
         seen = self._stepped
         self.optimizer.register_step_post_hook(lambda *_: seen.__setitem__(0, True))
 
-    def _first_step(self):
-        self._initial = True
-        self.step()
-        self._initial = False
+    def _initial_step(self):
+        self._step_count = 0
+        self._is_initial = True
+        try:
+            self.step()
+        finally:
+            self._is_initial = False
 
     def state_dict(self):
         """Everything but the optimizer."""
         self._is_read()
-        return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_stepped", "_initial")}
+        return {k: v for k, v in self.__dict__.items() if k not in ("optimizer", "_stepped")}
 
     def load_state_dict(self, state_dict):
         """Takes over another scheduler's state."""
         self.__dict__.update(state_dict)
 
     def get_last_lr(self):
-        """The rates that were set last."""
+        """The rates that were set last; those that are tensors are copies."""
         self._is_read()
-        return self._last_lr
+        return [copied(lr) for lr in self._last_lr]
 
     def _is_read(self):
         """A traced function reads what the schedule holds."""
@@ -91,21 +115,26 @@ class LRScheduler:
             warnings.warn("lr_scheduler.step() was called before optimizer.step(); the first rate of the schedule is skipped",
                           stacklevel=2)
         self._step_count += 1
-        if epoch is None:
-            self.last_epoch += 1
-            values = self.get_lr()
-        else:
-            self.last_epoch = epoch
-            values = self._closed_form() if hasattr(self, "_closed_form") else self.get_lr()
+        self._update_lr(epoch)
+
+    def _update_lr(self, epoch=None):
+        """Goes to the next (or the given) epoch and sets the rates, as a step that is not counted."""
+        self._get_lr_called_within_step = True
+        try:
+            self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+            closed = None if epoch is None else getattr(self, "_get_closed_form_lr", None)
+            values = self.get_lr() if closed is None else closed()
+        finally:
+            self._get_lr_called_within_step = False
         self._set(values)
 
     def _set(self, values):
-        for group, lr in zip(self.optimizer.param_groups, values):
-            if isinstance(group["lr"], Tensor):
-                group["lr"].fill_(float(lr))
-            else:
-                group["lr"] = float(lr) if isinstance(lr, Tensor) else lr
-        self._last_lr = [group["lr"] for group in self.optimizer.param_groups]
+        groups, values = self.optimizer.param_groups, list(values)
+        if len(values) != len(groups):
+            raise ArgumentError(f"{type(self).__name__} gives {len(values)} rates for {len(groups)} parameter groups")
+        for group, lr in zip(groups, values):
+            set_rate(group, lr)
+        self._last_lr = [group["lr"] for group in groups]
 
     def _current(self):
         return [group["lr"] for group in self.optimizer.param_groups]
@@ -154,7 +183,7 @@ class MultiplicativeLR(LambdaLR):
     """The rate times a function of the epoch, each epoch."""
 
     def get_lr(self):
-        if self._initial:
+        if self._is_initial:
             return self._current()
         return [lr * f(self.last_epoch) for f, lr in zip(self.lr_lambdas, self._current())]
 
@@ -171,7 +200,7 @@ class StepLR(LRScheduler):
             return self._current()
         return self._scaled(self.gamma)
 
-    def _closed_form(self):
+    def _get_closed_form_lr(self):
         return [base * self.gamma ** (self.last_epoch // self.step_size) for base in self.base_lrs]
 
 
@@ -186,7 +215,7 @@ class MultiStepLR(LRScheduler):
         return self._scaled(self.gamma ** self.milestones[self.last_epoch]) if self.last_epoch in self.milestones \
             else self._current()
 
-    def _closed_form(self):
+    def _get_closed_form_lr(self):
         passed = bisect_right(sorted(self.milestones.elements()), self.last_epoch)
         return [base * self.gamma ** passed for base in self.base_lrs]
 
@@ -205,7 +234,7 @@ class ConstantLR(LRScheduler):
             return self._scaled(self.factor)
         return self._scaled(1.0 / self.factor) if self.last_epoch == self.total_iters else self._current()
 
-    def _closed_form(self):
+    def _get_closed_form_lr(self):
         return [base * (self.factor + (self.last_epoch >= self.total_iters) * (1 - self.factor)) for base in self.base_lrs]
 
 
@@ -221,12 +250,12 @@ class LinearLR(LRScheduler):
     def get_lr(self):
         if self.last_epoch == 0:
             return self._scaled(self.start_factor)
-        if self._initial or self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self._current()
         span = self.end_factor - self.start_factor
         return self._scaled(1.0 + span / (self.total_iters * self.start_factor + (self.last_epoch - 1) * span))
 
-    def _closed_form(self):
+    def _get_closed_form_lr(self):
         share = min(self.total_iters, self.last_epoch) / self.total_iters
         return [base * (self.start_factor + (self.end_factor - self.start_factor) * share) for base in self.base_lrs]
 
@@ -239,9 +268,9 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        return self._current() if self._initial else self._scaled(self.gamma)
+        return self._current() if self._is_initial else self._scaled(self.gamma)
 
-    def _closed_form(self):
+    def _get_closed_form_lr(self):
         return [base * self.gamma ** self.last_epoch for base in self.base_lrs]
 
 
@@ -253,12 +282,12 @@ class PolynomialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        if self._initial or self.last_epoch > self.total_iters:
+        if self._is_initial or self.last_epoch > self.total_iters:
             return self._current()
         left = (1.0 - self.last_epoch / self.total_iters) / (1.0 - (self.last_epoch - 1) / self.total_iters)
         return self._scaled(left ** self.power)
 
-    def _closed_form(self):
+    def _get_closed_form_lr(self):
         left = 1.0 - min(self.total_iters, self.last_epoch) / self.total_iters
         return [base * left ** self.power for base in self.base_lrs]
 
@@ -276,10 +305,10 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self):
-        if self._initial:
+        if self._is_initial:
             return self._current()
         if self._step_count == 1 and self.last_epoch > 0:
-            return self._closed_form()
+            return self._get_closed_form_lr()
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             turn = (1 - math.cos(math.pi / self.T_max)) / 2
             return [lr + (base - self.eta_min) * turn for base, lr in zip(self.base_lrs, self._current())]
@@ -287,5 +316,5 @@ class CosineAnnealingLR(LRScheduler):
         ratio = now / before
         return [ratio * (lr - self.eta_min) + self.eta_min for lr in self._current()]
 
-    def _closed_form(self):
+    def _get_closed_form_lr(self):
         return [cosine_between(self.eta_min, base, self.last_epoch / self.T_max) for base in self.base_lrs]

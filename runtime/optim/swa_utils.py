@@ -4,7 +4,7 @@ import copy
 import itertools
 import math
 
-from ...ir.errors import ArgumentError, DTypeError
+from ...ir.errors import ArgumentError
 from .. import lists
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
@@ -158,7 +158,7 @@ class SWALR(LRScheduler):
             raise ArgumentError(f"anneal_epochs must be equal or greater than 0, got {anneal_epochs}")
         rates = list(swa_lr) if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(optimizer.param_groups)
         if len(rates) != len(optimizer.param_groups):
-            raise DTypeError(f"swa_lr must be one rate or one for each of the {len(optimizer.param_groups)} groups")
+            raise ArgumentError(f"swa_lr must be one rate or one for each of the {len(optimizer.param_groups)} groups")
         for rate, group in zip(rates, optimizer.param_groups):
             group["swa_lr"] = rate
         self.anneal_epochs, self._strategy = anneal_epochs, anneal_strategy

@@ -59,7 +59,8 @@ def _array(x) -> np.ndarray:
 def _look(name, form, starts, others, count):
     first, second = form.names
     nnz = others.shape[-1]
-    for at, numbers in zip(starts.reshape(-1, starts.shape[-1]), others.reshape(-1, nnz)):
+    rows = starts.reshape(-1, starts.shape[-1])
+    for at, numbers in zip(rows, others.reshape(len(rows), nnz)):
         if at[0] != 0 or at[-1] != nnz or (np.diff(at) < 0).any():
             raise ShapeError(f"{name}: {first} must rise from 0 to the number of entries, {nnz}")
         ix.require_range(name, numbers, count, 1 - form.dim)
