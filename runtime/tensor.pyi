@@ -149,6 +149,11 @@ class Tensor:
     def _check_grad(self, value) -> Tensor: ...
     _coalesced_: _api_module.LateMethod
     _data_version: Any
+    @builtins.property
+    def _grad(self) -> Tensor | None:
+        """The gradient that backward() has accumulated, or None."""
+    @_grad.setter
+    def _grad(self, value) -> None: ...
     _grad_is_copied: builtins.bool
     _indices: _api_module.LateMethod
     _is_data: builtins.bool
@@ -366,7 +371,7 @@ class Tensor:
     def cauchy_(self, *args, **kwargs) -> Tensor:
         """Fills with Cauchy numbers."""
     def ccol_indices(self, *args) -> Tensor:
-        """ccol_indices() of sparse tensors; an error for dense ones."""
+        """ccol_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def cdouble(self, memory_format=...) -> Tensor:
         """This tensor as complex128."""
     def ceil(self, *, out=None) -> Tensor:
@@ -404,9 +409,9 @@ class Tensor:
     def clone(self, *, memory_format=...) -> Tensor:
         """A copy in new memory."""
     def coalesce(self, *args) -> Tensor:
-        """coalesce() of sparse tensors; an error for dense ones."""
+        """coalesce() of sparse tensors, which have a method of their own; an error for dense ones."""
     def col_indices(self, *args) -> Tensor:
-        """col_indices() of sparse tensors; an error for dense ones."""
+        """col_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def combinations(self, r=2, with_replacement: builtins.bool = False) -> Tensor:
         """All choices of r elements of a vector, as rows."""
     def conj(self) -> Tensor:
@@ -442,7 +447,7 @@ class Tensor:
     def cross(self, other, dim=None, *, out=None, axis=None) -> Tensor:
         """The cross product of vectors of 3 along `dim`: of the first dim of size 3 unless said."""
     def crow_indices(self, *args) -> Tensor:
-        """crow_indices() of sparse tensors; an error for dense ones."""
+        """crow_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def cuda(self, device=None, non_blocking: builtins.bool = False, memory_format=...) -> Tensor:
         """This tensor on a CUDA device."""
     @overload
@@ -763,7 +768,7 @@ class Tensor:
     def index_select(self, *, axis, index, out=None) -> Tensor:
         """The slices along a dimension that an index vector names."""
     def indices(self, *args) -> Tensor:
-        """indices() of sparse tensors; an error for dense ones."""
+        """indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def inner(self, other, *, out=None) -> Tensor:
         """Sums of products over the last dimension of both."""
     def int(self, memory_format=...) -> Tensor:
@@ -771,7 +776,7 @@ class Tensor:
     def inverse(self, *, out=None) -> Tensor:
         """The inverse."""
     def is_coalesced(self, *args) -> Tensor:
-        """is_coalesced() of sparse tensors; an error for dense ones."""
+        """is_coalesced() of sparse tensors, which have a method of their own; an error for dense ones."""
     def is_complex(self) -> builtins.bool:
         """Whether the dtype is a complex dtype."""
     def is_conj(self) -> builtins.bool:
@@ -1251,7 +1256,7 @@ class Tensor:
     def round_(self, *, decimals=0, out=None) -> Tensor:
         """In-place version of round()."""
     def row_indices(self, *args) -> Tensor:
-        """row_indices() of sparse tensors; an error for dense ones."""
+        """row_indices() of sparse tensors, which have a method of their own; an error for dense ones."""
     def rsqrt(self, *, out=None) -> Tensor:
         """Elementwise rsqrt."""
     def rsqrt_(self, *, out=None) -> Tensor:
@@ -1369,9 +1374,9 @@ class Tensor:
     def sparse_mask(self, mask) -> Tensor:
         """The values of a tensor at the places that a sparse one has."""
     def sparse_resize_(self, *args) -> Tensor:
-        """sparse_resize_() of sparse tensors; an error for dense ones."""
+        """sparse_resize_() of sparse tensors, which have a method of their own; an error for dense ones."""
     def sparse_resize_and_clear_(self, *args) -> Tensor:
-        """sparse_resize_and_clear_() of sparse tensors; an error for dense ones."""
+        """sparse_resize_and_clear_() of sparse tensors, which have a method of their own; an error for dense ones."""
     def split(self, split_size_or_sections, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
         """Pieces of one size (the last may be smaller) or of the sizes listed, as views."""
     def split_with_sizes(self, split_sizes, dim=0, *, axis=0) -> builtins.tuple[Tensor, ...]:
@@ -1547,7 +1552,7 @@ class Tensor:
     def untyped_storage(self) -> _storages_module.UntypedStorage:
         """The memory that the tensor lies in, as bytes."""
     def values(self, *args) -> Tensor:
-        """values() of sparse tensors; an error for dense ones."""
+        """values() of sparse tensors, which have a method of their own; an error for dense ones."""
     def var(self, dim=None, unbiased=None, keepdim: builtins.bool = False, *, correction=None, out=None, axis=None,
             keepdims: builtins.bool = False) -> Tensor:
         """Variance over dims, divided by the count less `correction` (1 unless said)."""

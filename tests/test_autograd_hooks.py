@@ -588,3 +588,13 @@ def test_hooks_of_an_inner_gradient_run_where_it_is_differentiated_along_directi
     assert gradient.tolist() == [36.0, 72.0] and along.tolist() == [36.0, 36.0]
     assert ingot.func.hessian(total)(x).tolist() == [[36.0, 0.0], [0.0, 36.0]]
     assert ingot.autograd.functional.jvp(_hooked_tensor, x, v)[1].tolist() == [36.0, 72.0]
+
+
+def test_gradients_under_the_name_that_programs_set_them_by():
+    p = ingot.ones(2).requires_grad_()
+    p._grad = ingot.full((2,), 3.0)
+    assert p.grad is p._grad and p.grad.tolist() == [3, 3]
+    (p * 2).sum().backward()
+    assert p._grad.tolist() == [5, 5]
+    with pytest.raises(RuntimeError, match="grad of a tensor"):
+        p._grad = ingot.ones(3)

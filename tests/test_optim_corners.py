@@ -175,3 +175,16 @@ def test_an_optimizer_around_another_takes_hooks_and_schedules(kind):
         schedule.step()
         weight.grad = None
     assert weight.tolist() == [-0.5, -0.5] and seen == ["stepped"] * 2 and schedule.get_last_lr() == [0.25]
+
+
+def test_lbfgs_stays_where_the_gradient_is_zero():
+    p = ingot.ones(2).requires_grad_()
+    opt = optim.LBFGS([p], tolerance_grad=-1.0)
+
+    def closure():
+        opt.zero_grad()
+        loss = (p - 1).square().sum()
+        loss.backward()
+        return loss
+
+    assert opt.step(closure).item() == 0 and p.tolist() == [1, 1] and opt.state[p]["func_evals"] == 1

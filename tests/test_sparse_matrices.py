@@ -229,6 +229,30 @@ assert f.stats()["compiles"] == 1, f.stats()
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
 
 
+@pytest.mark.parametrize("shape", [(2, 3), (0, 3), (3, 0), (2, 2, 3)])
+@pytest.mark.parametrize("layout", ["csr", "csc", "bsr", "bsc"])
+def test_matrices_are_made_of_no_entries(layout, shape):
+    *batch, rows, columns = shape
+    starts = ingot.zeros(*batch, (rows if layout in ("csr", "bsr") else columns) + 1, dtype=ingot.int64)
+    values = ingot.zeros(*batch, 0, *((1, 1) if layout[0] == "b" else ()))
+    made = getattr(ingot, f"sparse_{layout}_tensor")(starts, ingot.zeros(*batch, 0, dtype=ingot.int64), values, shape)
+    assert made._nnz() == 0 and made.to_dense().equal(ingot.zeros(shape))
+    with pytest.raises(ValueError, match="must rise from 0 to the number of entries, 0"):
+        getattr(ingot, f"sparse_{layout}_tensor")(starts + 1, ingot.zeros(*batch, 0, dtype=ingot.int64), values, shape)
+
+
+@pytest.mark.parametrize("layout, names", [
+    ("coo", ("indices", "values", "is_coalesced", "coalesce")), ("csr", ("crow_indices", "col_indices", "values")),
+    ("csc", ("ccol_indices", "row_indices", "values"))])
+def test_methods_are_also_called_as_functions_of_the_class(layout, names):
+    a = LAYOUTS[layout](ingot.tensor(DENSE))
+    for name in names:
+        found, want = getattr(ingot.Tensor, name)(a), getattr(a, name)()
+        assert dense(found).equal(dense(want)) if isinstance(want, ingot.Tensor) else found is want
+        with pytest.raises(TypeError, match=f"{name}.. is a method of sparse tensors, and this one is dense"):
+            getattr(ingot.Tensor, name)(x)
+
+
 WITHOUT_ENTRIES = {
     "mul": lambda a, b: (a.to_sparse() * b.to_sparse()).to_dense(),
     "mul, csr": lambda a, b: (a.to_sparse_csr() * b.to_sparse_csr()).to_dense(),

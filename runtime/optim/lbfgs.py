@@ -128,7 +128,7 @@ class LBFGS(Optimizer):
             direction = memory.direction(gradient)
             state["prev_flat_grad"] = gradient
             state["n_iter"] = state.get("n_iter", 0) + 1
-            length = group["lr"] if state["n_iter"] > 1 else min(1.0, 1.0 / float(gradient.abs().sum())) * group["lr"]
+            length = group["lr"] if state["n_iter"] > 1 else min(1.0, 1.0 / (float(gradient.abs().sum()) or 1.0)) * group["lr"]
             slope = float(gradient.dot(direction))
             if slope > -group["tolerance_change"]:
                 return

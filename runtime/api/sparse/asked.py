@@ -60,7 +60,7 @@ def answer(function, args, kwargs) -> Any:
     for known in (function.__name__, name):
         if known in HANDLERS:
             return HANDLERS[known](function, *args, **kwargs)
-    own = _own_method(args[0], name) if args and is_sparse(args[0]) else None
+    own = own_method(args[0], name) if args and is_sparse(args[0]) else None
     if own is not None:
         return own(*args, **kwargs)
     plain = _plain_name(name)
@@ -70,7 +70,7 @@ def answer(function, args, kwargs) -> Any:
     return _written(name, first, HANDLERS[plain](_function_named(plain), first, *rest, **kwargs))
 
 
-def _own_method(x, name):
+def own_method(x, name):
     """What the classes of sparse tensors themselves have by a name, as ingot.numel(x) asks for it."""
     own = [cls for cls in type(x).__mro__ if cls.__module__.startswith(__package__)]
     return next((vars(cls)[name] for cls in own if name in vars(cls)), None)

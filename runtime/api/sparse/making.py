@@ -13,6 +13,7 @@ from ..creation import counted, require_device, tensor
 from ..join import cat, stack
 from ..layouts import sparse_bsc, sparse_bsr, sparse_coo, sparse_csc, sparse_csr
 from ..register import FUNCTIONS, api
+from .asked import is_sparse, own_method
 from .checks import require_compressed, require_inside
 from .compressed import FORMS, CompressedTensor, Form, in_layout
 from .coordinates import CooTensor
@@ -279,10 +280,13 @@ def dense_dim(self) -> int:
 def _of_sparse_ones(name):
 
     def method(self, *args) -> Tensor:
+        own = own_method(self, name) if is_sparse(self) else None
+        if own is not None:
+            return own(self, *args)
         raise DTypeError(f"{name}() is a method of sparse tensors, and this one is dense; see to_sparse() and to_sparse_csr()")
 
     method.__name__ = method.__qualname__ = name
-    method.__doc__ = f"{name}() of sparse tensors; an error for dense ones."
+    method.__doc__ = f"{name}() of sparse tensors, which have a method of their own; an error for dense ones."
     api(function=False)(method)
 
 
