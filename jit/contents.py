@@ -19,7 +19,7 @@ from .overwritten import key_id
 from .own_view import mapped
 from .photograph import Exactly, Photograph, looks_like, same_keys
 from .places import DICTS, EXTEND, GONE, RESTORED, WHOLE
-from .reads import ADDED, ITEMS, MISSING, STEPPED, STORED, both, follow, key_text
+from .reads import ADDED, ITEMS, KEYED, MISSING, STEPPED, STORED, both, follow, key_text
 
 
 class Contents:
@@ -209,8 +209,8 @@ class Contents:
             return AnyOf(type(container))
         if only == ITEMS:
             return self._besides_added(container)
-        if only == STORED and type(container) in DICTS:
-            return Besides(self.first[id(container)], [t.key for t in targets])
+        if only in (STORED, KEYED) and type(container) in DICTS:
+            return Besides(self._besides_added(container), [t.key for t in targets])
         return self.first[id(container)]
 
 
@@ -229,7 +229,8 @@ class AnyOf:
 
 
 class Besides:
-    """Stands in guards for a dictionary as it was, but for keys that the function sets without reading them."""
+    """Stands in guards for a dictionary as it was, but for keys that the function sets: what it reads of them, it reads under
+    constants, which has guards of its own."""
 
     def __init__(self, photograph: Photograph, keys):
         self.kind, self.keys = photograph.kind, frozenset(keys)
@@ -240,7 +241,13 @@ class Besides:
         if type(now) is not self.kind:
             return False
         rest = [k for k in now if k not in self.keys]
-        return same_keys(rest, tuple(self.rest)) and Photograph.of(self.rest).matches({k: now[k] for k in rest})
+        return same_keys(rest, tuple(self.rest)) and all(looks_like(now[k], e) for k, e in self.rest.items())
+
+    def differing(self, now) -> list:
+        """(key, what was expected, what is there) where another dictionary with these keys differs."""
+        if type(now) is not self.kind or not same_keys([k for k in now if k not in self.keys], tuple(self.rest)):
+            return []
+        return [(k, e, now[k]) for k, e in self.rest.items() if not looks_like(now[k], e)]
 
     def __repr__(self):
         return f"<dict with {len(self.rest)} keys that are not written>"

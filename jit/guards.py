@@ -41,7 +41,8 @@ def moved_in(place, expected, now) -> list:
         return []
     if type(expected) is Exactly:
         return moved_in(place, expected.expected, now) if now is expected.container else []
-    if isinstance(expected, Photograph) and expected.base in (expected.kind, tuple):
+    is_photograph = isinstance(expected, Photograph)
+    if expected.base in (expected.kind, tuple) if is_photograph else hasattr(expected, "differing"):
         found = []
         for key, before, v in expected.differing(now):
             inside = moved_in(Place(Chain(place.chain.root, place.chain.name, (*place.chain.steps, ("item", key))), place.root),

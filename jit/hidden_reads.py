@@ -19,7 +19,7 @@ from .conditions import Condition
 from .effects import Target
 from .errors import FirstTimeError, TraceError
 from .instances import is_users
-from .photograph import brief, is_plain, looks_like, photograph
+from .photograph import brief, is_container, is_plain, looks_like, photograph
 from .places import CONTEXT
 from .reads import GLOBAL, MISSING, Chain
 from .stdlib_state import held_by
@@ -95,9 +95,11 @@ def owners_above(frame) -> list:
 
 
 def known_in_class(cls, name) -> bool:
-    """Whether a class has a function, a property, a number, a string or a tensor under a name, itself or from another class:
-    what `cls.name` gives without running anything."""
+    """Whether a class has a function, a property, a number, a string, a tensor or a container under a name, itself or from
+    another class: what `cls.name` gives without running anything."""
     value = inspect.getattr_static(cls, name, MISSING)
+    if is_container(value):
+        return is_users(next(c for c in cls.__mro__ if name in vars(c)))
     return isinstance(value, _IN_CLASSES) or (is_plain(value) and value is not MISSING)
 
 

@@ -34,6 +34,10 @@ class ModuleWrites:
             self._tables[id(m)] = m, _tables_of(m)
         return new
 
+    def modules(self) -> list:
+        """All that are known."""
+        return [m for m, _ in self._first.values()]
+
     def ran(self, module):
         """A module runs code that is not the user's."""
         self._ran.add(id(module))

@@ -7,18 +7,22 @@ import types
 import weakref
 from typing import Any
 
+import numpy as np
+
 from ..runtime.nn.module import Module
 from ..runtime.tensor import Tensor
 from .asked import NOTHING
 from .guards import Guard
 from .hidden_reads import Reading, known_in_class, partial_reading, results_of
-from .instances import attributes_of, is_instance, is_users_space
+from .instances import attributes_of, attributes_of_module, is_instance, is_users_space
 from .lack import Lack
-from .photograph import CONTAINERS, is_plain, photograph
-from .places import read
-from .reads import ARGUMENT, MISSING, Chain, key_text
+from .photograph import CONTAINERS, is_container, is_plain, photograph
+from .places import RESTORED, read
+from .reads import ARGUMENT, MISSING, Chain, key_text, loose_uses
+from .tables import real_table
 from .tree import fields_of, is_structure
 
+ANY = "*"           # in the place of a name: whatever attribute it is
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)
 
 
@@ -50,6 +54,33 @@ class Outside:
             for value, text, _ in list(self.outside.values()):
                 self._answer_all(kind, text, value)
 
+    def _uses_loosely(self: Any, code, asked):
+        """Takes in what the code that starts does with attributes of objects that no chain leads to: of all that were reached,
+        or will be. What it reads by names may be used in any way."""
+        known = loose_uses(code)
+        uses = [(name, how, None if offset is None else (code, offset)) for name, how, offset in known]
+        uses += [(name, None, None) for name in asked.names - {name for name, *_ in known}]
+        uses += [(ANY, None, None)] if asked.computes else ()
+        new: dict = {}
+        for name, how, call in uses:
+            if (how, call) not in self._loose.setdefault(name, {}):
+                self._loose[name][how, call] = None
+                new.setdefault(name, []).append((how, call))
+        if new:
+            for owner, *_ in list(self.outside.values()):
+                self._used_loosely(attributes_of(owner), new)
+            for m in self.module_writes.modules():
+                self._used_loosely(attributes_of_module(m), new)
+
+    def _used_loosely(self: Any, attributes, uses):
+        """Notes for containers among the attributes of an object what code does with them; `uses` is {name: [(how, call)]}."""
+        for name in attributes if ANY in uses else attributes.keys() & uses.keys():
+            value = real_table(attributes[name])
+            if type(value) in RESTORED or type(value) in (tuple, np.ndarray):
+                for how, call in (*uses.get(name, ()), *uses.get(ANY, ())):
+                    calls = () if call is None else (call,)
+                    self.contents.used(self.held.given(attributes[name], how, calls), how, calls)
+
     def _answer_all(self: Any, question, text, value):
         """Guards all attributes of an object for code that computes the names of those that it reads (not a module's table of
         Python's own functions, in which stand-ins lie while a call is recorded)."""
@@ -79,6 +110,8 @@ class Outside:
                 for kind, names in self._questions.items():
                     self._answer_tensor(kind._replace(names=names), text, value)
             elif is_instance(value):
+                for name, v in () if is_given or id(value) in self.outside else attributes_of(value).items():
+                    self._see_contents(f"{text}.{name}", v)
                 stack += self._reach(text, value)
             elif is_users_space(value):
                 self._reach(text, value)
@@ -94,6 +127,7 @@ class Outside:
         if id(value) in self.outside:
             return []
         self.outside[id(value)] = value, text, tuple(attributes_of(value))
+        self._used_loosely(attributes_of(value), self._loose)
         for kind, names in self._questions.items():
             self._answer(kind._replace(names=names), text, value)
         for kind in self._computing:
@@ -213,6 +247,9 @@ class Outside:
     def _note_attribute(self: Any, text, owner, name, found):
         chain = Chain(ARGUMENT, text, (("attr", name),))
         if (id(owner), chain) not in self.guards:
+            if isinstance(owner, type) and is_container(found):
+                self._used_loosely({name: found}, self._loose)
+                self._walk(f"{text}.{name}", found)
             self.guards[id(owner), chain] = Guard(
                 chain, owner, self.held.same_as(found, owner, name) or photograph(found, self.held), self._reader)
             self._note_hidden(found.fget if type(found) is property else found)

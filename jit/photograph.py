@@ -44,14 +44,6 @@ class Photograph:
     def _values_of(self, container):
         return self.base.values(container) if self.base in _MAPPINGS else self.base.__iter__(container)
 
-    @classmethod
-    def of(cls, expected: dict) -> "Photograph":
-        """That of a dictionary of which is known what to expect under each key."""
-        made = cls.__new__(cls)
-        made.kind = made.base = dict
-        made.keys, made.items, made.itself = tuple(expected), tuple(expected.values()), None
-        return made
-
     def with_items(self, items) -> "Photograph":
         """The same with other expectations of the items."""
         made = Photograph.__new__(Photograph)

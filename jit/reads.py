@@ -18,6 +18,7 @@ from .whose import is_users_code
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 ADDED, STORED, STEPPED, HANDED, LOOKED = "added", "stored", "stepped", "handed", "looked"
 ITEMS = "items"         # only its items are appended to
+KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
 
 
 @dataclass(frozen=True)
@@ -56,6 +57,8 @@ _ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that do n
 _STORES = ("STORE_ATTR", "DELETE_ATTR")
 BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "__getattribute__", "vars", "__dict__",
                      "attrgetter", "methodcaller", "format", "format_map"))
+_BESIDE = ((frozenset((STEPPED, LOOKED)), LOOKED), (frozenset((STEPPED, ITEMS)), ITEMS),
+           (frozenset((STEPPED, STORED, KEYED)), KEYED))         # uses that may be beside each other, and what they are then
 _ASK = ("TO_BOOL", "UNARY_NOT")                 # what only asks whether a value is empty
 _PATH, _FIELD = re.compile(r"\w+(\.\w+)*"), re.compile(r"{([^{}:!]*)")
 _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE,
@@ -130,9 +133,17 @@ def _steps_after(instructions, at):
         elif ins.opname in CONSTANTS and at + 1 < len(instructions) and is_lookup(instructions[at + 1]):
             steps.append(("item", ins.argval))
             at += 2
+        elif ins.opname in CONSTANTS and _is_updated(instructions, at):
+            return [*steps, ("item", ins.argval)]
         else:
             break
     return steps
+
+
+def _is_updated(instructions, at) -> bool:
+    """Whether the key at a place is that of an item which is read and set again, as in `a["n"] += 1`."""
+    first, second, third = (*instructions[at + 1:at + 4], *[instructions[at]] * 3)[:3]
+    return first.opname == second.opname == "COPY" and first.arg == second.arg == 2 and is_lookup(third)
 
 
 @lru_cache(maxsize=4096)
@@ -158,9 +169,10 @@ def stores_of(code) -> tuple:
 @lru_cache(maxsize=4096)
 def uses_of(code) -> dict:
     """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
-    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, LOOKED for `chain[key]`, `len(chain)` and `chain is None` as
-    well, ITEMS for `chain[key].append(...)`, HANDED where it only gives it to functions, which may be beside one of the others;
-    None where it does something else, or several of these."""
+    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, KEYED for both, LOOKED for `chain[key]`, `len(chain)` and
+    `chain is None` beside STEPPED, ITEMS for `chain[key].append(...)` and `chain.setdefault(key, []).append(...)`, HANDED where
+    it only gives it to functions, which may be beside one of the others; None where it does something else, or several of
+    these."""
     found: dict = {}
     for chain, how, _ in _uses_in(code):
         found[chain] = both(found.get(chain, how), how)
@@ -173,7 +185,7 @@ def both(use, other):
         return use
     if use == HANDED:
         return other
-    return LOOKED if {use, other} == {STEPPED, LOOKED} else ITEMS if {use, other} == {STEPPED, ITEMS} else None
+    return next((both for some, both in _BESIDE if {use, other} <= some), None)
 
 
 def handed_in(code) -> list:
@@ -195,8 +207,10 @@ def _uses_in(code) -> tuple:
         end = at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])
         for n in range(len(steps) + 1):
             chain, offset = Chain(root[0], root[1], tuple(steps[:n])), None
-            if n < len(steps):
-                how = _use_of(steps[n])
+            if n == len(steps) - 1 and _is_updated(instructions, end - 2):
+                how = KEYED
+            elif n < len(steps):
+                how = ITEMS if _adds_to_default(instructions, end, steps[n:]) else _use_of(steps[n])
             elif _is_store(instructions, end):
                 how = STORED
             else:
@@ -243,6 +257,19 @@ def _use_of(step):
     return ADDED if step[1] in _ADDS else None
 
 
+def _adds_to_default(instructions, at, steps) -> bool:
+    """Whether the method that was looked up before a place is that of `d.setdefault(key, []).append(...)`, `steps` behind d."""
+    if steps != [("attr", "setdefault")]:
+        return False
+    walk = Walk(stack=[HANDED])
+    for ins, after in zip(instructions[at:], instructions[at + 1:]):
+        taken = None if ins.is_jump_target else walk.step(ins)
+        if taken is None or HANDED in taken:
+            return (taken is not None and ins.opname == "CALL" and taken.index(HANDED) < 2
+                    and after.opname in _ATTRIBUTES and after.argval in _ADDS and not after.is_jump_target)
+    return False
+
+
 def _is_store(instructions, at) -> bool:
     """Whether what comes next assigns to an item under a key that is a constant or a variable."""
     return (at + 1 < len(instructions) and instructions[at + 1].opname == "STORE_SUBSCR"
@@ -253,7 +280,20 @@ def _is_store(instructions, at) -> bool:
 def loose_names(code) -> tuple:
     """(names, those of them that it assigns) of attributes that the code reads or assigns of objects that no chain leads to:
     variables of its own, items of a loop."""
-    instructions = _instructions(code)
+    loose = [ins for _, ins in _loose_in(_instructions(code), code)]
+    names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
+    if not BY_NAME.isdisjoint(code.co_names):
+        names.update([name for c in code.co_consts if isinstance(c, str) for name in _spelled(c)])
+    if any(i.opname == "MATCH_CLASS" for i in dis.get_instructions(code)):
+        names.update([n for c in code.co_consts if isinstance(c, tuple) for n in c if isinstance(n, str)])
+    for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
+        if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":
+            names |= loose_names(inner)[0]
+    return frozenset(names), frozenset(assigned)
+
+
+def _loose_in(instructions, code) -> list:
+    """(index, instruction) of those that read or assign attributes of objects that no chain leads to."""
     arguments = _kept_arguments(code, instructions)
     chained: set = set()
     for at, ins in enumerate(instructions):
@@ -261,16 +301,28 @@ def loose_names(code) -> tuple:
             steps = _steps_after(instructions, at + 1)
             chained.update(range(at + 1, at + 1 + 2 * len(steps)))
             chained.add(at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps]))      # where it is assigned to
-    loose = [i for at, i in enumerate(instructions) if i.opname in (*_ATTRIBUTES, *_STORES) and at not in chained]
-    names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
-    if not BY_NAME.isdisjoint(code.co_names):
-        names.update([name for c in code.co_consts if isinstance(c, str) for name in _spelled(c)])
-    if any(i.opname == "MATCH_CLASS" for i in instructions):
-        names.update([n for c in code.co_consts if isinstance(c, tuple) for n in c if isinstance(n, str)])
-    for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
-        if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":
-            names |= loose_names(inner)[0]
-    return frozenset(names), frozenset(assigned)
+    return [(at, i) for at, i in enumerate(instructions) if i.opname in (*_ATTRIBUTES, *_STORES) and at not in chained]
+
+
+@lru_cache(maxsize=4096)
+def loose_uses(code) -> frozenset:
+    """(name, what the code does with what it leads to, offset of the call to which that is given) of attributes that it reads
+    of objects that no chain leads to. Items that it reads have no guards of their own."""
+    found, instructions = set(), _instructions(code)
+    for at, ins in _loose_in(instructions, code):
+        if ins.opname in _ATTRIBUTES:
+            how, offset = _used_at(instructions, at + 1)
+            found.add((ins.argval, how, offset))
+    return frozenset(found)
+
+
+def _used_at(instructions, at) -> tuple:
+    """How code uses a value that is on top of the stack, as `_taken` gives it."""
+    following = instructions[at:at + 1]
+    if following and following[0].opname in _ATTRIBUTES:
+        step = ("attr", following[0].argval)
+        return ITEMS if _adds_to_default(instructions, at + 1, [step]) else _use_of(step), None
+    return (STORED, None) if _is_store(instructions, at) else _taken(instructions, at, at)
 
 
 def _spelled(text) -> list:

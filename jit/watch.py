@@ -101,6 +101,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._uses: dict = {}                    # and what it does with what its chains lead to,
         self._calls: dict = {}                   # and to which calls it gives that
         self._imports: list = []                 # (module and level, steps, package) of what code reads of what it imports
+        self._loose: dict = {}           # name -> what is done with attributes that no chain leads to: {(how, call): None}
         self._computing: list = []       # code of what kinds has computed names of attributes
         self._classes: dict = {}         # (class, names) -> which of the names it knows, and which it has not
         self.first_time = ""             # what this call does, and no later one
@@ -190,6 +191,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
     def _remember(self, m):
         """Notes how a module and those below it are, with their tensors."""
         for new in self.module_writes.remember(m):
+            self._used_loosely(attributes_of_module(new), self._loose)
             for t in (*new._parameters.values(), *new._buffers.values()):
                 self._note_tensor(t)
 
@@ -226,6 +228,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self.reads_by_name = self.reads_by_name or not BY_NAME.isdisjoint(code.co_names)
         asked = asked_of(code).with_names(names_by_value(frame) | self._names_past_made(frame, own))
         self._ask(asked if asked.by_name or not self._is_caught(frame) else asked._replace(by_name=True))
+        self._uses_loosely(code, asked)
         if "globals" in code.co_names:
             self.casts.close()
             self.spaces.setdefault(id(frame.f_globals), (frame.f_globals, dict(frame.f_globals)))

@@ -1,0 +1,226 @@
+"""Containers that several pieces of code see on different ways: by a chain of names, as an attribute of something in a loop, in
+a class, by a computed name. What is read of them on any way counts, whatever is done with them on another."""
+
+import pytest
+
+import ingot
+from ingot import jit, nn
+
+
+class Holder:
+    def __init__(self, **attributes):
+        self.__dict__.update(attributes)
+
+
+class Layer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rates, self.seen = {"a": 1.0, "b": 2.0}, []
+
+    def forward(self, x):
+        self.seen.append(x.sum().item())
+        return x * self.rates["a"]
+
+
+def item_of_an_attribute_in_a_loop():
+    table = {"a": 1.0, "b": 2.0}
+    holders = [Holder(table=table)]
+
+    def fn(x):
+        x = x * table["a"]
+        for h in holders:
+            x = x + h.table["b"]
+        return x
+    return fn, table, lambda i: table.update(b=i)
+
+
+def item_read_by_another_function_before():
+    table = {"a": 1.0, "b": 2.0}
+    holders = [Holder(table=table)]
+
+    def scaled(x):
+        return x * table["a"]
+
+    def fn(x):
+        for h in holders:
+            x = x + h.table["b"]
+        return scaled(x)
+    return fn, table, lambda i: table.update(b=i)
+
+
+def length_of_what_is_appended_to():
+    log: list = []
+    holders = [Holder(log=log)]
+
+    def fn(x):
+        log.append(1.0)
+        for h in holders:
+            x = x + len(h.log)
+        return x
+    return fn, log, lambda i: None
+
+
+def items_of_what_is_appended_to():
+    log = [1.0]
+    holders = [Holder(log=log)]
+
+    def fn(x):
+        log.append(1.0)
+        for h in holders:
+            for v in h.log:
+                x = x + v
+        return x
+    return fn, log, lambda i: log.__setitem__(0, i)
+
+
+def attribute_of_a_class_in_a_loop():
+    class Kind:
+        table = {"b": 2.0}
+    holders = [Kind()]
+
+    def fn(x):
+        for h in holders:
+            x = x + h.table["b"]
+        return x
+    return fn, Kind.table, lambda i: Kind.table.update(b=i)
+
+
+def list_of_a_class_in_a_loop():
+    class Kind:
+        log: list = []
+    holders = [Kind()]
+
+    def fn(x):
+        for h in holders:
+            h.log.append(x.sum().item())
+        return x
+    return fn, Kind.log, lambda i: None
+
+
+def items_of_layers_in_a_loop():
+    net = nn.Sequential(Layer(), Layer())
+
+    def fn(x):
+        for layer in net:
+            x = x + layer.rates["b"]
+        return net(x)
+    return fn, net[0].seen, lambda i: net[1].rates.update(b=i)
+
+
+def lengths_of_layers_in_a_loop():
+    net = nn.Sequential(Layer(), Layer())
+
+    def fn(x):
+        x = net(x)
+        for layer in net:
+            x = x + len(layer.seen)
+        return x
+    return fn, net[1].seen, lambda i: None
+
+
+def computed_names():
+    h = Holder(first=[], second=[])
+
+    def fn(x):
+        h.first.append(1.0)
+        h.second.append(2.0)
+        for name in ("first", "second"):
+            x = x + sum(getattr(h, name))
+        return x
+    return fn, h.first, lambda i: None
+
+
+def all_attributes():
+    h = Holder(first=[], second=[])
+
+    def fn(x):
+        h.first.append(1.0)
+        for v in vars(h).values():
+            x = x + sum(v)
+        return x
+    return fn, h.first, lambda i: None
+
+
+def appended_in_a_loop():
+    holders = [Holder(log=[]), Holder(log=[])]
+
+    def fn(x):
+        for h in holders:
+            h.log.append(x.sum().item())
+        return x
+    return fn, holders[1].log, lambda i: None
+
+
+def counted_beside_a_list():
+    state = {"steps": 0, "losses": []}
+
+    def fn(x):
+        state["steps"] += 1
+        state["losses"].append(x.sum().item())
+        return x * state["steps"]
+    return fn, state, lambda i: state.update(steps=50) if i == 4 else state.update(losses=[]) if i == 6 else None
+
+
+def counted_beside_what_others_change():
+    state = {"steps": 0, "rate": 1.0, "other": 0.0}
+
+    def fn(x):
+        state["steps"] += 1
+        return x * state["steps"] * state["rate"]
+    return fn, state, lambda i: state.update(rate=i / 2, other=i)
+
+
+def counted_beside_what_is_read_by_others():
+    state = {"steps": 0, "rate": 1.0}
+    holders = [Holder(state=state)]
+
+    def fn(x):
+        state["steps"] += 1
+        for h in holders:
+            x = x * h.state["rate"]
+        return x
+    return fn, state, lambda i: state.update(rate=i / 2)
+
+
+def added_to_a_default():
+    logs: dict = {}
+
+    def log(**values):
+        for name, v in values.items():
+            logs.setdefault(name, []).append(v)
+
+    def fn(x):
+        log(sum=x.sum().item(), mean=x.mean().item())
+        return x
+    return fn, logs, lambda i: logs.clear() if i == 4 else logs.update(sum=[0.5]) if i == 6 else None
+
+
+def length_of_a_default():
+    logs: dict = {}
+
+    def fn(x):
+        found = logs.setdefault("a", [])
+        found.append(x.sum().item())
+        return x + len(found)
+    return fn, logs, lambda i: None
+
+
+@pytest.mark.parametrize("make, most", [
+    (item_of_an_attribute_in_a_loop, 3), (item_read_by_another_function_before, 3), (length_of_what_is_appended_to, 12),
+    (items_of_what_is_appended_to, 12), (attribute_of_a_class_in_a_loop, 3), (list_of_a_class_in_a_loop, 2),
+    (items_of_layers_in_a_loop, 12), (lengths_of_layers_in_a_loop, 12), (computed_names, 12), (all_attributes, 12),
+    (appended_in_a_loop, 2), (counted_beside_a_list, 3), (counted_beside_what_others_change, 3),
+    (counted_beside_what_is_read_by_others, 4), (added_to_a_default, 4), (length_of_a_default, 12)],
+    ids=lambda v: getattr(v, "__name__", ""))
+def test_what_is_read_on_any_way_counts(make, most):
+    def life(wrap):
+        fn, container, change = make()
+        fn, got = wrap(fn), []
+        for i in range(10):
+            got.append((fn(ingot.full((2,), float(i))).tolist(), str(container)))
+            change(i)
+        return got, fn
+    want, _ = life(lambda f: f)
+    got, traced = life(jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
