@@ -32,6 +32,10 @@ class AsItIsError(FirstTimeError):
     """The call did what a trace never repeats, and is right as it ran."""
 
 
+class ReplacedError(FirstTimeError):
+    """The call put an object that it had made in the place of another one; where calls in a row do so, they run as they are."""
+
+
 class SeveralDevicesError(FirstTimeError):
     """The call worked on several devices beside the host; a compiled one works on one."""
 

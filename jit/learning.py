@@ -8,7 +8,7 @@ from . import report
 from .bystanders import is_alone
 from .dynamic import Symbols, named_places
 from .entry import Entry
-from .errors import AsItIsError, DisturbedError, SeveralDevicesError, StandInError, TracerWarning
+from .errors import AsItIsError, DisturbedError, ReplacedError, SeveralDevicesError, StandInError, TracerWarning
 from .labels import NUMBER, parameters_of
 from .numpy_scalars import NUMBERS
 from .places import is_viewable
@@ -17,6 +17,7 @@ from .run import FIRST, Run
 MANY = 64            # recordings of one function after which it is said once that something changes too often
 MOST_REASONS = 1000  # that are remembered
 MOST_DISTURBED = 32  # recordings in a row that are thrown away because a thread beside them changed what they had read
+MOST_REPLACED = 2    # calls in a row that put another object into one place, and are recorded all the same
 MOST_FIXED = 4       # recordings of fixed sizes that symbolic ones are compared with
 
 
@@ -84,13 +85,16 @@ class Learning:
             if type(error) is SeveralDevicesError and str(error) != call.reason:       # once
                 warnings.warn(f"{getattr(self.fn, '__name__', self.fn)} runs as it is: {error}. Trace what is done on each",
                               TracerWarning, stacklevel=5)
-            if type(error) is AsItIsError:
+            at = self._stats["calls"] - self._stats["unrecorded"]
+            in_a_row = self._failed[0] + 1 == at
+            self._failed = at, self._failed[1] + 1 if in_a_row else 1
+            if type(error) is AsItIsError or (type(error) is ReplacedError and self._failed[1] > MOST_REPLACED):
                 self._restraint.fails()
                 if not self._said_as_it_is:
                     self._said_as_it_is = True
                     name = getattr(self.fn, "__name__", self.fn)
                     warnings.warn(f"{name} runs as it is at most calls: {error}", TracerWarning, stacklevel=5)
-            self._disturbed += type(error) is DisturbedError
+            self._disturbed = (type(error) is DisturbedError) + (self._disturbed if in_a_row else 0)
             if self._disturbed > MOST_DISTURBED:
                 raise
             if run.keeps_plain:

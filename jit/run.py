@@ -10,7 +10,16 @@ from ..runtime.device_array import place_of
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor
 from .casts import STAND_INS
-from .errors import AsItIsError, DisturbedError, FirstTimeError, SeveralDevicesError, StandInError, TraceError, at
+from .errors import (
+    AsItIsError,
+    DisturbedError,
+    FirstTimeError,
+    ReplacedError,
+    SeveralDevicesError,
+    StandInError,
+    TraceError,
+    at,
+)
 from .frames import is_user, unwatched
 from .given_containers import GivenContainers
 from .lookups import Lookups
@@ -254,6 +263,8 @@ class Run:
             raise DisturbedError("it writes to a list that it looks up by a number, as it did not before")
         if watch.filled:
             raise DisturbedError(watch.filled)
+        if watch.replaced:
+            raise ReplacedError(watch.replaced)
         self.guards = [*recorder.guards, *watch.finish(effects, recorder.turned_tensors(), recorder.touched)]
         watch.check_caches()
         for guard in recorder.guards:

@@ -12,8 +12,10 @@ from .errors import FirstTimeError, TraceError
 from .frames import cells_of
 from .guards import Guard
 from .instances import is_users
+from .numpy_scalars import now
+from .own_view import mapped
 from .photograph import photograph
-from .places import EXTEND, GONE, WHOLE
+from .places import DICTS, EXTEND, GONE, RESTORED, WHOLE
 from .reads import ARGUMENT, FREE, GLOBAL, MISSING, VIEWED, Chain, follow
 
 
@@ -93,15 +95,19 @@ class Stores:
                              f"to {text}; call backward() inside of the traced function")
 
     def _is_repeated(self: Any, t) -> bool:
-        """Whether a write is one that every call makes; raises if it cannot be repeated. What a cache is filled with may be
-        anything: it is there when the next call is recorded."""
+        """Whether a write is one that every call makes; raises if it cannot be repeated. What a cache is filled with, or a
+        variable is set to now and then, may be anything: it is there when the next call is recorded."""
         is_identical = id(t.owner) not in self.given or isinstance(t.owner, Module) or type(t.owner).__eq__ is object.__eq__
-        if is_identical and t.is_plain and is_repeatable(t.value(), self.contents):
+        is_simple = is_identical and t.is_plain
+        if is_simple and is_repeatable(t.value(), self.contents):
             return True
         what = "what a trace could not make again (numbers, tensors, and containers of them it can)"
         instead = "return the value instead, or keep it in a tensor that is updated in place"
         if t.kind not in (EXTEND, WHOLE) and (t.was is MISSING or t.was is None):
             self.filled = f"the call put into {t.text} {what}, as caches do; where every call does so, {instead}"
+            return False
+        if is_simple and t.kind in ("attr", "cell", "item") and _holds_attributes(t.value()):
+            self.replaced = f"it puts another {type(t.value()).__name__} into {t.text}"
             return False
         raise TraceError(f"this function cannot be traced: it assigns to {t.text} {what}; {instead}")
 
@@ -125,7 +131,35 @@ class Stores:
         """Leaves plain numbers where the function has written symbolic ones."""
         for t in self.stored.values():
             t.settle()
+            if self.replaced and t.is_changed:
+                self._settle_object(t.value())
         self.contents.settle()
+
+    def _settle_object(self: Any, x):
+        """The same in an object that the function has made, and in what it has put there."""
+        stack, seen = [x], dict(self.outside)
+        while stack:
+            x = stack.pop()
+            if id(x) in seen or isinstance(x, Module):
+                continue
+            seen[id(x)] = x
+            if _holds_attributes(x):
+                items, put = vars(x), vars(x).__setitem__
+            elif type(x) in RESTORED:
+                items, put = x if type(x) in DICTS else dict(enumerate(x)), x.__setitem__
+            else:
+                stack += x if isinstance(x, tuple) else ()
+                continue
+            for key, v in list(items.items()):
+                if mapped(v, now) is not v:
+                    put(key, mapped(v, now))
+                stack.append(items[key])
+
+
+def _holds_attributes(x) -> bool:
+    """Whether something is an object whose attributes are all that it holds, as far as anybody sees."""
+    return type(getattr(x, "__dict__", None)) is dict and not isinstance(
+        x, (type, types.FunctionType, types.ModuleType, Module, Tensor, dict, list, set, tuple, BaseException))
 
 
 def _has_setter(owner, name) -> bool:

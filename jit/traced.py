@@ -52,7 +52,8 @@ class Traced(Learning):
         self._targets: tuple = ()        # what recordings have found it to write
         self._ran_hooked = False         # whether it was said that hooks on saved tensors keep it from compiled code
         self._data_sizes = DataSizes()
-        self._disturbed = 0              # recordings since the last one that could be kept
+        self._disturbed = 0              # recordings, of calls in a row, that something disturbed
+        self._failed = -1, 0             # the last of these, among calls that did not run as they are, and how many in a row
         self._restraint = Restraint()
         self._said_as_it_is = False      # whether it was said that it does what no trace repeats
         self._reads_plain = self._is_plain = False      # whether it takes no stand-ins for numbers: read ones, others

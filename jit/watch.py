@@ -106,6 +106,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._classes: dict = {}         # (class, names) -> which of the names it knows, and which it has not
         self.first_time = ""             # what this call does, and no later one
         self.filled = ""                 # why the call cannot be kept if later ones, too, put something new into a dictionary
+        self.replaced = ""               # why the call cannot be kept, and others can if they don't do the same
         self.is_first = True
         self._catchers: set = set()      # code that goes on after an attribute was not there
         self._functions: dict = {}       # code -> functions that have it, where nobody knows which one runs
