@@ -5,6 +5,8 @@ import operator
 import re
 import threading
 from collections.abc import Callable
+from keyword import iskeyword
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from .symbolic import MATH, OPERATOR, ROUNDINGS, SymFloat, SymInt, hint, is_symb
 
 # Held by who has Python parse a text: its parser counts its depth in one place for all threads, and fails where they meet.
 PARSING = threading.RLock()
+MOST_NESTED = 64        # parentheses in each other that are written out; Python's parser goes to 200
 _OPERATIONS: dict = {"Add": operator.add, "Sub": operator.sub, "Mult": operator.mul, "Div": operator.truediv,
                      "Pow": operator.pow, "FloorDiv": operator.floordiv, "Mod": operator.mod}
 _FUNCTIONS: dict = {"abs": abs, "floordiv": operator.floordiv, "mod": operator.mod, "float": float,
@@ -135,8 +138,37 @@ def function_of(names, expression: str, held=()) -> Callable:
     for name in _WORDS(expression):
         _function(name)
     space: dict = {"__name__": __name__, **_FUNCTIONS, **dict(held)}
-    exec(compile(f"def evaluate({', '.join(names)}):\n    return {expression}\n", "<sizes>", "exec"), space)
+    lines = "".join([f"    {line}\n" for line in _in_parts(expression)])
+    exec(compile(f"def evaluate({', '.join(names)}):\n{lines}", "<sizes>", "exec"), space)
     return space["evaluate"]
+
+
+def _in_parts(expression: str) -> list:
+    """Statements that return what an expression gives, none of which is nested deeper than Python's parser goes: as a sum of
+    hundreds of numbers is, `(((a + b) + c) + d)`."""
+    if expression.count("(") < MOST_NESTED:
+        return [f"return {expression}"]
+    parts: list = []
+    stack: list = [([], 0)]         # for each open parenthesis what came behind it, and how deep that is nested
+    for token in re.split("([()])", expression):
+        if token == "(":
+            stack.append(([], 0))
+        elif token == ")":
+            inner, height = stack.pop()
+            before, so_far = stack[-1]
+            text = f"({''.join(inner)})"
+            if height + 1 < MOST_NESTED:
+                before.append(text)
+                stack[-1] = before, max(so_far, height + 1)
+                continue
+            function = _CALLED(before[-1]).group() if before else ""
+            if function and not iskeyword(function):
+                before[-1], text = before[-1].removesuffix(function), function + text
+            parts.append(f"_part{len(parts)} = {text}")
+            before.append(f"_part{len(parts) - 1}")
+        else:
+            stack[-1][0].append(token)
+    return [*parts, f"return {''.join(stack[0][0])}"]
 
 
 def names_in(conditions, names) -> frozenset:
@@ -144,6 +176,7 @@ def names_in(conditions, names) -> frozenset:
     return frozenset(names).intersection(_WORDS(" ".join(conditions)))
 
 
+_CALLED: Any = re.compile(r"(?:[A-Za-z_][\w.]*)?$").search
 _WORDS = re.compile(r"[A-Za-z_]\w*").findall
 
 

@@ -14,11 +14,11 @@ from ..runtime.tensor import Tensor
 from .asked import NOTHING
 from .guards import Guard
 from .hidden_reads import Reading, known_in_class, partial_reading, results_of
-from .instances import attributes_of, attributes_of_module, is_instance, is_users_space
+from .instances import attributes_of, attributes_of_module, is_instance, is_users, is_users_space
 from .lack import Lack
 from .photograph import CONTAINERS, is_container, is_plain, photograph
 from .places import RESTORED, read
-from .reads import ARGUMENT, MISSING, Chain, key_text, loose_uses
+from .reads import ARGUMENT, CONTAINED, MISSING, STEPPED, Chain, key_text, loose_uses
 from .tables import real_table
 from .tree import fields_of, is_structure
 
@@ -29,15 +29,17 @@ _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet
 class Outside:
     """The part of a watch that goes through them."""
 
-    def _keep_outside(self: Any, chain, value):
-        """Takes in an object that was there before, and what is reached from it."""
+    def _keep_outside(self: Any, chain, value, how):
+        """Takes in an object that was there before, and what is reached from it, if code that does no more than `how` with it
+        reaches that: chains of their own lead to single items."""
         owner = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
         if type(owner) in CONTAINERS:
             self.containers.append(owner)
         if hasattr(type(value), "__next__") and not issubclass(type(value), (io.IOBase, Tensor, Module, *weakref.ProxyTypes)):
             self._refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; pass the value "
                          "as an argument")
-        self._walk(str(chain), value)
+        if how not in (CONTAINED, STEPPED) or type(value) not in CONTAINERS:
+            self._walk(str(chain), value)
 
     def _ask(self: Any, asked):
         """Takes in what the code that starts asks: of all objects that were reached, or will be, as functions hand them on."""
@@ -49,10 +51,24 @@ class Outside:
             for value, text, _ in list(self.outside.values()):
                 self._answer(question, text, value)
             self._ask_tensors(question)
+            for cls in self.module_classes:
+                self._answer_for_modules(cls, question.names)
         if asked.computes and kind not in self._computing:
             self._computing.append(kind)
             for value, text, _ in list(self.outside.values()):
                 self._answer_all(kind, text, value)
+
+    def _meet_class(self: Any, cls):
+        """There is a module of some class, of which code may read what its class gives."""
+        if is_users(cls) and cls not in self.module_classes:
+            self.module_classes.append(cls)
+            for names in self._questions.values():
+                self._answer_for_modules(cls, names)
+
+    def _answer_for_modules(self: Any, cls, names):
+        """Guards what code asks of modules, and finds in a class of the user's."""
+        own = set().union(*[vars(c).keys() for c in cls.__mro__ if is_users(c)])
+        self._note_attributes(cls.__qualname__, cls, [name for name in names & own if known_in_class(cls, name)])
 
     def _uses_loosely(self: Any, code, asked):
         """Takes in what the code that starts does with attributes of objects that no chain leads to: of all that were reached,

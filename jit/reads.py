@@ -18,6 +18,7 @@ from .whose import is_users_code
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 ADDED, STORED, STEPPED, HANDED, LOOKED = "added", "stored", "stepped", "handed", "looked"
 ITEMS = "items"         # only its items are appended to
+CONTAINED = "contained"     # it is asked whether something is in it
 KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
 
 
@@ -170,9 +171,9 @@ def stores_of(code) -> tuple:
 def uses_of(code) -> dict:
     """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
     for `chain[key] = ...`, STEPPED for reading `chain[constant]`, KEYED for both, LOOKED for `chain[key]`, `len(chain)` and
-    `chain is None` beside STEPPED, ITEMS for `chain[key].append(...)` and `chain.setdefault(key, []).append(...)`, HANDED where
-    it only gives it to functions, which may be beside one of the others; None where it does something else, or several of
-    these."""
+    `chain is None` beside STEPPED, CONTAINED for `key in chain`, ITEMS for `chain[key].append(...)` and
+    `chain.setdefault(key, []).append(...)`, HANDED where it only gives it to functions, which may be beside one of the others;
+    None where it does something else, or several of these."""
     found: dict = {}
     for chain, how, _ in _uses_in(code):
         found[chain] = both(found.get(chain, how), how)
@@ -234,6 +235,8 @@ def _taken(instructions, start, at) -> tuple:
         if HANDED in taken:
             if ins.opname == "GET_ITER":
                 return LOOKED, None
+            if ins.opname == "CONTAINS_OP" and taken[0] != HANDED:
+                return CONTAINED, None
             if is_lookup(ins):
                 adds = after.opname in _ATTRIBUTES and after.argval in _ADDS and not after.is_jump_target
                 return (ITEMS if adds else LOOKED) if taken[0] == HANDED else None, None

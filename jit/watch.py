@@ -82,6 +82,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self.stored: dict = {}           # by place: the `Target`s that are assigned to
         self.given: set = set()          # ids of the arguments
         self.parts = Parts()             # what they consist of
+        self.module_classes: list = []   # those of the user's of which there are such
         self.module_reads: set = set()   # (id of a module, attribute) that were read
         self.module_writes = ModuleWrites()
         self.reads_by_name = False       # whether attributes may have been read that no chain shows
@@ -193,6 +194,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         """Notes how a module and those below it are, with their tensors."""
         for new in self.module_writes.remember(m):
             self._used_loosely(attributes_of_module(new), self._loose)
+            self._meet_class(type(new))
             for t in (*new._parameters.values(), *new._buffers.values()):
                 self._note_tensor(t)
 
@@ -385,7 +387,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self.guards[key] = Guard(chain, root, photograph(value, self.held), self._reader)
         self._note_hidden(value)
         self._note_generator(value)
-        self._keep_outside(chain, value)
+        self._keep_outside(chain, value, how)
 
     def _is_own_item(self, base, steps, value) -> bool:
         """Whether a chain leads to an item or attribute that the function has set, of which is watched where that came from, or

@@ -1,5 +1,6 @@
 """Containers that several pieces of code see on different ways: by a chain of names, as an attribute of something in a loop, in
-a class, by a computed name. What is read of them on any way counts, whatever is done with them on another."""
+a class, by a computed name. What is read of them on any way counts, whatever is done with them on another; what nobody can have
+read of them does not."""
 
 import pytest
 
@@ -205,7 +206,23 @@ def length_of_a_default():
     return fn, logs, lambda i: None
 
 
+def attributes_of_classes_of_layers():
+    class Scaled(nn.Module):
+        rate, table = 2.0, {"b": 1.0}
+    net = nn.Sequential(Scaled())
+
+    def change(i):
+        Scaled.rate, Scaled.table["b"] = float(i), i / 2
+
+    def fn(x):
+        for layer in net:
+            x = x * layer.rate + layer.table["b"]
+        return x
+    return fn, Scaled.table, change
+
+
 @pytest.mark.parametrize("make, most", [
+    (attributes_of_classes_of_layers, 4),
     (item_of_an_attribute_in_a_loop, 3), (item_read_by_another_function_before, 3), (length_of_what_is_appended_to, 12),
     (items_of_what_is_appended_to, 12), (attribute_of_a_class_in_a_loop, 3), (list_of_a_class_in_a_loop, 2),
     (items_of_layers_in_a_loop, 12), (lengths_of_layers_in_a_loop, 12), (computed_names, 12), (all_attributes, 12),
@@ -224,3 +241,34 @@ def test_what_is_read_on_any_way_counts(make, most):
     got, traced = life(jit.trace)
     assert got == want
     assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
+
+
+KINDS = [type(f"Kind{i}", (), {"rate": float(i), "__module__": __name__}) for i in range(300)]
+KNOWN, TABLE = set(KINDS), {k.__name__: k for k in KINDS}
+
+
+def in_a_set(x, h):
+    return x * h.rate if type(h) in KNOWN else x
+
+
+def in_a_set_that_is_gone_through_elsewhere(x, h):
+    return x * h.rate + sum([k.rate for k in KNOWN]) if type(h) in KNOWN else x
+
+
+def under_a_constant(x, h):
+    return x * h.rate * TABLE["Kind7"].rate
+
+
+@pytest.mark.parametrize("fn, most, change", [
+    (in_a_set, 12, lambda h: KNOWN.discard(type(h))), (under_a_constant, 12, lambda h: setattr(KINDS[7], "rate", 0.5)),
+    (in_a_set_that_is_gone_through_elsewhere, 1000, lambda h: setattr(KINDS[9], "rate", 0.5))])
+def test_members_of_a_container_that_is_only_asked_are_not_watched(fn, most, change, monkeypatch):
+    monkeypatch.setattr(KINDS[7], "rate", 3.0)
+    monkeypatch.setattr(KINDS[9], "rate", 3.0)
+    holders, traced = [KINDS[5]()], jit.trace(lambda x: [fn(x, h) for h in holders])
+    for _ in range(3):
+        assert traced(ingot.ones(2))[0].tolist() == fn(ingot.ones(2), holders[0]).tolist()
+    assert max(len(entry.guards) for known in traced._entries.values() for entry, _ in known) <= most
+    change(holders[0])
+    assert traced(ingot.ones(2))[0].tolist() == fn(ingot.ones(2), holders[0]).tolist()
+    KNOWN.add(KINDS[5])

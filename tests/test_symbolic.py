@@ -11,7 +11,7 @@ from graphs import graph_of_sizes
 from ingot.ir import polynomial
 from ingot.ir.ops import elementwise as ew
 from ingot.ir.scope import Scope
-from ingot.ir.substitute import choice, condition_check, data_evaluator, evaluator, is_same, owned_by, parse_number
+from ingot.ir.substitute import choice, condition_check, data_evaluator, evaluator, function_of, is_same, owned_by, parse_number
 from ingot.ir.symbolic import SymFloat, SymInt, judged, names_of, power_of_two
 from ingot.ir.text import parse, show
 from ingot.ir.verify import verify
@@ -294,3 +294,13 @@ def test_plain_data_with_numbers_for_symbols():
     evaluate = data_evaluator((n, (n * m, "text", thing), slice(None, m, 2), (1.5, None, True), ()), ("n", "m"))
     assert evaluate(2, 3) == (2, (6, "text", thing), slice(None, 3, 2), (1.5, None, True), ())
     assert evaluate(2, 3)[1][2] is thing
+
+
+@pytest.mark.parametrize("wrapped", ["({} + {})", "abs({} - {})", "math_floor(({} + 1.5) * -{})", "(-({}) + abs({}))"])
+def test_expressions_of_any_depth_are_evaluated(wrapped):
+    text, value = "a", 3.0
+    step = function_of(("x", "y"), wrapped.format("x", "y"))
+    for i in range(700):
+        text = wrapped.format(text, i % 3)
+        value = step(value, i % 3)
+    assert function_of(("a",), f"({text}) == {value!r} and not ({text}) < {value!r}")(3.0) is True
