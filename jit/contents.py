@@ -19,7 +19,7 @@ from .overwritten import key_id
 from .own_view import mapped
 from .photograph import Exactly, Photograph, looks_like, same_keys
 from .places import DICTS, EXTEND, GONE, RESTORED, WHOLE
-from .reads import ADDED, ITEMS, KEYED, MISSING, STEPPED, STORED, both, follow, key_text
+from .reads import ADDED, GROWN, ITEMS, KEYED, MISSING, SINGLE, STORED, both, follow, key_text
 
 
 class Contents:
@@ -106,17 +106,21 @@ class Contents:
             v is container for seen, _, _ in self._raw.values() if type(seen) in DICTS for v in seen.values())
 
     def settle(self):
-        """Leaves plain numbers in the containers."""
+        """Leaves plain numbers in the containers, the same in what is known of them before."""
         self._settle_keys()
+        plain: dict = {}        # by id: (what stood for a number or held some, what it is now)
         stack, seen = [container for container, _, _ in self._raw.values()], set()
         while stack:
             container = stack.pop()
             seen.add(id(container))
-            for key, v in list(container.items() if type(container) in DICTS else enumerate(container)):
-                if type(v) in RESTORED:
-                    stack += () if id(v) in seen else (v,)
-                elif mapped(v, now) is not v:
-                    container[key] = mapped(v, now)
+            for there in (container, self._base.get(id(container), container)):
+                for key, v in list(there.items() if type(there) in DICTS else enumerate(there)):
+                    if type(v) in RESTORED:
+                        stack += () if id(v) in seen else (v,)
+                        continue
+                    _, made = plain.setdefault(id(v), (v, mapped(v, now)))
+                    if made is not v:
+                        there[key] = made
 
     def _settle_keys(self):
         """Leaves plain numbers in the keys of dictionaries: a key counts by its value now."""
@@ -138,7 +142,7 @@ class Contents:
         copy = self._base[id(container)]
         if type(copy) in DICTS:
             return _dict_targets(container, copy, text)
-        if type(copy) is deque and len(container) == container.maxlen and self.only(container) == ADDED:
+        if type(copy) is deque and len(container) == container.maxlen and self.only(container) in (ADDED, GROWN):
             return _appended(container, copy, text)
         return _list_targets(container, copy, text)
 
@@ -194,7 +198,9 @@ class Contents:
             [AnyOf(type(v)) if self._is_added_to(v) else e for v, e in zip(items, self.first[id(container)].items)])
 
     def _is_added_to(self, x) -> bool:
-        if type(x) not in (list, deque) or id(x) not in self._raw or (id(x) in self._done and self.only(x) != ADDED):
+        if type(x) not in (list, deque) or id(x) not in self._raw:
+            return False
+        if id(x) in self._done and self.only(x) not in (ADDED, GROWN):
             return False
         return all(t.kind == EXTEND for t in self._targets_of(x, "")) and _shows_additions(x, self._base[id(x)])
 
@@ -205,7 +211,9 @@ class Contents:
         only, targets = self.only(container), self._targets_of(container, "")
         if any(t.kind in (WHOLE, GONE) for t in targets):       # written as it was left, which comes of all that was there
             return self.first[id(container)]
-        if only == STEPPED or (only == ADDED and _shows_additions(container, self._base[id(container)])):
+        if only == GROWN and type(container) is list and self.first[id(container)].items:       # its last item has a guard
+            return AnyOf(list)
+        if only in SINGLE or (only == ADDED and _shows_additions(container, self._base[id(container)])):
             return AnyOf(type(container))
         if only == ITEMS:
             return self._besides_added(container)

@@ -7,7 +7,7 @@ guards of their own: all of the container counts then.
 
 from functools import lru_cache
 
-from .reads import ARGUMENT, HANDED, KEYED, STEPPED, Chain, handed_in, kept_arguments
+from .reads import ARGUMENT, GROWN, HANDED, KEYED, SINGLE, Chain, handed_in, kept_arguments
 from .stack import instructions_of, position_of
 from .tables import TABLES
 
@@ -33,6 +33,6 @@ def note_arguments(frame, held, contents, uses) -> None:
         chain, calls = Chain(ARGUMENT, name, ()), calls_of(code).get(Chain(ARGUMENT, name, ()), ())
         how = uses.get(chain, HANDED) if name in kept else None
         value = held.given(local[name], how, calls)
-        contents.used(value, None if how in (STEPPED, KEYED) else how, calls)
+        contents.used(value, None if how in SINGLE or how in (KEYED, GROWN) else how, calls)
         if caller is not None:
             contents.arrived(value, (caller.f_code, instructions_of(caller.f_code)[position_of(caller)].offset))

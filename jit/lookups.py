@@ -19,7 +19,7 @@ from .frames import is_user
 from .guards import ModulesGuard
 from .instances import attributes_of_module
 from .places import Place
-from .reads import ARGUMENT, LOOKED, MISSING, STEPPED, Chain, follow
+from .reads import ARGUMENT, LOOKED, MISSING, SINGLE, Chain, follow
 from .stack import CONSTANTS, Walk, instructions_of, is_lookup, position_of, variables_of
 from .tables import TABLES, table_of, was_written
 
@@ -84,7 +84,7 @@ class Lookups:
                    if isinstance(g, ModulesGuard) for m, _ in g.states for name, value in attributes_of_module(m).items()]
         found = [Looked(chain, root, contents.given_to(value)) for chain, root, value in chains if id(value) in self.found]
         return [place for place in found if place.is_settable and (
-            place.holder() is None or contents.only(place.holder()) in (LOOKED, STEPPED))]
+            place.holder() is None or contents.only(place.holder()) in (LOOKED, *SINGLE))]
 
 
 class _Origins(Walk):

@@ -18,7 +18,7 @@ from .instances import attributes_of, attributes_of_module, is_instance, is_user
 from .lack import Lack
 from .photograph import CONTAINERS, is_container, is_plain, photograph
 from .places import RESTORED, read
-from .reads import ARGUMENT, CONTAINED, MISSING, STEPPED, Chain, key_text, loose_uses
+from .reads import ARGUMENT, CONTAINED, MISSING, SINGLE, Chain, key_text, loose_uses
 from .tables import real_table
 from .tree import fields_of, is_structure
 
@@ -38,7 +38,7 @@ class Outside:
         if hasattr(type(value), "__next__") and not issubclass(type(value), (io.IOBase, Tensor, Module, *weakref.ProxyTypes)):
             self._refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; pass the value "
                          "as an argument")
-        if how not in (CONTAINED, STEPPED) or type(value) not in CONTAINERS:
+        if how not in (CONTAINED, *SINGLE) or type(value) not in CONTAINERS:
             self._walk(str(chain), value)
 
     def _ask(self: Any, asked):

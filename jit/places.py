@@ -17,7 +17,7 @@ from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS, fixed, number_of
 from .numpy_scalars import now as number_now
 from .own_view import OwnViews
-from .reads import ARGUMENT, LOOKED, MISSING, STEPPED, VIEWED, Chain, follow
+from .reads import ARGUMENT, LOOKED, MISSING, SINGLE, VIEWED, Chain, follow
 from .tables import TABLES
 from .tree import TENSOR
 
@@ -138,7 +138,7 @@ class Held:
         """The container for which a table stands, or the value itself. Code that begins to run does with it what `how` and
         `calls` say; where that is more than a table is for, the container lies in its place again, as do those in a value."""
         if type(value) not in TABLES:
-            if self._laid and how not in (LOOKED, STEPPED):
+            if self._laid and how not in (LOOKED, *SINGLE):
                 for table in [table for place, table in self._laid if place.holder() is value]:
                     self._take_away(table)
             return value

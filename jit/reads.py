@@ -18,6 +18,7 @@ from .whose import is_users_code
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
 ADDED, STORED, STEPPED, HANDED, LOOKED = "added", "stored", "stepped", "handed", "looked"
 ITEMS = "items"         # only its items are appended to
+LAST, GROWN = "last", "grown"       # its last item is read; that, and it is appended to
 CONTAINED = "contained"     # it is asked whether something is in it
 KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
 
@@ -58,8 +59,10 @@ _ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that do n
 _STORES = ("STORE_ATTR", "DELETE_ATTR")
 BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "__getattribute__", "vars", "__dict__",
                      "attrgetter", "methodcaller", "format", "format_map"))
-_BESIDE = ((frozenset((STEPPED, LOOKED)), LOOKED), (frozenset((STEPPED, ITEMS)), ITEMS),
-           (frozenset((STEPPED, STORED, KEYED)), KEYED))         # uses that may be beside each other, and what they are then
+_BESIDE = [(frozenset(some), both) for some, both in (      # uses that may be beside each other, and what they are then
+    ((STEPPED, LAST), STEPPED), ((STEPPED, LAST, LOOKED), LOOKED), ((STEPPED, LAST, ITEMS), ITEMS),
+    ((STEPPED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN))]
+SINGLE = frozenset((STEPPED, LAST))             # what reads no more than items that have guards of their own
 _ASK = ("TO_BOOL", "UNARY_NOT")                 # what only asks whether a value is empty
 _PATH, _FIELD = re.compile(r"\w+(\.\w+)*"), re.compile(r"{([^{}:!]*)")
 _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE,
@@ -170,10 +173,10 @@ def stores_of(code) -> tuple:
 @lru_cache(maxsize=4096)
 def uses_of(code) -> dict:
     """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
-    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, KEYED for both, LOOKED for `chain[key]`, `len(chain)` and
-    `chain is None` beside STEPPED, CONTAINED for `key in chain`, ITEMS for `chain[key].append(...)` and
-    `chain.setdefault(key, []).append(...)`, HANDED where it only gives it to functions, which may be beside one of the others;
-    None where it does something else, or several of these."""
+    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, KEYED for both, LAST for `chain[-1]`, GROWN for that beside
+    ADDED, LOOKED for `chain[key]`, `len(chain)` and `chain is None` beside STEPPED, CONTAINED for `key in chain`, ITEMS for
+    `chain[key].append(...)` and `chain.setdefault(key, []).append(...)`, HANDED where it only gives it to functions, which may
+    be beside one of the others; None where it does something else, or several of these."""
     found: dict = {}
     for chain, how, _ in _uses_in(code):
         found[chain] = both(found.get(chain, how), how)
@@ -256,7 +259,7 @@ def _is_none(ins) -> bool:
 
 def _use_of(step):
     if step[0] == "item":
-        return STEPPED
+        return LAST if step[1] == -1 and type(step[1]) is int else STEPPED
     return ADDED if step[1] in _ADDS else None
 
 
