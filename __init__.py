@@ -29,13 +29,13 @@ globals().update({d.name: d for d in _DTYPES}, **_FUNCTIONS)
 def __getattr__(name):
     """Modules load on first use, and so do the functions that few programs need (see `runtime/api`)."""
     if name in _SUBMODULES:
-        return _importlib.import_module(f"{__name__}.{name}")
+        return _importlib.import_module(f"{__package__}.{name}")
     if name in _LATE:
-        return getattr(_importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+        return getattr(_importlib.import_module(f"{__package__}.{_LATE[name]}"), name)
     if name in _BUILT_WITH:
-        return getattr(_importlib.import_module(f"{__name__}.backends"), name)
+        return getattr(_importlib.import_module(f"{__package__}.backends"), name)
     if name == "torch":                     # as programs say that have imported ingot under that name, and its names from it
-        return _sys.modules[__name__]
+        return _sys.modules[__package__]
     if name == "__all__":
         _api.load_rest()
         _api.load_twins()

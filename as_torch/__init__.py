@@ -62,11 +62,12 @@ def install():
     ingot, there = sys.modules[_INGOT], sys.modules.get("torch")
     if there is ingot:
         return
-    if there is not None and not (there.__file__ or "").startswith(FOLDER):
+    if there is not None and os.path.realpath(os.path.dirname(there.__file__ or "")) != os.path.realpath(FOLDER):
         raise ImportError("PyTorch has been imported already; `import ingot.as_torch` must come before")
     sys.meta_path.insert(0, TorchNames())
     sys.modules["torch"] = ingot
     version = TorchVersion(f"{RELEASE}+ingot.{VERSION}")
+    ingot.__name__ = "torch"                               # libraries look: modules find their own by `__package__`
     vars(ingot)["__version__"] = vars(importlib.import_module(f"{_INGOT}.version"))["__version__"] = version
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     for folders in (sys.path, inherited):

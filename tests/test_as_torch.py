@@ -64,6 +64,13 @@ def test_a_name_that_ingot_has_not_is_said_so():
     assert "'torch.no_such'" in said and "ingot stands for PyTorch" in said and said.endswith("| torch.no_such")
 
 
+def test_the_folder_is_found_by_another_spelling_of_its_path(tmp_path):
+    other = tmp_path / "link"
+    other.symlink_to(python("-m", "ingot.as_torch", "--path"))
+    ask = "import torch; import ingot; print(torch is ingot, torch.__name__)"
+    assert python("-c", ask, PYTHONPATH=str(other)) == "True torch"
+
+
 def test_it_comes_before_pytorch_or_not_at_all():
     said = python("-c", "import sys, types; there = types.ModuleType('torch'); there.__file__ = '/else/torch.py'; "
                   "sys.modules['torch'] = there\ntry:\n import ingot.as_torch\nexcept ImportError as e: print(e)")
@@ -80,7 +87,7 @@ def test_a_program_runs_as_it_is(tmp_path):
     other = tmp_path / "other.py"
     other.write_text("import subprocess, sys, beside\nprint(beside.X, flush=True)\n"
                      "subprocess.run([sys.executable, '-c', 'import torch; print(torch.__name__)'], check=True)\n")
-    assert python("-m", "ingot.as_torch", str(other)).split() == ["3.0", "ingot"]
+    assert python("-m", "ingot.as_torch", str(other)).split() == ["3.0", "torch"]
 
 
 def test_commands_of_pytorch_are_found():
