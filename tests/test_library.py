@@ -325,6 +325,24 @@ def test_what_is_wrong_is_said(call, words):
         call()
 
 
+def test_a_function_for_autocast_stands_before_all_others():
+    low = library.Library("lowered", "DEF")
+    low.define("twice(Tensor x) -> Tensor")
+    low.impl("twice", lambda x: x * 2, "CompositeImplicitAutograd")
+    keys = ingot._C.DispatchKeySet(ingot._C.DispatchKey.AutocastCPU)
+
+    def cast(x):
+        with ingot._C._ExcludeDispatchKeyGuard(keys):
+            return ingot.ops.lowered.twice(x.bfloat16())
+
+    low.impl("twice", cast, "AutocastCPU")
+    low.impl("twice", bare, "AutocastCUDA")
+    assert ingot.ops.lowered.twice(ingot.ones(2)).dtype is ingot.float32
+    with ingot.autocast("cpu"):
+        assert ingot.ops.lowered.twice(ingot.ones(2)).dtype is ingot.bfloat16
+    low._destroy()
+
+
 def test_checks_return_errors_and_functions_for_shapes_may_know_no_sizes():
     @library.custom_op("tried::positive", mutates_args=())
     def positive(x: Tensor) -> Tensor:

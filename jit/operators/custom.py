@@ -39,6 +39,7 @@ class CustomOpDef:
         self._setup_context: Callable | None = None
         self._vmap: Callable | None = None
         self._low: dict = {}                                # what autocast casts to, by kind of device
+        self._under_autocast: dict[str, Callable] = {}      # stands before everything where autocast is on, by kind of device
         self._function = _function_of(self)
 
     def __repr__(self):
@@ -71,6 +72,9 @@ class CustomOpDef:
     def _called(self, args, kwargs):
         given, keywords = self._schema.bind(args, kwargs)
         tensors = leaves([*given, *keywords.values()])
+        special = self._under_autocast and self._under_autocast.get(_kind_of(tensors, given))
+        if special and is_autocast_enabled(_kind_of(tensors, given)):
+            return special(*given, **keywords)
         dtype = self._low.get(_kind_of(tensors, given)) if self._low else None
         if dtype is not None and is_autocast_enabled(_kind_of(tensors, given)):
             given, keywords = self._cast(given, keywords, dtype)

@@ -1,7 +1,12 @@
 """`ingot.ops`: registered operators by `ingot.ops.namespace.name`."""
 
+from pathlib import Path
+
+from ...ir.lazy import lazy
 from .aten import Packet, find
 from .custom import REGISTERED, CustomOpDef
+
+vision = lazy(__package__, ".vision")
 
 
 class Namespace:
@@ -41,7 +46,13 @@ class Aten:
 
 
 def load_library(path):
-    """Refused, as a library that does not load is: it is made for another framework. Packages then go on without it."""
+    """For torchvision's extension: registers operators of ingot's that do what is compiled there. Others are refused, as a
+    library that does not load is: they are made for another framework, and packages then go on without them."""
+    file = Path(path)
+    if file.parent.name == "torchvision" and file.name.startswith("_C"):
+        if "torchvision::nms" not in REGISTERED:
+            vision.register()
+        return
     raise OSError(f"ingot cannot load operators from {path}, since they are compiled for another framework's tensors; "
                   "register Python functions with custom_op (from ingot import library)")
 

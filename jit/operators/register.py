@@ -9,6 +9,7 @@ contexts = lazy(__package__, "...runtime.cuda.context")
 
 BACKENDS = {"": None, "CPU": "cpu", "CUDA": "cuda", "CompositeExplicitAutograd": None}      # dispatch keys of kernels
 WHOLE, TAPED, META = "CompositeImplicitAutograd", ("Autograd", "AutogradCPU", "AutogradCUDA"), "Meta"
+AUTOCAST = "Autocast"                       # in front of a kind of device
 OWN = ("aten", "prim", "prims")             # namespaces of another framework's operators
 
 
@@ -120,7 +121,7 @@ def impl(qualname, types, func=None, *, lib=None):
     if func is None:
         return lambda fn: impl(qualname, types, fn, lib=lib)
     for kind in [types] if isinstance(types, str) else types:
-        if kind in BACKENDS or kind in TAPED or kind in (WHOLE, META):
+        if kind in BACKENDS or kind in TAPED or kind in (WHOLE, META) or kind.startswith(AUTOCAST):
             _implemented(found(qualname), func, kind)
         else:
             found(qualname).register_kernel(kind, func)
@@ -139,8 +140,10 @@ def _implemented(op, function, key):
         op._taped = function
     elif key == META:
         op.register_fake(function)
+    elif key.startswith(AUTOCAST):
+        op._under_autocast[key.removeprefix(AUTOCAST).lower()] = function
     else:
-        known = ", ".join([*filter(None, BACKENDS), WHOLE, *TAPED, META])
+        known = ", ".join([*filter(None, BACKENDS), WHOLE, *TAPED, META, f"{AUTOCAST}CPU", f"{AUTOCAST}CUDA"])
         raise ArgumentError(f"{op.name()}: there is no dispatch key {key!r}; there are {known}")
 
 
