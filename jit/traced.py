@@ -323,7 +323,7 @@ def numbers_key(numbers) -> tuple:
     return tuple([n.hex() if type(n) is float else n for n in numbers])
 
 
-def trace(fn=None, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True,
+def trace(func=None, example_inputs=None, optimize=None, check_trace=True, check_inputs=None, check_tolerance=1e-5, strict=True,
           *, example_kwarg_inputs=None, dynamic=None):
     """Decorates a function, method or module: recorded at its first run, replayed as compiled code afterwards.
 
@@ -335,11 +335,11 @@ def trace(fn=None, example_inputs=None, optimize=None, check_trace=True, check_i
     returned has a `save(path)`. `optimize`, `check_trace`, `check_tolerance` and `strict` change nothing: traces are guarded.
     """
     if example_inputs is not None or example_kwarg_inputs is not None:
-        return by_example.traced_by_example(fn, example_inputs, example_kwarg_inputs, check_inputs, dynamic)
-    if fn is None:
+        return by_example.traced_by_example(func, example_inputs, example_kwarg_inputs, check_inputs, dynamic)
+    if func is None:
         return functools.partial(trace, dynamic=dynamic)
-    if not callable(fn):
-        raise TraceError(f"trace takes a function or a module, got {type(fn).__name__}")
+    if not callable(func):
+        raise TraceError(f"trace takes a function or a module, got {type(func).__name__}")
     if dynamic not in (None, True, False) and not isinstance(dynamic, dict):
         raise TraceError(f"dynamic= takes None, True, False or a dictionary of dimensions, got {dynamic!r}")
-    return Traced(fn, dynamic)
+    return Traced(func, dynamic)

@@ -214,7 +214,8 @@ def test_functions_traced_by_example(tmp_path):
         return x * by
 
     x, by = ingot.randn(3), ingot.randn(3)
-    for made in (ingot.jit.trace(scaled, (x, by)), ingot.jit.trace(scaled, example_kwarg_inputs={"by": by, "x": x})):
+    for made in (ingot.jit.trace(scaled, (x, by)), ingot.jit.trace(func=scaled, example_inputs=(x, by)),
+                 ingot.jit.trace(scaled, example_kwarg_inputs={"by": by, "x": x})):
         assert made.stats()["calls"] == 1 and ingot.equal(made(x, by), x * by)
         made.save(tmp_path / "f.pt")
         assert ingot.equal(ingot.jit.load(tmp_path / "f.pt")(x, by), x * by)
