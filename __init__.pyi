@@ -1697,7 +1697,7 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None, axis=N
 def reshape(input, *sizes, shape=None) -> Tensor:
     """The same elements under another shape; a view where strides allow, else a copy."""
 def resize_as_(self, the_template, memory_format=None) -> Tensor:
-    """resize_() to another tensor's shape."""
+    """resize_() to another tensor's shape, and with `preserve_format` to the order in which that lies in memory."""
 def resolve_conj(input) -> Tensor:
     """The tensor itself: conjugates are always there."""
 def resolve_neg(input) -> Tensor:
@@ -2082,7 +2082,7 @@ def trunc(input, *, out=None) -> Tensor:
 def trunc_(input, *, out=None) -> Tensor:
     """In-place version of trunc()."""
 def typename(obj) -> builtins.str:
-    """The name of an object's type, as in `ingot.FloatTensor`."""
+    """The name of an object's type, as in `ingot.FloatTensor`; of a class or a function its own, with its module."""
 uint1: _dtype_module.NamedDType
 uint2: _dtype_module.NamedDType
 uint3: _dtype_module.NamedDType

@@ -44,7 +44,7 @@ class Size(tuple):
         return tuple.__new__(Size, got) if isinstance(i, slice) else got
 
     def __add__(self, other):
-        return Size(tuple.__add__(self, tuple(other)))
+        return Size(tuple.__add__(self, other)) if isinstance(other, tuple) else NotImplemented
 
     def __radd__(self, other):
         return Size((*other, *self)) if isinstance(other, tuple) else NotImplemented

@@ -172,6 +172,8 @@ class Tensor:
     _part_of: Any
     _passed_by: Any
     _path: Any
+    def _resize_over(self, shape) -> Tensor:
+        """resize_() of a tensor that is written as a whole then: what is cut off of it, or lies behind it, is not asked for."""
     _retains: builtins.bool
     _shared: Any
     @builtins.property
@@ -708,6 +710,8 @@ class Tensor:
     @builtins.property
     def imag(self) -> Any:
         """The imaginary parts of a complex tensor."""
+    @imag.setter
+    def imag(self, value) -> None: ...
     @overload
     def index_add(self, dim, index, source, *, alpha=1, out=None) -> Tensor:
         """input with alpha * source added to the slices that an index vector names."""
@@ -1096,7 +1100,7 @@ class Tensor:
         """In-place version of negative()."""
     def nelement(self) -> builtins.int:
         """The number of elements."""
-    def new(self, *data, device=None) -> Tensor:
+    def new(self, *data, device=None, size=None) -> Tensor:
         """A tensor of this one's dtype: of given sizes (not initialised), or with given values."""
     def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad: builtins.bool = False,
                   layout=None, pin_memory: builtins.bool = False) -> Tensor:
@@ -1187,6 +1191,8 @@ class Tensor:
     @builtins.property
     def real(self) -> Any:
         """The real parts; real tensors are returned as they are."""
+    @real.setter
+    def real(self, value) -> None: ...
     def reciprocal(self, *, out=None) -> Tensor:
         """Elementwise reciprocal."""
     def reciprocal_(self, *, out=None) -> Tensor:
@@ -1233,9 +1239,10 @@ class Tensor:
         """The same elements under another shape; a view where strides allow, else a copy."""
     def reshape_as(self, other) -> Tensor: ...
     def resize_(self, *sizes, memory_format=None) -> Tensor:
-        """Another shape over the same memory, or over more of it: elements that are new are zeros."""
+        """Another shape over the same memory from this tensor's first element on, or over more of it: elements that are new
+        are"""
     def resize_as_(self, the_template, memory_format=None) -> Tensor:
-        """resize_() to another tensor's shape."""
+        """resize_() to another tensor's shape, and with `preserve_format` to the order in which that lies in memory."""
     def resize_as_sparse_(self, the_template) -> Tensor:
         """Takes over the size of a sparse tensor; an error for dense ones."""
     def resolve_conj(self) -> Tensor:

@@ -209,6 +209,40 @@ def test_sizes_join_tuples_as_sizes():
     for made, expected in (((3,) + size, (3, 1, 2)), (size + (3,), (1, 2, 3)), (size * 2, (1, 2, 1, 2)),
                            (2 * size, (1, 2, 1, 2))):
         assert type(made) is ingot.Size and made == expected
+    for other in ([3], range(2), 3):
+        with pytest.raises(TypeError):
+            size + other
+
+    class Anything:
+        def __radd__(self, other):
+            return "after", other
+
+    assert size + Anything() == ("after", size)
+
+
+REFUSED = {
+    "sizes below 0": (lambda: ingot.broadcast_shapes((1, 1, -12), (-1, 1)), "not negative"),
+    "one size below 0": (lambda: ingot.broadcast_shapes((-1,), (1,)), "not negative"),
+    "a source of more dims": (lambda: ingot.ones(()).index_add(0, ingot.tensor([0]), ingot.ones(1, 1, 1)), "must have"),
+    "a source of fewer dims": (lambda: ingot.ones(3, 2).index_copy(0, ingot.tensor([0]), ingot.ones(2)), "must have"),
+    "places of another dtype": (lambda: ingot.nonzero(ingot.ones(2), out=ingot.zeros(2, 1)), "out must be of int64"),
+    "several results in one": (lambda: ingot.nonzero(ingot.ones(2), as_tuple=True, out=ingot.zeros(2, dtype=ingot.int64)),
+                               "takes no out"),
+    "no dims": (lambda: ingot.ones(2).flip(), "takes dims")}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case):
+    call, message = REFUSED[case]
+    with pytest.raises((RuntimeError, TypeError), match=message):
+        call()
+
+
+@pytest.mark.parametrize("source", [ingot.tensor(3.0), ingot.tensor([3.0])], ids=["number", "vector"])
+def test_one_element_is_added_as_a_number_or_a_vector(source):
+    at = ingot.tensor(1)
+    assert ingot.zeros(2).index_add(0, at, source).tolist() == ingot.zeros(2).index_copy(0, at, source).tolist() == [0, 3]
+    assert ingot.zeros(()).index_add(0, ingot.tensor([0]), source).item() == 3
 
 
 def test_gather_and_scatter():

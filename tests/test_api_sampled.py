@@ -158,3 +158,32 @@ def test_edges_that_are_given_are_copied():
     ingot.histogram(ingot.tensor([0.5, 1.5]), edges).bin_edges.zero_()
     assert edges.tolist() == [0, 1, 2]
     assert ingot.histogram(ingot.empty(0), 2).bin_edges.tolist() == [0, 0.5, 1]
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("dtype, places, result", [
+    ("float32", "float64", "float64"), ("int64", "float64", "float64"), ("int64", "float32", "float32"),
+    ("float64", "float32", "float64"), ("float32", "complex64", "complex64"), ("float64", "complex64", "complex128"),
+    ("complex64", "float32", "complex64"), ("float32", "int64", "float32"), ("int64", "int64", "float32")])
+def test_gradient_meets_its_places_in_their_common_dtype(dtype, places, result, order):
+    rng = np.random.default_rng(8)
+    a = (rng.standard_normal((40, 30)) * 50).astype(dtype)
+    at = [np.cumsum(rng.integers(1, 4, n)).astype(places) for n in a.shape]
+    if places == "complex64":
+        at = [(x + 0.5j * np.arange(len(x))).astype(places) for x in at]
+    elif places == "float64":
+        at = [x + rng.uniform(-1e-3, 1e-3, len(x)) for x in at]
+    got = ingot.gradient(ingot.tensor(a), spacing=[ingot.tensor(x) for x in at], edge_order=order)
+    tolerance = 1e-12 if result in ("float64", "complex128") else 1e-4
+    for d, g in enumerate(got):
+        wide = "complex128" if "complex" in result else "float64"
+        want = np.gradient(a.astype(wide), at[d].astype(wide), axis=d, edge_order=order)
+        assert g.dtype is getattr(ingot, result)
+        np.testing.assert_allclose(g.numpy(), want, rtol=tolerance, atol=tolerance * np.abs(want).max())
+
+
+def test_gradient_by_a_complex_distance():
+    a = RNG.standard_normal(5)
+    for order in (1, 2):
+        got, = ingot.gradient(ingot.tensor(a), spacing=0.5 - 2j, edge_order=order)
+        np.testing.assert_allclose(got.numpy(), np.gradient(a + 0j, 0.5 - 2j, edge_order=order), rtol=1e-12)

@@ -336,3 +336,36 @@ def test_any_part_counts_for_a_bool():
     z = ingot.tensor([1j, 0, 2, -0.0j])
     assert z.bool().tolist() == z.to(ingot.bool).tolist() == z.tile(20000)[:4].bool().tolist() == [True, False, True, False]
     assert jit.trace(lambda z: z.bool())(z).tolist() == [True, False, True, False]
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("part", ["real", "imag"])
+@pytest.mark.parametrize("value", ["number", "tensor", "one for all rows"])
+def test_parts_are_set(part, value, traced):
+    given = np.random.default_rng(4).standard_normal((2, 3, 2)) @ [1, 1j]
+    rows = ingot.arange(6, dtype=ingot.float64).view(2, 3)
+    new = {"number": 2.5, "tensor": rows.float(), "one for all rows": rows[1]}[value]
+
+    def change(z):
+        z = z * 1
+        setattr(z, part, new)
+        return z
+
+    run = jit.trace(change) if traced else change
+    want = given.copy()
+    setattr(want, part, new.numpy() if value != "number" else new)
+    for _ in range(1 + traced):
+        np.testing.assert_array_equal(run(ingot.tensor(given)).numpy(), want)
+
+
+def test_gradients_of_parts_that_are_set():
+    z, r = ingot.tensor([1 + 2j, 3 + 4j], requires_grad=True), ingot.tensor([5.0, 6.0], requires_grad=True)
+    w = z * 1
+    w.real = r
+    (w.real * 2 + w.imag * 3).sum().backward()
+    assert z.grad.tolist() == [3j, 3j] and r.grad.tolist() == [2, 2]
+    x = ingot.ones(2)
+    x.real = 3
+    assert x.tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match="imag takes a complex tensor"):
+        x.imag = 3

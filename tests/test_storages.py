@@ -90,3 +90,26 @@ def test_writes_through_a_storage_are_noticed():
     y.detach().storage()[0] = 5.0
     with pytest.raises(ingot.IngotError, match="overwritten"):
         y.sum().backward()
+
+
+def test_tensors_of_storages_have_their_dtype():
+    t = ingot.tensor([1, 2, 300], dtype=ingot.int16)
+    for make in (ingot.tensor, ingot.as_tensor):
+        for dtype in (None, ingot.int16):
+            found = make(t.storage(), dtype=dtype)
+            assert found.dtype is ingot.int16 and found.tolist() == [1, 2, 300]
+        with pytest.raises(RuntimeError, match=r"storage of ingot\.int16"):
+            make(t.storage(), dtype=ingot.float32)
+        assert make(t.untyped_storage(), dtype=ingot.int16).tolist() == [1, 2, 300]
+        assert make(t.untyped_storage()).tolist() == [1, 0, 2, 0, 44, 1] and make(t.untyped_storage()).dtype is ingot.uint8
+    ingot.tensor(t.storage()).fill_(0)
+    assert t.tolist() == [1, 2, 300]
+    ingot.as_tensor(t.storage()).fill_(0)
+    assert t.tolist() == [0, 0, 0]
+
+
+def test_storages_of_meta_tensors_say_how_large_they_are():
+    t = ingot.empty(4, 2, dtype=ingot.float64, device="meta")
+    assert t.untyped_storage().nbytes() == 64 and t.storage().size() == 8 and t.untyped_storage().data_ptr() == 0
+    with pytest.raises(ingot.IngotError, match="device"):
+        t.storage().tolist()

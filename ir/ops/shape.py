@@ -288,7 +288,15 @@ def _infer_bitcast(x, *, dtype):
 
 def _bitcast(x, *, dtype):
     """Of values that lie in another order than the one that was asked about, as traced ones may, a copy."""
-    return (x if dtype.itemsize == x.itemsize else np.ascontiguousarray(x)).view(dtype.np)
+    return (x if has_whole_elements(x, dtype) else np.ascontiguousarray(x)).view(dtype.np)
+
+
+def has_whole_elements(x, dtype) -> bool:
+    """Whether the rows of an array lie so that their bytes can be seen as elements of a dtype."""
+    n = dtype.itemsize
+    if n == x.itemsize:
+        return True
+    return x.ndim > 0 and (x.shape[-1] == 1 or x.strides[-1] == x.itemsize) and not any(s % n for s in x.strides[:-1])
 
 
 bitcast = op("bitcast", infer=_infer_bitcast, ref=_bitcast, vjp=NO_GRAD, lower=View(),

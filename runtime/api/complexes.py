@@ -1,6 +1,6 @@
 """Complex numbers: their parts, made of parts, and as pairs of real numbers.
 
-Parts are values of their own, not views: they cannot be written, so that no write gets lost.
+Parts are values of their own, not views: they cannot be written, so that no write gets lost; `z.real = value` writes into z.
 """
 
 import numpy as np
@@ -34,8 +34,25 @@ def imag(input):
     return _unwritable(co.imag(input))
 
 
-for _name, _part in (("real", real), ("imag", imag)):
-    setattr(Tensor, _name, property(_part, doc=_part.__doc__))
+def _set_real(self, value):
+    """Writes the real parts, or what is all of a real tensor."""
+    if not self.dtype.is_complex:
+        _put(self, value)
+    else:
+        self.copy_(co.complex_(_put(ew.copy(co.real(self)), value), co.imag(self)))
+
+
+def _set_imag(self, value):
+    """Writes the imaginary parts."""
+    self.copy_(co.complex_(co.real(self), _put(ew.copy(imag(self)), value)))
+
+
+def _put(part, value):
+    return part.copy_(value) if isinstance(value, Tensor) else part.fill_(value)
+
+
+for _name, _part, _put_part in (("real", real, _set_real), ("imag", imag, _set_imag)):
+    setattr(Tensor, _name, property(_part, _put_part, doc=_part.__doc__))
 
 
 @api(checked=True)

@@ -14,7 +14,7 @@ from ..creation import as_array_tensor
 from ..device import EVERYWHERE, Device
 from ..device_array import shown_address
 from ..placement import is_page_locked, moved, pinned
-from ..state import tls
+from ..state import Defaults, tls
 from ..tensor import Tensor, numel_of, shape_of
 from ..writes import is_plain, write, wrote_plainly
 from .creation import filled, made
@@ -101,6 +101,8 @@ def type_(self, dtype=None, non_blocking=False) -> Any:
         name = _LEGACY_NAMES.get(self.dtype, f"ingot.{self.dtype.name}")
         return name.replace("ingot.", "ingot.cuda.") if self.is_cuda else name
     device = getattr(dtype, "tensor_device", None)
+    if dtype is Tensor:
+        dtype = Defaults.dtype
     if isinstance(dtype, str) and dtype.endswith("Tensor"):
         path, _, name = dtype.rpartition(".")
         device, dtype = "cuda" if path.endswith(".cuda") else "cpu", _LEGACY.get(name.removesuffix("Tensor"), dtype)

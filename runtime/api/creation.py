@@ -126,6 +126,10 @@ class Memory:
         """All that it holds, as a tensor with one dimension over it."""
         raise NotImplementedError
 
+    def kept_as(self, dtype) -> dt.DType:
+        """The dtype of a tensor that is made of it, where `dtype` (or None) was asked for."""
+        raise NotImplementedError
+
 
 @api(method=False)
 def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=False):
@@ -135,6 +139,8 @@ def tensor(data, *, dtype=None, device=None, requires_grad=False, pin_memory=Fal
     if isinstance(data, Tensor):
         t = ew.copy.call(data.detach())
         t = t if dtype is None else ew.cast.call(t, dtype=dt.as_dtype(dtype))
+    elif isinstance(data, Memory):
+        t = ew.copy.call(data.elements(data.kept_as(dtype)))
     elif type(data) is SymFloat:
         t = filled(None, (), data, dtype_or_default(dtype))
     elif stands_for_number(data):
@@ -166,8 +172,8 @@ def as_tensor(data, dtype=None, device=None):
         return t if device is None else put(t, device)
     if isinstance(data, np.ndarray) and data.dtype in dt.BY_NP and (dtype is None or data.dtype == dt.as_dtype(dtype).np):
         return put(_lent(data) if data.flags.aligned else made(wrap(data.copy())), device)
-    if isinstance(data, Memory) and dtype is not None:
-        return put(data.elements(dt.as_dtype(dtype)), device)
+    if isinstance(data, Memory):
+        return put(data.elements(data.kept_as(dtype)), device)
     if hasattr(data, "__cuda_array_interface__"):
         t = interop.from_cuda_array(data)
         return put(t if dtype is None else t.to(dtype), t.device if device is None else device)

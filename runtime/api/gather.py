@@ -199,7 +199,7 @@ def _written(input, dim, index, source, accumulate, who):
         raise DTypeError(f"{who}: the source is {source.dtype} and the tensor {input.dtype}; cast one with .to()")
     wanted, given = shape[:d] + shape_of(at[-1]) + shape[d + 1:], shape_of(source)
     if given != wanted:
-        if numel_of(source) != math.prod(wanted) or (given and len(given) == len(wanted)):
+        if given or math.prod(wanted) != 1:
             raise ShapeError(f"{who}: the source {source.aval} must have the shape {wanted} of the indexed slices")
         source = sh.reshape(source, shape=wanted)
     return _unvector(ix.index_put.call(x, source, *at, accumulate=accumulate), input)
@@ -287,7 +287,11 @@ def put_flat(input, index, source, accumulate=False):
 def nonzero(input, *, out=None, as_tuple=False) -> Any:
     """The positions of all elements that are not zero: rows of a matrix, or one vector for each dimension."""
     if as_tuple:
+        if out is not None:
+            raise ArgumentError("nonzero(as_tuple=True) makes several tensors, so it takes no out")
         return positions_of(_vector(input))
+    if out is not None and out.dtype is not dt.int64:
+        raise DTypeError(f"nonzero: out must be of int64, got {out.dtype}")
     found = positions_of(input) if input.ndim else positions_of(_vector(input))
     if len(found) == input.ndim == 1:
         return deliver(reshaped(found[0], (*shape_of(found[0]), 1)), out, "nonzero")

@@ -14,6 +14,8 @@ from .shape import canonical_order, ravel, sizes_of
 @api(remembered=True)
 def flip(input, *which, dims=None):
     """The order reversed along dims."""
+    if not which and dims is None:
+        raise TypeError("flip() takes dims, got none; say () to flip along none")
     which = sizes_of(which if dims is None else (dims,))
     return sh.flip(input, dims=canonical_order(which, input.ndim) if input.ndim else ())
 

@@ -232,5 +232,5 @@ def deliver(result: Tensor, out: Tensor | None, name: str) -> Tensor:
     if out is None:
         return result
     if out._a.shape != result._a.shape:
-        out.resize_(shape_of(result))
+        out._resize_over(shape_of(result))
     return store(out, result, name)

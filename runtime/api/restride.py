@@ -17,6 +17,7 @@ from ..storage import Storage
 from ..tensor import Tensor, numel_of, shape_of, whole_of
 from ..writes import chain_history, chain_of
 from .convert import empty_strides
+from .formats import format_of, order_of_format, preserve_format
 from .register import api
 from .shape import fill_in, reshape, sizes_of, squeeze, t, transpose, unsqueeze
 
@@ -165,28 +166,85 @@ def as_strided_(input, size, stride, storage_offset=None):
 
 @api(function=False)
 def resize_(self, *sizes, memory_format=None):
-    """Another shape over the same memory, or over more of it: elements that are new are zeros."""
+    """Another shape over the same memory from this tensor's first element on, or over more of it: elements that are new are
+    zeros. In the order of a memory format, or row by row."""
     shape = fill_in(sizes_of(sizes), numel_of(self), "resize_")
     if self._node is not None:
         raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
-    if shape == shape_of(self):
+    order = None if memory_format is None else order_of_format(format_of(memory_format), shape)
+    if shape == shape_of(self) and memory_format is None:
         return self
+    return _resized(self, shape, order, True)
+
+
+def _resize_over(self, shape):
+    """resize_() of a tensor that is written as a whole then: what is cut off of it, or lies behind it, is not asked for."""
+    if self._node is not None:
+        raise AutogradError("resize_: a tensor that requires grad cannot be resized; use reshape()")
+    _resized(self, shape, None, False)
+
+
+Tensor._resize_over = _resize_over
+
+
+def _resized(self: Tensor, shape: tuple, order: tuple | None, keeps_rest: bool):
     n = math.prod(shape)
     laid = _in_memory_order(self)
-    if n <= numel_of(self) and laid._a.flags.c_contiguous:
-        del laid            # only what nobody else looks at stays the root of its memory
-        return become(self, reshape(sh.slice_(reshape(_in_memory_order(self), -1), dim=0, start=0, step=1, stop=n), shape),
-                      "resize_")
-    kept = min(n, numel_of(self))
+    fits = n <= numel_of(self) and laid._a.flags.c_contiguous
+    del laid            # only what nobody else looks at stays the root of its memory
+    if fits:
+        return _shortened(self, n, shape, order, keeps_rest)
+    is_known = not keeps_rest and self._base is None
+    kept = min(n, numel_of(self)) if is_known else _room(self)
+    if n <= kept and not is_known:
+        return become(self, _in_order(sh.slice_(_from_here_on(self), dim=0, start=0, step=1, stop=n), shape, order), "resize_")
+    there = reshape(_in_memory_order(self), -1) if is_known else _from_here_on(self)
+    there = sh.slice_(there, dim=0, start=0, step=1, stop=kept)
     if tls.m.recorder is not None:
+        laid_out = shape if order is None else tuple([shape[d] for d in order])
         if not kept:
-            return set_(self, sh.full(self, shape=shape, value=0, dtype=self.dtype))
-        more = sh.full(self, shape=(n - kept,), value=0, dtype=self.dtype)
-        there = sh.slice_(reshape(laid, -1), dim=0, start=0, step=1, stop=kept)
-        return set_(self, copy(reshape(sh.cat(there, more, dim=0), shape)))
-    grown = zeros_beside(self._a, shape)
-    grown.reshape(-1)[:kept] = laid._a.reshape(-1)[:kept]
-    return _rebind(self, grown)
+            made = sh.full(self, shape=laid_out, value=0, dtype=self.dtype)
+        else:
+            more = sh.full(self, shape=(n - kept,), value=0, dtype=self.dtype)
+            made = copy(reshape(sh.cat(there, more, dim=0), laid_out))
+        return set_(self, made if order is None else sh.permute(made, dims=_back(order)))
+    grown = zeros_beside(self._a, (n,) if order else shape)
+    grown.reshape(-1)[:kept] = there._a
+    _rebind(self, grown)
+    return become(self, _in_order(self, shape, order), "resize_") if order else self
+
+
+def _shortened(x: Tensor, n: int, shape: tuple, order: tuple | None, keeps_rest: bool):
+    """Lets x be its first n elements; if the rest is kept, it is there again when x grows."""
+    keeps_rest = keeps_rest and x._base is None and x._part_of is None and n < numel_of(x)
+    whole = x.detach() if keeps_rest else None
+    become(x, _in_order(sh.slice_(reshape(_in_memory_order(x), -1), dim=0, start=0, step=1, stop=n), shape, order), "resize_")
+    if whole is not None and x._base is None:
+        x._part_of = whole
+    return x
+
+
+def _from_here_on(x: Tensor) -> Tensor:
+    """All elements of x's memory from its first on, as a view with one dimension."""
+    return as_strided(x if x._base is None or x._base._node is None else x.detach(), (_room(x),), (1,), own_offset(x))
+
+
+def _room(x: Tensor):
+    """How many elements x's memory has from its first on."""
+    whole = whole_of(x)
+    return numel_of(whole) * whole.dtype.itemsize // x.dtype.itemsize - own_offset(x)
+
+
+def _in_order(flat: Tensor, shape: tuple, order: tuple | None) -> Tensor:
+    """Elements that lie one after the other under a shape, with dims that follow each other in memory in an order."""
+    if order is None:
+        return reshape(flat, shape)
+    return sh.permute(reshape(flat, tuple([shape[d] for d in order])), dims=_back(order))
+
+
+def _back(order: tuple) -> tuple:
+    """The permutation that undoes one."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
 
 
 def _in_memory_order(x: Tensor):
@@ -206,8 +264,12 @@ def _rebind(x: Tensor, a) -> Tensor:
 
 @api(function=False)
 def resize_as_(self, the_template, memory_format=None):
-    """resize_() to another tensor's shape."""
-    return resize_(self, shape_of(the_template))
+    """resize_() to another tensor's shape, and with `preserve_format` to the order in which that lies in memory."""
+    shape, order = shape_of(the_template), order_of(the_template._a)
+    if memory_format is None or format_of(memory_format) is not preserve_format or order is None:
+        return resize_(self, shape, memory_format=None if memory_format is preserve_format else memory_format)
+    resize_(self, (numel_of(the_template),))
+    return become(self, _in_order(self, shape, order), "resize_as_")
 
 
 @api(function=False)

@@ -53,10 +53,14 @@ def _part(x, d, start, stop):
     return slice_(x, dim=d, start=start % n if start < 0 else start, step=1, stop=n + stop if stop <= 0 else stop)
 
 
+def _distance(spacing):
+    return spacing if isinstance(spacing, complex) else as_float(spacing)
+
+
 def _gaps(spacing, n, like, d):
     """The distances between neighbours, laid out along dim d: a number, or places as a tensor."""
     if not isinstance(spacing, Tensor):
-        return as_float(spacing), as_float(spacing)
+        return _distance(spacing), _distance(spacing)
     if spacing.ndim != 1 or spacing.shape[0] != n:
         raise ShapeError(f"gradient: places along a dimension of size {n} must be a vector of that size, got {spacing.aval}")
     steps = ew.sub(_part(spacing, 0, 1, 0), _part(spacing, 0, 0, -1))
@@ -73,7 +77,7 @@ def _edge(x, spacing, d, order, last):
     if isinstance(spacing, Tensor):
         place = [reshape(to_dtype(_part(spacing, 0, i, i + 1), x.dtype), shape=(1,) * x.ndim) for i in at]
     else:
-        place = [sign * k * as_float(spacing) for k in range(order + 1)]
+        place = [sign * k * _distance(spacing) for k in range(order + 1)]
     h1: Any = place[1] - place[0]
     if order == 1:
         return (values[1] - values[0]) / h1
@@ -111,8 +115,8 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1) -> tuple[Tensor, ...]:
     places themselves."""
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order must be 1 or 2, got {edge_order}")
-    x = promote(ew.sin, input)[0]
-    dims = canonical_dims(None, x.ndim) if dim is None else [canonical_dim(d, x.ndim) for d in integers(dim, "dim")]
+    n = input.ndim
+    dims = canonical_dims(None, n) if dim is None else [canonical_dim(d, n) for d in integers(dim, "dim")]
     if len(set(dims)) < len(dims):
         raise DimError(f"gradient: a dim stands twice in {dim}")
     spacing = 1 if spacing is None else spacing
@@ -120,7 +124,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1) -> tuple[Tensor, ...]:
     spaces = [s.item() if isinstance(s, Tensor) and not s.ndim else s for s in spaces]
     if len(spaces) != len(dims):
         raise ArgumentError(f"gradient: {len(spaces)} spacings were given for {len(dims)} dimensions")
-    return tuple(_derivative(x, s, d, edge_order) for s, d in zip(spaces, dims))
+    return tuple([_derivative(x, at, d, edge_order) for d, (x, at) in zip(dims, [promote(ew.div, input, s) for s in spaces])])
 
 
 # Histograms.

@@ -127,8 +127,9 @@ def map2_(self, x, y, callable):
 
 
 @api(function=False)
-def new(self, *data, device=None):
+def new(self, *data, device=None, size=None):
     """A tensor of this one's dtype: of given sizes (not initialised), or with given values."""
+    data = data if size is None else tuple(size)
     sizes = data[0] if len(data) == 1 and type(data[0]).__name__ == "Size" else data
     if all(isinstance(n, int) for n in sizes):
         return self.new_empty(tuple(sizes) or (0,), device=device)

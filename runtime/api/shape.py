@@ -11,6 +11,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ...ir.ops.triangle import triangle_part
 from ...ir.substitute import as_int, at_hint
+from ..device_array import address_of
 from ..dispatch import look
 from ..tensor import Size, Tensor, numel_of, shape_of
 from .register import api, deliver
@@ -104,8 +105,12 @@ def require_view(a, shape):
 
 def _view_as_dtype(x, dtype):
     d = dt.as_dtype(dtype)
-    if d.itemsize != x.dtype.itemsize and (x.ndim == 0 or not x._a.flags.c_contiguous):
-        raise ShapeError(f"a view of {x.aval} as {d} changes the element size, so it needs a contiguous last dimension")
+    if d.itemsize != x.dtype.itemsize:
+        if not sh.has_whole_elements(x._a, d):
+            raise ShapeError(f"a view of {x.aval} as {d} changes the element size: it needs a contiguous last dimension, and "
+                             f"rows that begin at whole elements of {d.itemsize} bytes; the strides are {x.stride()}")
+        if address_of(x._a) % d.itemsize:
+            raise ShapeError(f"a view of {x.aval} as {d}: it does not begin at a whole element of {d.itemsize} bytes")
     return sh.bitcast(x, dtype=d)
 
 
@@ -315,7 +320,10 @@ def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
 @api(method=False, name="broadcast_shapes")
 def common_shape(*shapes) -> Size:
     """The shape that all shapes broadcast to."""
-    return Size(broadcast_shapes(*(integers(s, "a shape") for s in shapes)))
+    given = [integers(s, "a shape") for s in shapes]
+    if any(n < 0 for s in given for n in s):
+        raise ShapeError(f"broadcast_shapes: sizes are not negative, got {', '.join(map(str, given))}")
+    return Size(broadcast_shapes(*given))
 
 
 # Windows and diagonals.

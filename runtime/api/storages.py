@@ -97,6 +97,10 @@ class UntypedStorage(StorageBase):
         flat._storage = self._tensor._storage
         return flat
 
+    def kept_as(self, dtype) -> dt.DType:
+        """The dtype that the bytes are read as: uint8, unless another was asked for."""
+        return dt.uint8 if dtype is None else dt.as_dtype(dtype)
+
     def _elements(self) -> Tensor:
         """All bytes, or all elements of a dtype, as a tensor over them."""
         return self.elements(dt.uint8 if type(self) is UntypedStorage else self._tensor.dtype)
@@ -193,6 +197,13 @@ class TypedStorage(UntypedStorage):
     def dtype(self):
         """The dtype of the elements."""
         return self._tensor.dtype
+
+    def kept_as(self, dtype) -> dt.DType:
+        """The dtype of its elements, which is the one that may be asked for."""
+        if dtype is not None and dt.as_dtype(dtype) is not self.dtype:
+            raise ArgumentError(f"a tensor of {dt.as_dtype(dtype)} is asked of a storage of {self.dtype}: storage.untyped() is "
+                                "read as any dtype, and tensor(storage).to() converts its numbers")
+        return self.dtype
 
     def _part(self, index):
         raise ArgumentError("parts of memory are taken from its bytes: storage.untyped()[a:b]")
