@@ -16,9 +16,9 @@ from .guards import Guard
 from .hidden_reads import Reading, known_in_class, partial_reading, results_of
 from .instances import attributes_of, attributes_of_module, is_instance, is_users, is_users_space
 from .lack import Lack
-from .photograph import CONTAINERS, is_container, is_plain, photograph
+from .photograph import CONTAINERS, is_changeable, is_container, is_plain, photograph
 from .places import RESTORED, read
-from .reads import ARGUMENT, CONTAINED, MISSING, SINGLE, Chain, key_text, loose_uses
+from .reads import ARGUMENT, MISSING, Chain, key_text, loose_uses
 from .tables import real_table
 from .tree import fields_of, is_structure
 
@@ -29,16 +29,18 @@ _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet
 class Outside:
     """The part of a watch that goes through them."""
 
-    def _keep_outside(self: Any, chain, value, how):
-        """Takes in an object that was there before, and what is reached from it, if code that does no more than `how` with it
-        reaches that: chains of their own lead to single items."""
+    def _keep_outside(self: Any, chain, value, only_asks):
+        """Takes in an object that was there before, and what is reached from it; of a container of which code only asks what is
+        in it, or reads single items, to which chains of their own lead, not before other code does more."""
         owner = getattr(value, "__self__", None) if isinstance(value, types.BuiltinMethodType) else value
         if type(owner) in CONTAINERS:
             self.containers.append(owner)
         if hasattr(type(value), "__next__") and not issubclass(type(value), (io.IOBase, Tensor, Module, *weakref.ProxyTypes)):
             self._refuse(f"it reads {chain}, an iterator that lives outside of it and moves on with each call; pass the value "
                          "as an argument")
-        if how not in (CONTAINED, *SINGLE) or type(value) not in CONTAINERS:
+        if only_asks and type(value) in CONTAINERS:
+            self._unwalked[id(value)] = str(chain), value
+        else:
             self._walk(str(chain), value)
 
     def _ask(self: Any, asked):
@@ -53,6 +55,8 @@ class Outside:
             self._ask_tensors(question)
             for cls in self.module_classes:
                 self._answer_for_modules(cls, question.names)
+            for m in self.module_writes.modules():
+                self._answer_of_module(m, question.names)
         if asked.computes and kind not in self._computing:
             self._computing.append(kind)
             for value, text, _ in list(self.outside.values()):
@@ -69,6 +73,16 @@ class Outside:
         """Guards what code asks of modules, and finds in a class of the user's."""
         own = set().union(*[vars(c).keys() for c in cls.__mro__ if is_users(c)])
         self._note_attributes(cls.__qualname__, cls, [name for name in names & own if known_in_class(cls, name)])
+
+    def _answer_of_module(self: Any, m, names):
+        """Guards what containers among the attributes of a module hold, and takes in objects: modules do not count that."""
+        attributes = attributes_of_module(m)
+        for name in names & attributes.keys():
+            text, value = f"{type(m).__name__}.{name}", attributes[name]
+            if is_changeable(value) or is_instance(value):
+                self._walk(text, value)
+            if is_changeable(value):
+                self._note_attribute(type(m).__name__, m, name, value)
 
     def _uses_loosely(self: Any, code, asked):
         """Takes in what the code that starts does with attributes of objects that no chain leads to: of all that were reached,

@@ -39,9 +39,11 @@ from .plain_arguments import make_plain, settle
 from .reads import (
     ARGUMENT,
     BY_NAME,
+    CONTAINED,
     FREE,
     GLOBAL,
     MISSING,
+    SINGLE,
     Chain,
     computed_at,
     follow,
@@ -73,6 +75,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self.casts = Casts()
         self.scheduled: set = set()      # the places that schedules of learning rates set
         self.guards: dict = {}
+        self._unwalked: dict = {}        # by id: (what names it, container of which code only asked what is in it)
         self.containers: list = []       # lists, dicts and sets that were read
         self.modules: dict = {}          # modules that ran or were read, by id
         self.tensors: dict = {}          # tensors that were there before and are reached from outside of the arguments, by id
@@ -195,6 +198,8 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         for new in self.module_writes.remember(m):
             self._used_loosely(attributes_of_module(new), self._loose)
             self._meet_class(type(new))
+            for names in self._questions.values():
+                self._answer_of_module(new, names)
             for t in (*new._parameters.values(), *new._buffers.values()):
                 self._note_tensor(t)
 
@@ -350,6 +355,11 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
 
     def _note(self, chain, root, base):
         how, calls = self._uses.get(chain), self._calls.get(chain, ())
+        only_asks = how in (CONTAINED, *SINGLE) and not calls
+        if self._unwalked and not only_asks:
+            late = self._unwalked.pop(id(follow(base, chain.steps)), None)
+            if late is not None:
+                self._walk(*late)
         at = computed_at(base, chain.steps)
         if at is not None:
             self._note_computed(follow(base, chain.steps[:at]), *chain.steps[at])
@@ -387,7 +397,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self.guards[key] = Guard(chain, root, photograph(value, self.held), self._reader)
         self._note_hidden(value)
         self._note_generator(value)
-        self._keep_outside(chain, value, how)
+        self._keep_outside(chain, value, only_asks)
 
     def _is_own_item(self, base, steps, value) -> bool:
         """Whether a chain leads to an item or attribute that the function has set, of which is watched where that came from, or

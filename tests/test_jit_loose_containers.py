@@ -221,7 +221,69 @@ def attributes_of_classes_of_layers():
     return fn, Scaled.table, change
 
 
+def contents_of_layers_that_did_not_run():
+    net = nn.Sequential(Layer(), Layer())
+
+    def fn(x):
+        for _, m in net.named_modules():
+            if isinstance(m, Layer):
+                x = x * m.rates["b"]
+        return x
+    return fn, net[1].rates, lambda i: net[1].rates.update(b=i)
+
+
+def items_of_layers_that_are_written():
+    net = nn.Sequential(Layer(), Layer())
+
+    def fn(x):
+        for m in net:
+            m.rates["a"] *= 0.5
+            x = x * m.rates["a"] + m.rates["b"]
+        return x
+    return fn, net[1].rates, lambda i: net[1].rates.update(b=i)
+
+
+def objects_of_layers():
+    net = nn.Sequential(Layer(), Layer())
+    for m in net:
+        m.held, m.several = Holder(rate=1.0), [Holder(rate=1.0)]
+
+    def change(i):
+        net[0].held.rate, net[1].several[0].rate = i, i / 2
+
+    def fn(x):
+        for m in net:
+            x = x * m.held.rate + sum([h.rate for h in m.several])
+        return x
+    return fn, net[1].rates, change
+
+
+def objects_read_by_name_and_otherwise():
+    table = {"a": Holder(rate=1.0), "b": Holder(rate=2.0)}
+
+    def under(key):
+        return table[key]
+
+    def fn(x):
+        return x * table["a"].rate + under("b").rate
+    return fn, [], lambda i: setattr(table["b"], "rate", i)
+
+
+def objects_in_a_set_that_is_handed_on():
+    holders = {Holder(rate=1.0), Holder(rate=2.0)}
+    first = min(holders, key=lambda h: h.rate)
+
+    def total(held):
+        return sum([h.rate for h in held])
+
+    def fn(x):
+        return x * total(holders) if first in holders else x
+    return fn, [], lambda i: setattr(first, "rate", i)
+
+
 @pytest.mark.parametrize("make, most", [
+    (contents_of_layers_that_did_not_run, 3), (items_of_layers_that_are_written, 12), (objects_of_layers, 4),
+    (objects_read_by_name_and_otherwise, 4), (objects_in_a_set_that_is_handed_on, 4),
     (attributes_of_classes_of_layers, 4),
     (item_of_an_attribute_in_a_loop, 3), (item_read_by_another_function_before, 3), (length_of_what_is_appended_to, 12),
     (items_of_what_is_appended_to, 12), (attribute_of_a_class_in_a_loop, 3), (list_of_a_class_in_a_loop, 2),
