@@ -1,12 +1,18 @@
 """`ingot.ops`: registered operators by `ingot.ops.namespace.name`."""
 
+import re
 from pathlib import Path
 
 from ...ir.lazy import lazy
 from .aten import Packet, find
 from .custom import REGISTERED, CustomOpDef
 
+audio = lazy(__package__, ".audio")
 vision = lazy(__package__, ".vision")
+
+_EXTENSIONS = [      # of others: where they lie, one of their operators, who registers these
+    (re.compile(r"[/\\]torchvision[/\\]_C[^/\\]*$"), "torchvision::nms", vision),
+    (re.compile(r"[/\\]torchaudio[/\\]lib[/\\](lib|_)torchaudio\.[^/\\]*$"), "torchaudio::forced_align", audio)]
 
 
 class Namespace:
@@ -46,13 +52,14 @@ class Aten:
 
 
 def load_library(path):
-    """For torchvision's extension: registers operators of ingot's that do what is compiled there. Others are refused, as a
-    library that does not load is: they are made for another framework, and packages then go on without them."""
-    file = Path(path)
-    if file.parent.name == "torchvision" and file.name.startswith("_C"):
-        if "torchvision::nms" not in REGISTERED:
-            vision.register()
-        return
+    """For the extensions of torchvision and torchaudio: registers operators of ingot's that do what is compiled there. Others
+    are refused, as a library that does not load is: they are made for another framework. Packages then go on without them."""
+    file = str(Path(path).absolute())
+    for there, first, operators in _EXTENSIONS:
+        if there.search(file):
+            if first not in REGISTERED:
+                operators.register()
+            return
     raise OSError(f"ingot cannot load operators from {path}, since they are compiled for another framework's tensors; "
                   "register Python functions with custom_op (from ingot import library)")
 
