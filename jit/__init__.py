@@ -23,9 +23,9 @@ _LATE = {"Calibration": ".exported.quantized", "Model": ".exported.loaded", "Pro
          "Traced": ".traced", "debug": ".debugging", "export": ".exported.writer",
          "from_onnx": ".onnx", "load": ".exported.loaded", "profile": ".profiling", "quantize": ".exported.writer",
          "record_graph": ".capture", "to_c": ".exported.c_library", "to_onnx": ".onnx", "trace": ".traced"}
-_SCRIPTING = ("Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", "annotate", "fork", "freeze",
-              "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save", "script",
-              "script_if_tracing", "script_method", "trace_module", "unused", "wait", "_overload", "_overload_method",
+_SCRIPTING = ("Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "annotate", "fork",
+              "freeze", "ignore", "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save",
+              "script", "script_if_tracing", "script_method", "trace_module", "unused", "wait", "_overload", "_overload_method",
               "_script_if_tracing")
 _LATE.update(dict.fromkeys(_SCRIPTING, ".scripting"))    # names of PyTorch's older compiler
 _LATE["_get_trace_graph"] = ".call_graph"

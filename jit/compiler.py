@@ -51,7 +51,7 @@ class Compiled(Module):
             return getattr(super().__getattr__("_orig_mod"), name)
 
     def __reduce__(self):
-        return Compiled, self._made_of
+        return type(self), self._made_of
 
 
 def _remembered(traced):

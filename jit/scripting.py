@@ -8,11 +8,11 @@ from typing import Any, Final
 
 from ..runtime.nn.module import Module
 from .by_example import write
-from .compiler import compile
+from .compiler import Compiled
 from .errors import TraceError
 
-__all__ = ["Attribute", "Final", "Future", "ScriptFunction", "ScriptModule", "_overload", "_overload_method",
-           "_script_if_tracing", "annotate", "fork", "freeze", "ignore",
+__all__ = ["Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFunction", "ScriptModule", "_overload",
+           "_overload_method", "_script_if_tracing", "annotate", "fork", "freeze", "ignore",
            "interface", "is_scripting", "is_tracing", "isinstance", "optimize_for_inference", "save", "script",
            "script_if_tracing", "script_method", "trace_module", "unused", "wait"]
 
@@ -21,14 +21,37 @@ class ScriptModule(Module):
     """A module whose class was written for PyTorch's older compiler; its calls are plain ones."""
 
 
+class Scripted(Compiled, ScriptModule):
+    """What `script` makes of a module: one whose calls are traced, and which has the parts of the other one by their names."""
+
+    def __init__(self, module, dynamic=None, eager=False):
+        super().__init__(module, dynamic, eager)
+        vars(self).update({name: vars(module)[name] for name in ("_parameters", "_buffers", "_modules")}, _orig_mod=module)
+
+    def __getattr__(self, name):
+        try:
+            return getattr(vars(self)["_orig_mod"], name)
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def save(self, f, _extra_files=None):
+        """Refused: which arguments it takes is not known."""
+        raise TraceError("a scripted module cannot be saved, since its arguments are not known: save what "
+                         "jit.trace(module, example_inputs) gives, or its state_dict()")
+
+
+RecursiveScriptModule = ScriptModule
+
+
 class ScriptFunction:
     """What no function is: `script` gives them back as they are."""
 
 
 def script(obj: Any = None, optimize=None, _frames_up=0, _rcb=None, example_inputs=None):
-    """A module becomes one whose calls are traced, as by `ingot.compile`. Functions and classes stay what they are: a function
-    is part of the trace that calls it, and eager code can differentiate it twice, as it cannot a traced one."""
-    return compile(obj) if issubclass(type(obj), Module) else obj
+    """A module becomes one whose calls are traced, as by `ingot.compile`, and whose parts keep their names. Functions and
+    classes stay what they are: a function is part of the trace that calls it, and eager code can differentiate it twice, as it
+    cannot a traced one."""
+    return Scripted(obj) if issubclass(type(obj), Module) and type(obj) is not Scripted else obj
 
 
 def script_method(fn):

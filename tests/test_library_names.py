@@ -254,6 +254,48 @@ def test_marks_of_the_older_compiler_change_nothing():
     assert jit.isinstance([1], list[int]) and not jit.isinstance((1,), list)
 
 
+def test_a_scripted_module_has_the_parts_of_the_other_one_by_their_names(tmp_path):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.scale = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5)), 2.0
+            self.register_buffer("seen", ingot.zeros(()))
+
+        def forward(self, x):
+            self.seen += 1
+            return self.body(x) * self.scale
+
+    net, x = Net(), ingot.ones(2, 3)
+    scripted = jit.script(net)
+    assert isinstance(scripted, jit.ScriptModule) and isinstance(scripted, jit.RecursiveScriptModule)
+    assert jit.script(scripted) is scripted
+    assert list(scripted.state_dict()) == list(net.state_dict()) == ["seen", "body.0.weight", "body.0.bias"]
+    assert [name for name, _ in scripted.named_modules()] == [name for name, _ in net.named_modules()]
+    assert all(a is b for a, b in zip(scripted.parameters(), net.parameters())) and scripted.body is net.body
+    scripted.eval()
+    assert not net.training and not net.body[1].training and ingot.equal(scripted(x), net(x)) and float(net.seen) == 2
+    scripted.scale = 3.0
+    assert net.scale == 3.0 and ingot.allclose(scripted(x), net.body(x) * 3)
+    scripted.double()
+    assert net.body[0].weight.dtype is ingot.float64 and scripted(x.double()).dtype is ingot.float64
+    scripted.load_state_dict({**scripted.state_dict(), "body.0.bias": ingot.full((3,), 9.0)})
+    assert net.body[0].bias.tolist() == [9, 9, 9]
+    other = copy.deepcopy(scripted)
+    assert type(other) is type(scripted) and other.body is not net.body and ingot.equal(other(x.double()), scripted(x.double()))
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = scripted.nothing
+    with pytest.raises(jit.TraceError, match="example_inputs"):
+        scripted.save(tmp_path / "net.pt")
+
+
+def test_whether_a_profile_is_open():
+    assert not ingot.autograd._profiler_enabled()
+    for profile in (ingot.profiler.profile, ingot.autograd.profiler.profile):
+        with profile():
+            assert ingot.autograd._profiler_enabled()
+    assert not ingot.autograd._profiler_enabled()
+
+
 def test_marks_for_signatures_change_nothing():
     class Model(nn.Module):
         @jit._overload_method

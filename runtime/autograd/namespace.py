@@ -1,6 +1,7 @@
 """`ingot.autograd` as users see it."""
 
 from ..profiler import legacy as profiler
+from ..state import OPEN_PROFILES
 from . import forward_ad, function, functional
 from . import hooks as graph
 from .anomaly import detect_anomaly, set_detect_anomaly
@@ -16,6 +17,12 @@ from .grad_mode import (
 )
 from .gradcheck import GradcheckError, gradcheck, gradgradcheck
 from .variable import Variable
+
+
+def _profiler_enabled() -> bool:
+    """Whether a profile is open."""
+    return bool(OPEN_PROFILES)
+
 
 __all__ = ["Function", "GradcheckError", "Variable", "backward", "detect_anomaly", "enable_grad", "forward_ad", "function",
            "functional", "grad", "gradcheck", "gradgradcheck", "graph", "inference_mode", "is_multithreading_enabled",
