@@ -64,6 +64,8 @@ def test_windows_are_symmetric_and_the_periodic_ones_a_part(name):
 def test_dtypes_that_no_tensor_has(name):
     d = getattr(ingot, name)
     assert pickle.loads(pickle.dumps(d)) is d and repr(d).startswith("ingot.") and d != ingot.complex64
+    assert isinstance(d, ingot.dtype) and d.itemsize == (4 if name in ("complex32", "chalf", "qint32") else 1)
+    assert (d.is_complex, d.is_floating_point) == (name in ("complex32", "chalf"), name.startswith("float"))
     for make in (lambda: ingot.ones(2, dtype=d), lambda: ingot.ones(2).to(d)):
         with pytest.raises(TypeError, match=f"no tensor of ingot is of {d}; use"):
             make()
