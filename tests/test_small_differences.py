@@ -20,7 +20,11 @@ def test_swapped_tensors_are_each_other():
     assert a.tolist() == [0.0] * 3 and not a.requires_grad and not hasattr(a, "note")
     (b * 2).sum().backward()
     assert b.grad.tolist() == [7.0, 7.0]
-    handle = b.register_post_accumulate_grad_hook(lambda p: p.grad.zero_())
+
+    def forget(p):
+        p.grad.zero_()
+
+    handle = b.register_post_accumulate_grad_hook(forget)
     (b * 2).sum().backward()
     assert b.grad.tolist() == [0.0, 0.0]
     handle.remove()
