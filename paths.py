@@ -282,7 +282,7 @@ def _loading(public, children, before):
     return find
 
 
-class _SameModule(Loader):
+class SameModule(Loader):
     """Hands out a module that exists under another name."""
 
     def __init__(self, name: str, real: str):
@@ -322,7 +322,7 @@ class PublicPaths(MetaPathFinder):
         real = real_name(name)
         if real is None or importlib.util.find_spec(real) is None:
             return None
-        return importlib.util.spec_from_loader(name, _SameModule(name, real), is_package=True)
+        return importlib.util.spec_from_loader(name, SameModule(name, real), is_package=True)
 
 
 def install():

@@ -9,10 +9,11 @@ import importlib
 import importlib.util
 import os
 import sys
-from importlib.abc import Loader, MetaPathFinder
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 from ..ir.version import VERSION
+from ..paths import SameModule
 from ..runtime.torch_version import TorchVersion
 
 RELEASE = "2.9.1"                       # of PyTorch, which libraries ask for; `name` holds what installers would say of it
@@ -20,16 +21,8 @@ FOLDER = str(Path(__file__).parent / "name")
 _INGOT = __package__.rpartition(".")[0]
 
 
-class _SameModule(Loader):
+class _SameModule(SameModule):
     """Hands out the module of ingot that stands behind a name of PyTorch's."""
-
-    def __init__(self, name: str, real: str):
-        self.name, self.real = name, real
-
-    def create_module(self, spec):
-        module = importlib.import_module(self.real)
-        self.own_spec = module.__spec__
-        return module
 
     def exec_module(self, module):
         module.__spec__ = self.own_spec
