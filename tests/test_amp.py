@@ -48,6 +48,29 @@ def test_wide_operators_run_in_float32_and_others_as_they_come():
         assert (ingot.ones(2, 2, dtype=ingot.int64) @ ingot.ones(2, 2, dtype=ingot.int64)).dtype is ingot.int64
 
 
+@pytest.mark.parametrize("low", [BF16, F16])
+def test_functions_that_run_in_float32_on_cpus(low):
+    line, plane, volume = (ingot.rand(1, 2, *(8,) * n).to(low) for n in (1, 2, 3))
+    found, places = F.max_pool2d(plane, 2, return_indices=True)
+
+    def border(x, mode):
+        return lambda: F.pad(x, (1, 1) * (x.ndim - 2), mode=mode)
+
+    wide = {"trace": lambda: plane[0, 0].trace(), "avg": lambda: F.avg_pool3d(volume, 2),
+            "max": lambda: F.max_pool3d(volume, 2), "adaptive avg": lambda: F.adaptive_avg_pool3d(volume, 2),
+            "adaptive max": lambda: F.adaptive_max_pool3d(volume, 2), "unpool": lambda: F.max_unpool2d(found, places, 2),
+            "fractional": lambda: F.fractional_max_pool2d(plane, 2, output_size=3),
+            **{f"mirrored {x.ndim}": border(x, "reflect") for x in (line, plane)},
+            **{f"repeated {x.ndim}": border(x, "replicate") for x in (line, plane, volume)}}
+    as_they_come = {"planes": lambda: F.avg_pool2d(plane, 2), "maxima of planes": lambda: F.max_pool2d(plane, 2),
+                    "zeros": lambda: F.pad(line, (1, 1)), "around": lambda: F.pad(line, (1, 1), mode="circular"),
+                    "mirrored volume": border(volume, "reflect")}
+    with amp.autocast("cpu", low):
+        got, kept = dtypes(**wide), dtypes(**as_they_come)
+    assert set(got.values()) == {F32} and set(kept.values()) == {low}, (got, kept)
+    assert set(dtypes(**wide).values()) == {low}
+
+
 def test_more_operators_run_in_float32_on_gpus():
     """What a record says, asked without a device: arguments of the kind "cuda" need none."""
     x = ingot.ones(3, dtype=F16)

@@ -18,7 +18,7 @@ from ..state import tls
 from ..tensor import Tensor, shape_of
 from .asking import ask_operand, asks
 from .elementwise import operate
-from .promote import as_operand, common_type, in_older_order, result_type, rounds_once, to_dtype, widened
+from .promote import as_operand, common_type, in_older_order, result_type, rounds_once, to_dtype, wide_on_cpus, widened
 from .reduce import summable, vector_norm
 from .register import api, deliver
 
@@ -337,6 +337,7 @@ def _chain(matrices, split, i, j):
 def trace(input):
     """The sum of a matrix's diagonal."""
     need("trace", (input, 2))
+    input = wide_on_cpus(input)
     return rd.sum_(summable(diagonal(input, offset=0, dim1=0, dim2=1), None), dim=(0,), keepdim=False)
 
 

@@ -6,6 +6,7 @@ from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import pool as ops
 from ...ir.ops.resample import resample
 from ..tensor import Tensor, shape_of
+from .promote import wide_on_cpus
 from .register import api
 from .spatial import as_batch, per_dim, positive, unbatch
 
@@ -42,7 +43,7 @@ def pool_padding(sizes, kernel, stride, padding, dilation, ceil_mode, name):
 def max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode):
     """Values and indices of the maximum pool over `rank` spatial dims."""
     name = f"max_pool{rank}d"
-    x, added = as_batch(input, rank, name)
+    x, added = as_batch(wide_on_cpus(input) if rank == 3 else input, rank, name)
     kernel, stride = window(rank, name, kernel_size, stride)
     padding = per_dim(padding, rank, name, "padding")
     dilation = positive(per_dim(dilation, rank, name, "dilation"), name, "dilation")
@@ -54,7 +55,7 @@ def max_pool(rank, input, kernel_size, stride, padding, dilation, ceil_mode):
 def average_pool(rank, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor):
     """The average pool over `rank` spatial dims."""
     name = f"avg_pool{rank}d"
-    x, added = as_batch(input, rank, name)
+    x, added = as_batch(wide_on_cpus(input) if rank == 3 else input, rank, name)
     kernel, stride = window(rank, name, kernel_size, stride)
     padding = per_dim(padding, rank, name, "padding")
     pairs = pool_padding(shape_of(x)[2:], kernel, stride, padding, (1,) * rank, ceil_mode, name)
@@ -91,7 +92,7 @@ def _even(sizes, wanted):
 def adaptive_average(rank, input, output_size):
     """Means of even bins."""
     name = f"adaptive_avg_pool{rank}d"
-    x, added = as_batch(input, rank, name)
+    x, added = as_batch(wide_on_cpus(input) if rank == 3 else input, rank, name)
     sizes = shape_of(x)[2:]
     wanted = adaptive_size(rank, x, output_size, name)
     kernel = _even(sizes, wanted)
@@ -108,7 +109,7 @@ def adaptive_average(rank, input, output_size):
 def adaptive_maximum(rank, input, output_size):
     """Values and indices of the maxima of even bins."""
     name = f"adaptive_max_pool{rank}d"
-    x, added = as_batch(input, rank, name)
+    x, added = as_batch(wide_on_cpus(input) if rank == 3 else input, rank, name)
     wanted = adaptive_size(rank, x, output_size, name)
     kernel = _even(shape_of(x)[2:], wanted)
     if kernel is not None:

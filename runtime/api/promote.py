@@ -139,6 +139,13 @@ def widened(x):
     return to_dtype(x, dt.accumulator(x.dtype)) if isinstance(x, Tensor) else x
 
 
+def wide_on_cpus(x):
+    """What a function takes that autocast leaves in float32 on CPUs alone."""
+    casting = tls.m.autocast
+    is_cast = casting is not None and isinstance(x, Tensor) and x._a.dtype in _LOW and "cpu" in casting.dtypes
+    return widened(x) if is_cast and x.device.type == "cpu" else x
+
+
 def in_older_order(fn, xs: tuple, tensors: int, out, **factors):
     """A call with factors among its operands, before what they scale, as older programs write it: `x.add_(alpha, y)`,
     `addmm(beta, x, alpha, m, n)`. `factors` are those that were given by name, 1 unless said."""

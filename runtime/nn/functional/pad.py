@@ -3,6 +3,7 @@
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops.resample import border_pad
 from ...api.conv import edges, pad_constant
+from ...api.promote import wide_on_cpus
 from ...api.register import remembered
 
 _MODES = ("constant", "reflect", "replicate", "circular")
@@ -36,4 +37,6 @@ def pad(input, pad, mode="constant", value=None):
         raise ShapeError(f"pad with mode '{mode}' is over the last 1 to 3 dimensions of (N, C, *spatial) or (C, *spatial), got "
                          f"{input.aval} and pad {tuple(pad)}")
     _check_border(input, low, high, mode)
+    if mode == "replicate" or (mode == "reflect" and pairs < 3):
+        input = wide_on_cpus(input)
     return border_pad(input, low=low, high=high, mode=mode)

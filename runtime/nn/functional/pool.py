@@ -7,6 +7,7 @@ from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops import pool as ops
 from ....ir.substitute import as_int
 from ...api.pool import adaptive_average, adaptive_maximum, average_pool, max_pool, window
+from ...api.promote import wide_on_cpus
 from ...api.random import rand
 from ...api.register import deliver, remembered
 from ...api.spatial import as_batch, per_dim, unbatch
@@ -94,7 +95,7 @@ def adaptive_max_pool3d_with_indices(input, output_size, return_indices=False):
 
 def _fractional(rank, input, kernel_size, output_size, output_ratio, samples):
     name = f"fractional_max_pool{rank}d"
-    x, added = as_batch(input, rank, name)
+    x, added = as_batch(wide_on_cpus(input), rank, name)
     kernel = per_dim(kernel_size, rank, name, "kernel_size")
     if (output_size is None) == (output_ratio is None):
         raise ArgumentError(f"{name} takes either output_size or output_ratio")
@@ -152,7 +153,7 @@ def _unpool_size(x, kernel, stride, padding, output_size, name):
 
 def _unpool(rank, input, indices, kernel_size, stride, padding, output_size):
     name = f"max_unpool{rank}d"
-    x, added = as_batch(input, rank, name)
+    x, added = as_batch(wide_on_cpus(input), rank, name)
     if indices.dtype is not dt.int64:
         raise DTypeError(f"{name} takes int64 indices, got {indices.dtype}")
     if indices.shape != input.shape:
