@@ -290,7 +290,7 @@ def loose_names(code) -> tuple:
     names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
     if not BY_NAME.isdisjoint(code.co_names):
         names.update([name for c in code.co_consts if isinstance(c, str) for name in _spelled(c)])
-    if any(i.opname == "MATCH_CLASS" for i in dis.get_instructions(code)):
+    if any(i.opname == "MATCH_CLASS" for i in _instructions(code)):
         names.update([n for c in code.co_consts if isinstance(c, tuple) for n in c if isinstance(n, str)])
     for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
         if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":

@@ -2,6 +2,7 @@
 
 An operator's record says by its traits which of both it is: "autocast_low", "autocast_wide", or "wide_on_gpu" for those
 that are wide there alone: float16, which GPUs are given, has little range, while bfloat16 has that of float32.
+What is wide on CPUs by its number of dims or its mode says so where it is called (`api/promote.wide_on_cpus`).
 """
 
 import threading

@@ -12,7 +12,6 @@ __all__ = ["allow_fp16_bf16_reduction_math_sdp", "cudnn_sdp_enabled", "cufft_pla
            "mem_efficient_sdp_enabled", "preferred_blas_library", "preferred_linalg_library", "sdp_kernel"]
 
 
-
 class Products(float32_precision.Operation):
     """Switches of products. Those of half precision change nothing: sums of products are kept in float32."""
 

@@ -17,8 +17,6 @@ from ..structure import Structure
 from ..tensor import Tensor, class_for, known_whole, wrap
 
 _new = object.__new__
-
-
 _NOT_STATE = ("_base", "_path", "_kept_grad", "_kept_leaf", "_part_of")
 
 
