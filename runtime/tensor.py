@@ -278,7 +278,8 @@ class Tensor:
         t._a = a
         t._node = None
         t._storage = self._storage
-        t._part_of = known_whole(self)
+        if self._base is not None or self._part_of is not None:
+            t._part_of = known_whole(self)
         if m.recorder is not None:
             m.recorder.detached(self, t)
         return t
