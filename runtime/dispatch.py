@@ -281,10 +281,16 @@ def call_view(m, op, args, params):
     if x._node is not None and m.grad and op.vjp is not NO_GRAD:
         if m.special:
             record(op, args, params, out)
-        else:                   # as `record` does for any number of arguments
-            kinds = (op, a.dtype.kind in INEXACT)
-            (taped.get(kinds) or write_taping(kinds))(op, args, params, out)
+        else:
+            tape_view(op, args, params, out)
     return out
+
+
+def tape_view(op, args, params, out):
+    """Notes for backward how a view was made of a tensor that has a history, where nobody else listens: what `record` does for
+    any number of arguments."""
+    kinds = (op, out._a.dtype.kind in INEXACT)
+    (taped.get(kinds) or write_taping(kinds))(op, args, params, out)
 
 
 def as_view(base, r, path):

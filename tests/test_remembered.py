@@ -13,6 +13,7 @@ import pytest
 import ingot
 import ingot.nn.functional as F
 from ingot.ir import config
+from ingot.ir.errors import ShapeError
 from ingot.runtime.api import load_rest, remembered, watched_calls
 from ingot.runtime.api.register import FUNCTIONS
 from ingot.runtime.nn import rnn
@@ -68,10 +69,11 @@ CALLS = {
     "max_pool1d_with_indices": [((2, 3, 8), 2)],
     "max_pool2d": [((2, 3, 6, 6), 3, 2, 1)], "max_pool3d": [((1, 2, 4, 4, 4), 2)], "median": [((3, 5),), ((3, 5), 1, True)],
     "meshgrid": [((3,), (2,), {"indexing": "ij"})], "min": [((3, 4), 1)],
-    "mode": [((3, 5),)], "movedim": [((2, 3, 4), 0, 2)], "msort": [((5, 3),)],
+    "mode": [((3, 5),)], "movedim": [((2, 3, 4), 0, 2), ((2, 3, 4), P(0, 1), P(2, 0))], "msort": [((5, 3),)],
     "nan_to_num": [((3, 4),)], "nanmean": [((3, 4), 1)], "nanmedian": [((3, 5),)], "nanquantile": [((3, 5), 0.3, 1)],
     "nansum": [((3, 4), 1)], "narrow": [((5, 4), 0, 1, 3)], "native_channel_shuffle": [((1, 4, 2, 2), 2)],
-    "outer": [((3,), (4,))], "pairwise_distance": [((3, 4), (3, 4))], "pdist": [((4, 3),)], "permute": [((2, 3, 4), 2, 0, 1)],
+    "outer": [((3,), (4,))], "pairwise_distance": [((3, 4), (3, 4))], "pdist": [((4, 3),)],
+    "permute": [((2, 3, 4), 2, 0, 1), ((2, 3, 4), P(-1, 0, 1))],
     "pixel_shuffle": [((1, 4, 2, 2), 2)], "pixel_unshuffle": [((1, 1, 4, 4), 2)], "prod": [((3, 4), 1)],
     "quantile": [((3, 5), 0.3, 1), ((3, 5), 0.5)], "reshape": [((3, 4), 2, -1), ((3, 4), P(12))],
     "renorm": [((3, 4), 2, 0, 1.0)], "repeat_interleave": [((3, 4), 2, 0), ((3,), 2), ((3, 4), 1, -1)],
@@ -89,7 +91,8 @@ CALLS = {
     "unsafe_split": [((6, 4), 2)], "unsqueeze": [((3, 4), -1)], "vander": [((4,),)], "var": [((3, 4), 1)],
     "var_mean": [((3, 4), 1)], "vdot": [((4,), (4,))], "vstack": [([(2, 3), (3,)],)],
 }
-OF_TENSORS = {"expand": [((3, 1), -1, 4)], "repeat": [((2, 3), 2, 2)], "unfold": [((8,), 0, 3, 2)]}
+OF_TENSORS = {"expand": [((3, 1), -1, 4)], "repeat": [((2, 3), 2, 2)], "unfold": [((8,), 0, 3, 2)],
+              "view": [((2, 3, 4), 2, 1, -1, 4), ((2, 3, 4), P(1, 2, 3, 4))]}
 OF_NETWORKS = {
     **{f"adaptive_avg_pool{d}d": [((2, 3) + (6,) * d, 3)] for d in (1, 2, 3)},
     **{f"adaptive_max_pool{d}d{w}": [((2, 3) + (6,) * d, 3)] for d in (1, 2, 3) for w in ("", "_with_indices")},
@@ -213,10 +216,7 @@ def test_other_dtypes_do_the_same_or_are_refused_in_the_same_words(fn, call, dty
 
     def said(f, i):
         args, keywords = given(call, np.random.default_rng(seed + i), dtype)
-        try:
-            return outcome(f, args, keywords)
-        except Exception as error:      # whatever it is
-            return type(error), str(error)
+        return outcome_or_error(f, *args, **keywords)
 
     for i in range(6):
         assert said(fn, i) == said(general, i), (seed, i)
@@ -256,6 +256,52 @@ def test_views_stay_views():
         x.split(2, 1)[1].zero_()
     assert x.tolist() == [[5, 1, 0, 0], [5, 5, 0, 0], [5, 9, 0, 0]]
     assert repeat(ingot.reshape, x, 4, 3).data_ptr() == repeat(ingot.chunk, x, 1)[0].data_ptr() == x.data_ptr()
+
+
+@pytest.mark.parametrize("see", [
+    lambda x: x.view(4, 3), lambda x: x.reshape((2, -1)), lambda x: x.t(), lambda x: x.narrow(1, 1, 2),
+    lambda x: x.unsqueeze(0).expand(5, -1, -1), lambda x: x.select(0, -1), lambda x: x.flatten(),
+    lambda x: x.permute((1, 0)).unflatten(0, (2, 2)), lambda x: x.diagonal()])
+@pytest.mark.parametrize("leaf", [False, True])
+def test_views_asked_for_by_ints_look_into_the_same_memory_at_every_call(see, leaf):
+    x = ingot.arange(12.0).reshape(3, 4).clone().requires_grad_(leaf)
+    for i in range(4):
+        with ingot.no_grad():
+            view = see(x)
+        assert view._base is x and view._version == x._version == i
+        view.detach().fill_(100.0 + i)
+        assert (x.detach() == 100 + i).sum() == see(where(x)).unique().numel()
+
+
+def test_a_reshape_that_copies_is_no_view_where_others_of_its_shape_were():
+    for see in (ingot.Tensor.reshape, ingot.Tensor.view):
+        assert repeat(see, ingot.ones(4, 3), 12)._base is not None
+    x = ingot.zeros(3, 4).t()
+    copy = x.reshape(12)
+    copy.fill_(1.0)
+    assert copy._base is None and x.sum() == 0 and x._version == 0
+    with pytest.raises(ShapeError, match="does not fit the strides"):
+        x.view(12)
+
+
+def where(x):
+    """Numbers of their own in x's shape."""
+    return ingot.arange(float(x.numel())).reshape(x.shape)
+
+
+@pytest.mark.parametrize("int_, like", [(1, True), (1, 1.0), ((1, 0), (True, False)), ((1, 0), (1.0, 0.0))])
+def test_what_keys_find_equal_to_ints_is_none(int_, like):
+    x = ingot.randn(3, 4)
+    see = ingot.permute if type(int_) is tuple else ingot.unsqueeze
+    said = [outcome_or_error(see.__wrapped__, x, like), repeat(see, x, int_), outcome_or_error(see, x, like)]
+    assert said[0] == said[2]
+
+
+def outcome_or_error(fn, *args, **keywords):
+    try:
+        return outcome(fn, args, keywords)
+    except Exception as error:      # whatever it is
+        return type(error), str(error)
 
 
 @pytest.mark.parametrize("one, other", [(1, True), (0.0, -0.0), (2, 2.0), ((1,), [1]), (float("nan"), float("inf"))])
@@ -422,7 +468,7 @@ def test_what_is_known_of_a_call_holds_none_of_its_memory(monkeypatch):
 
 
 def test_many_kinds_do_not_fill_the_memory(monkeypatch):
-    monkeypatch.setattr(remembered, "_MOST", 20)
+    monkeypatch.setattr(remembered, "MOST", 20)
     for n in range(1, 100):
         repeat(ingot.flip, ingot.ones(n), 0, times=3)
         assert len(kinds_of(ingot.flip)) <= 20

@@ -18,6 +18,7 @@ from ..overwrite import computed_into, is_small, overwrite
 from ..state import tls
 from ..tensor import Tensor, shape_of
 from ..writes import is_quiet, write, wrote, wrote_plainly
+from .plain_views import viewing
 from .remembered import first_call, kind_of_call, new_table
 
 F = TypeVar("F", bound=Callable)
@@ -41,7 +42,7 @@ _FACE = __name__.removesuffix(".runtime.api.register")
 
 
 def api(*, method=True, function=True, inplace=False, names=(), name=None, keywords=None, checked=False,
-        remembered=False):
+        remembered=False, sees=None):
     """Marks a function of the public API.
 
     method    also a method of Tensor, with the tensor as first argument
@@ -53,14 +54,15 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
     keywords  other names of its parameters, as {other: own}
     checked   it takes longer than an element's work, so that a call more which explains what it cannot take does not count
     remembered  the operators that it runs depend on nothing but its arguments, their shapes and dtypes (`remembered.py`)
+    sees      the view operator that it comes to, with parameters that follow from a shape and ints (`plain_views.py`)
     """
 
     def mark(fn):
         made = "<locals>" in fn.__code__.co_qualname
         if name is not None and "<locals>" in fn.__qualname__:
             fn.__name__ = fn.__qualname__ = name
-        general = renamed(fn, keywords or {}, checked or remembered)
-        spelled = remembering(general) if remembered else general
+        general = renamed(fn, keywords or {}, checked or remembered or sees is not None)
+        spelled = remembering(general) if remembered else general if sees is None else viewing(sees, general)
         if function and (made or spelled is not fn):
             _found_as(spelled, name or fn.__name__)
         for public in (name or fn.__name__, *names):

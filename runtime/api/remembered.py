@@ -25,7 +25,7 @@ from ..tensor import Size, Tensor
 watching = lazy(__package__, ".watched_calls")
 
 TENSORS: set = {Tensor}                 # classes of plain tensors, those that modules own among them
-_MOST = 4096                            # kinds of calls that are remembered of each function
+MOST = 4096                             # kinds of calls that are remembered of each function
 _PLAIN = frozenset((int, bool, str, type(None), DType, Size))
 TAPED = "taped"                         # says that a tensor has a history, which will go on
 tables: list = []                       # (function, what is known of its calls by their kinds)
@@ -117,7 +117,7 @@ def _add(kind: list, a, what, grad: bool) -> bool:
 
 def first_call(table: dict, fn: Callable, kind: tuple, args, kwargs) -> Any:
     """fn(*args, **kwargs), of whose kind nothing is known: the next call is watched."""
-    if len(table) >= _MOST:
+    if len(table) >= MOST:
         table.clear()
     table[kind] = watching.Watcher(table, fn, kind)
     return fn(*args, **kwargs)

@@ -69,7 +69,7 @@ def fill_in(shape: tuple, size: int, who: str) -> tuple:
 # Reshapes.
 
 
-@api(remembered=True)
+@api(sees=sh.reshape)
 def reshape(input, *sizes, shape=None):
     """The same elements under another shape; a view where strides allow, else a copy."""
     shape = sizes_of(sizes if shape is None else (shape,))
@@ -79,7 +79,7 @@ def reshape(input, *sizes, shape=None):
 Tensor.reshape_as = lambda self, other: reshape(self, other.shape)
 
 
-@api(function=False)
+@api(function=False, sees=sh.reshape)
 def view(self, *shape, dtype=None, size=None):
     """The same memory under another shape (or, given a dtype, read as that dtype); raises where strides do not fit."""
     if dtype is not None or (len(shape) == 1 and isinstance(shape[0], dt.DType)):
@@ -117,7 +117,7 @@ def _view_as_dtype(x, dtype):
 Tensor.view_as = lambda self, other: view(self, *other.shape) if other.ndim else view(self, ())
 
 
-@api(remembered=True)
+@api(sees=sh.reshape)
 def flatten(input, start_dim=0, end_dim=-1):
     """Dims start_dim to end_dim as one."""
     n = input.ndim
@@ -133,7 +133,7 @@ def flatten(input, start_dim=0, end_dim=-1):
     return look(sh.reshape, input, {"shape": shape[:first] + (merged,) + shape[last + 1:]})
 
 
-@api(remembered=True)
+@api(sees=sh.reshape)
 def unflatten(input, dim, sizes):
     """One dimension as several."""
     if not input.ndim:
@@ -157,7 +157,7 @@ def ravel(input):
     return look(sh.reshape, input.contiguous(), {"shape": (numel_of(input),)})
 
 
-@api(remembered=True)
+@api(sees=sh.reshape)
 def squeeze(input, dim=None):
     """Without dimensions of size 1 (all, or those named)."""
     shape = shape_of(input)
@@ -172,7 +172,7 @@ def squeeze(input, dim=None):
     return look(sh.reshape, input, {"shape": left})
 
 
-@api(remembered=True)
+@api(sees=sh.reshape)
 def unsqueeze(input, dim):
     """With a new dimension of size 1 at `dim`."""
     shape = shape_of(input)
@@ -183,14 +183,14 @@ def unsqueeze(input, dim):
 # Permutations.
 
 
-@api(remembered=True)
+@api(sees=sh.permute)
 def permute(input, *order, dims=None):
     """The dimensions in another order."""
     order = canonical_order(sizes_of(order if dims is None else (dims,)), input.ndim)
     return look(sh.permute, input, {"dims": order})
 
 
-@api(names=("swapaxes", "swapdims"), remembered=True)
+@api(names=("swapaxes", "swapdims"), sees=sh.permute)
 def transpose(input, dim0, dim1=None):
     """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""
     n = input._a.ndim
@@ -212,7 +212,7 @@ def _in_order(input, order):
     return permute(input, *order)
 
 
-@api(remembered=True)
+@api(sees=sh.permute)
 def t(input):
     """A matrix transposed; fewer dimensions as they are."""
     n = input._a.ndim
@@ -221,7 +221,7 @@ def t(input):
     return look(sh.permute, input, {"dims": (1, 0) if n == 2 else tuple(range(n))})
 
 
-@api(names=("moveaxis",), remembered=True)
+@api(names=("moveaxis",), sees=sh.permute)
 def movedim(input, source, destination):
     """Dimensions moved to other places, the rest in order."""
     n = input.ndim
@@ -276,7 +276,7 @@ for _name, _transposed in (("T", _all_reversed), ("mT", _last_two_swapped), ("H"
 # Expansions.
 
 
-@api(function=False, remembered=True)
+@api(function=False, sees=sh.expand)
 def expand(self, *sizes, size=None, implicit=False):
     """Dimensions of size 1 repeated without copying; -1 keeps a size."""
     shape, sizes = shape_of(self), sizes_of(sizes if size is None else (size,))
@@ -329,7 +329,7 @@ def common_shape(*shapes) -> Size:
 # Windows and diagonals.
 
 
-@api(remembered=True)
+@api(sees=sh.slice_)
 def narrow(input, dim, start, length):
     """`length` indices from `start` along a dimension."""
     if not input.ndim:
@@ -342,7 +342,7 @@ def narrow(input, dim, start, length):
     return sh.slice_(input, dim=d, start=begin, step=1, stop=begin + length)
 
 
-@api(remembered=True)
+@api(sees=sh.select)
 def select(input, dim, index):
     """One index along a dimension, which disappears."""
     if not input.ndim:
@@ -354,7 +354,7 @@ def select(input, dim, index):
     return sh.select(input, dim=d, index=index + n if index < 0 else index)
 
 
-@api(function=False, remembered=True)
+@api(function=False, sees=sh.unfold)
 def unfold(self, dimension, size, step):
     """Windows of `size` every `step` along a dimension, as a new last dimension."""
     d = canonical_dim(dimension, self.ndim)
@@ -365,7 +365,7 @@ def unfold(self, dimension, size, step):
     return sh.unfold(self, dim=d, size=size, step=step)
 
 
-@api(remembered=True)
+@api(sees=sh.diagonal)
 def diagonal(input, offset=0, dim1=0, dim2=1):
     """The diagonal of two dimensions, as a new last dimension (a view)."""
     d1, d2 = canonical_dim(dim1, input.ndim), canonical_dim(dim2, input.ndim)
