@@ -19,7 +19,7 @@ from ..ir.substitute import as_float
 from .api import returns
 from .api.linalg import chain_matmul as multi_dot
 from .api.linalg import matmul
-from .api.promote import single_in_autocast, to_dtype
+from .api.promote import rounds_once, single_in_autocast, to_dtype
 from .api.reduce import averageable, holds_anywhere, vector_norm
 from .api.register import FUNCTIONS, deliver, rename_all
 from .matrix_factors import (
@@ -41,6 +41,7 @@ from .matrix_factors import (
 )
 from .matrix_functions import matrix_exp, matrix_power
 from .matrix_shapes import batched, is_vector
+from .state import tls
 from .tensor import Tensor
 
 __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh", "eigvals", "eigvalsh",
@@ -360,8 +361,15 @@ def cross(input, other, *, dim=-1, out=None):
 
 def vecdot(x, y, *, dim=-1, out=None):
     """Inner products along a dim, the first of the vectors conjugated."""
+    if tls.m.autocast is not None:
+        x, y = tls.m.autocast.low(x, y)
+    return _vecdot(x, y, dim=dim, out=out)
+
+
+@rounds_once
+def _vecdot(x, y, *, dim):
     product = FUNCTIONS["mul"](FUNCTIONS["conj"](x), y)
-    return deliver(rd.sum_(product, dim=(canonical_dim(dim, product.ndim),), keepdim=False), out, "vecdot")
+    return rd.sum_(product, dim=(canonical_dim(dim, product.ndim),), keepdim=False)
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):

@@ -12,7 +12,7 @@ from ..ir.ops import reduce as rd
 from ..ir.ops.complexes import magnitude
 from ..ir.ops.shape import iota
 from .api.every_sample import of_every_sample
-from .api.promote import rounds_once
+from .api.promote import as_given_in_autocast, rounds_once
 from .api.register import FUNCTIONS, deliver
 
 
@@ -62,6 +62,7 @@ _PARTS_OF_EXP = (
 )
 
 
+@as_given_in_autocast
 @rounds_once
 def matrix_exp(A):
     """The exponential of a matrix, by its series after halving, squared back; float16 and bfloat16 are rounded once."""

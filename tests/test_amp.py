@@ -9,6 +9,7 @@ import ingot
 from ingot import Tensor, amp, nn
 from ingot.ir.op import OPS
 from ingot.runtime.amp.autocast_mode import Casting
+from ingot.utils import _pytree
 
 F = nn.functional
 BF16, F16, F32, F64 = ingot.bfloat16, ingot.float16, ingot.float32, ingot.float64
@@ -26,9 +27,48 @@ def test_contractions_run_low():
                      addmm=lambda: ingot.addmm(ingot.zeros(4, 5), x, w.T), conv=lambda: F.conv2d(image, kernel),
                      transposed=lambda: F.conv_transpose2d(image, ingot.randn(3, 2, 3, 3)),
                      einsum=lambda: ingot.einsum("ij,kj->ik", x, w),
-                     attention=lambda: F.scaled_dot_product_attention(q, q, q), lstm=lambda: nn.LSTM(6, 3)(x)[0],
-                     gru=lambda: nn.GRU(6, 3)(x)[0], rnn=lambda: nn.RNN(6, 3)(x)[0], bmm=lambda: ingot.bmm(q[0], q[0].mT))
+                     attention=lambda: F.scaled_dot_product_attention(q, q, q), rnn=lambda: nn.RNN(6, 3)(x)[0],
+                     bmm=lambda: ingot.bmm(q[0], q[0].mT), vectors=lambda: x[0] @ x[1], column=lambda: x @ x[0],
+                     rows=lambda: ingot.inner(x, x), vecdot=lambda: ingot.linalg.vecdot(x, x), cov=x.cov, corrcoef=x.corrcoef)
     assert set(got.values()) == {BF16}, got
+
+
+def _as_single(x, w, square):
+    """Functions whose products autocast leaves on CPUs as they come."""
+    v, factors = x[0], ingot.linalg.lu_factor(square)
+    return {"mv": lambda: x.mv(v), "dot": lambda: v.dot(v), "vdot": lambda: v.vdot(v), "inner": lambda: v.inner(v),
+            "tensordot": lambda: ingot.tensordot(x, x, 2), "addmv": lambda: ingot.addmv(x[:, 0], x, v),
+            "bilinear": lambda: F.bilinear(x, x, w), "matrix_exp": lambda: ingot.linalg.matrix_exp(square / 4),
+            "householder": lambda: ingot.linalg.householder_product(x.T, x[:, 1]),
+            "ormqr": lambda: ingot.ormqr(x.T, x[:, 0], x.T), "lu_solve": lambda: ingot.lu_solve(square, *factors),
+            "pinv": lambda: ingot.linalg.pinv(x), "lobpcg": lambda: ingot.lobpcg(square, k=1, X=square[:, :1])[0]}
+
+
+@pytest.mark.parametrize("low", [BF16, F16])
+def test_functions_that_keep_float32_on_cpus(low):
+    x = ingot.rand(4, 6, generator=ingot.Generator().manual_seed(3))
+    functions = _as_single(x, ingot.ones(2, 6, 6), x @ x.T + 4 * ingot.eye(4))
+    for name, f in functions.items():
+        before = f()
+        with amp.autocast("cpu", low):
+            assert np.array_equal(before.numpy(), f().numpy()), name
+
+
+@pytest.mark.parametrize("make", [nn.LSTM, nn.GRU, nn.LSTMCell, nn.GRUCell])
+@pytest.mark.parametrize("weights", [F32, BF16])
+@pytest.mark.parametrize("given", [F32, BF16])
+@pytest.mark.parametrize("state", [None, F32, BF16])
+def test_gates_end_in_the_dtype_of_their_state_on_cpus(make, weights, given, state):
+    model, shape = make(6, 3).to(weights), (2, 3) if "Cell" in make.__name__ else (1, 2, 3)
+    h = None if state is None else ingot.zeros(shape, dtype=state)
+    hx = h if h is None or "GRU" in make.__name__ else (h, h)
+    x = ingot.rand(2, 6, dtype=given) if "Cell" in make.__name__ else ingot.rand(5, 2, 6, dtype=given)
+    with amp.autocast("cpu"):
+        got = model(x, hx)
+    flat = _pytree.tree_leaves(got)
+    assert {t.dtype for t in flat} == {given if state is None else state}
+    if weights is F32 and given is F32 and state in (None, F32):
+        assert np.array_equal(flat[0].detach().numpy(), _pytree.tree_leaves(model(x, hx))[0].detach().numpy())
 
 
 def test_wide_operators_run_in_float32_and_others_as_they_come():
@@ -60,11 +100,14 @@ def test_functions_that_run_in_float32_on_cpus(low):
             "max": lambda: F.max_pool3d(volume, 2), "adaptive avg": lambda: F.adaptive_avg_pool3d(volume, 2),
             "adaptive max": lambda: F.adaptive_max_pool3d(volume, 2), "unpool": lambda: F.max_unpool2d(found, places, 2),
             "fractional": lambda: F.fractional_max_pool2d(plane, 2, output_size=3),
+            "fake quantised": lambda: ingot.fake_quantize_per_tensor_affine(plane, 0.5, 0, 0, 255),
+            "neighbouring channels": lambda: F.local_response_norm(plane, 2),
             **{f"mirrored {x.ndim}": border(x, "reflect") for x in (line, plane)},
             **{f"repeated {x.ndim}": border(x, "replicate") for x in (line, plane, volume)}}
     as_they_come = {"planes": lambda: F.avg_pool2d(plane, 2), "maxima of planes": lambda: F.max_pool2d(plane, 2),
                     "zeros": lambda: F.pad(line, (1, 1)), "around": lambda: F.pad(line, (1, 1), mode="circular"),
-                    "mirrored volume": border(volume, "reflect")}
+                    "mirrored volume": border(volume, "reflect"),
+                    "channels of lines": lambda: F.local_response_norm(line, 2)}
     with amp.autocast("cpu", low):
         got, kept = dtypes(**wide), dtypes(**as_they_come)
     assert set(got.values()) == {F32} and set(kept.values()) == {low}, (got, kept)
@@ -83,9 +126,17 @@ def test_more_operators_run_in_float32_on_gpus():
         assert set(seen.values()) == {wanted}, (device, seen)
 
 
+def test_matrices_times_vectors_run_low_on_gpus():
+    x = ingot.ones(3)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Tensor, "device", SimpleNamespace(type="cuda"))
+        casting = Casting({"cuda": F16}, keeps=False)
+        assert [casting.cast(OPS[name], (x, x))[0].dtype for name in ("mv", "dot")] == [F16, F32]
+
+
 def test_the_kinds_of_operators_do_not_overlap():
     ingot.__all__  # noqa: B018  (loads every operator)
-    traits = "autocast_low", "autocast_wide", "wide_on_gpu"
+    traits = "autocast_low", "autocast_wide", "wide_on_gpu", "low_on_gpu"
     kinds = [{name for name, op in OPS.items() if trait in op.traits} for trait in traits]
     assert all(kinds) and len(set.union(*kinds)) == sum(map(len, kinds))
 

@@ -145,8 +145,11 @@ def test_a_few_of_many_singular_values():
     near(ingot.pca_lowrank(sparse, 4).S, ingot.pca_lowrank(x[0], 4).S)
     mean = x.mean(-2, keepdim=True).expand(x.shape)
     near(ingot.svd_lowrank(x, 4, M=mean).S, ingot.pca_lowrank(x, 4).S)
+    for q in (21, 40):
+        near(ingot.svd_lowrank(x, q).S, linalg.svdvals(x))
+    assert [t.shape for t in ingot.svd_lowrank(x[0, :3, :4])] == [(3, 3), (3,), (4, 3)]
     with pytest.raises(ArgumentError):
-        ingot.svd_lowrank(x, 21)
+        ingot.svd_lowrank(x, -1)
 
 
 @pytest.mark.parametrize("largest", [True, False])

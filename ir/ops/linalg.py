@@ -69,7 +69,7 @@ dot = op("dot", infer=_infer_dot, ref=reference(lambda x, y: np.asarray(np.dot(x
          vjp=(lambda g, out, x, y: ew.mul(expand(g, shape=x.shape), y),
               lambda g, out, x, y: ew.mul(expand(g, shape=y.shape), x)),
          lower=Composite(_dot_body),
-         batch=_batch_dot, traits=("autocast_low", "reads_operands"), flops=lambda args, outs, params: 2 * prod(args[0].shape),
+         batch=_batch_dot, traits=("reads_operands",), flops=lambda args, outs, params: 2 * prod(args[0].shape),
          doc="The inner product of two vectors; low precision accumulates in float32.")
 
 
@@ -102,7 +102,7 @@ def _batch_mv(size, op, args, held, params):
 
 mv = op("mv", infer=_infer_mv, ref=reference(np.matmul),
         vjp=(_mv_x, lambda g, out, x, y: mv(transpose_last(x), g)), lower=Composite(_mv_body), batch=_batch_mv,
-        traits=("autocast_low", "reads_operands"), flops=lambda args, outs, params: 2 * prod(args[0].shape),
+        traits=("low_on_gpu", "reads_operands"), flops=lambda args, outs, params: 2 * prod(args[0].shape),
         doc="A matrix times a vector; low precision accumulates in float32.")
 
 

@@ -2,7 +2,8 @@
 
 An operator's record says by its traits which of both it is: "autocast_low", "autocast_wide", or "wide_on_gpu" for those
 that are wide there alone: float16, which GPUs are given, has little range, while bfloat16 has that of float32.
-What is wide on CPUs by its number of dims or its mode says so where it is called (`api/promote.wide_on_cpus`).
+Products that CPUs make in the dtypes that they get are "low_on_gpu". What is wide on CPUs by its number of dims or its mode
+says so where it is called (`api/promote.wide_on_cpus`), and so do functions whose steps autocast leaves alone (same file).
 """
 
 import threading
@@ -51,8 +52,15 @@ class Casting:
             wanted = self.dtypes.get(_kind(args))
         elif "wide_on_gpu" in traits:
             wanted = dt.float32 if _kind(args) == "cuda" else None
+        elif "low_on_gpu" in traits:
+            wanted = self.dtypes.get("cuda") if _kind(args) == "cuda" else None
         else:
             return args
+        return args if wanted is None else tuple([self._one(a, wanted) for a in args])
+
+    def low(self, *args):
+        """Operands of a product in the low dtype of their device."""
+        wanted = self.dtypes.get(_kind(args))
         return args if wanted is None else tuple([self._one(a, wanted) for a in args])
 
     def _one(self, a, wanted):

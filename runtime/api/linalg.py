@@ -18,7 +18,17 @@ from ..state import tls
 from ..tensor import Tensor, shape_of
 from .asking import ask_operand, asks
 from .elementwise import operate
-from .promote import as_operand, common_type, in_older_order, result_type, rounds_once, to_dtype, wide_on_cpus, widened
+from .promote import (
+    as_given_in_autocast,
+    as_operand,
+    common_type,
+    in_older_order,
+    result_type,
+    rounds_once,
+    to_dtype,
+    wide_on_cpus,
+    widened,
+)
 from .reduce import summable, vector_norm
 from .register import api, deliver
 
@@ -61,6 +71,8 @@ def _matmul(x, y):
     k = left[-1]
     if len(right) == 1:
         if len(left) <= 2:
+            if tls.m.autocast is not None:
+                x, y = tls.m.autocast.low(x, y)
             return (la.dot if len(left) == 1 else la.mv).call(x, y)
         return reshaped(_matmul(x, reshaped(y, (k, 1))), left[:-1])
     if len(left) == 1:
@@ -111,21 +123,21 @@ def bmm(input, mat2, *, out=None):
 def mv(input, vec, *, out=None):
     """A matrix times a vector."""
     need("mv", (input, 2), (vec, 1))
-    return matmul(input, vec, out=out)
+    return deliver(la.mv.call(input, vec), out, "mv")
 
 
 @api()
 def dot(input, tensor, *, out=None):
     """The inner product of two vectors."""
     need("dot", (input, 1), (tensor, 1))
-    return la.dot.call(input, tensor) if out is None and shape_of(input) == shape_of(tensor) else matmul(input, tensor, out=out)
+    return la.dot.call(input, tensor) if out is None else deliver(la.dot.call(input, tensor), out, "dot")
 
 
 @api(remembered=True)
 def vdot(input, other, *, out=None):
     """The inner product of two vectors, the first of them conjugated."""
     need("vdot", (input, 1), (other, 1))
-    return matmul(conj(input) if input.dtype.is_complex else input, other, out=out)
+    return deliver(la.dot.call(conj(input) if input.dtype.is_complex else input, other), out, "vdot")
 
 
 @api(remembered=True)
@@ -197,7 +209,7 @@ def addmv(input, mat, vec, *older, beta=1, alpha=1, out=None):
     if older:
         return in_older_order(addmv, (input, mat, vec, *older), 3, out, beta=beta, alpha=alpha)
     need("addmv", (mat, 2), (vec, 1))
-    return _add_product(matmul, input, mat, vec, beta, alpha, out, "addmv")
+    return _add_product(la.mv, input, mat, vec, beta, alpha, out, "addmv")
 
 
 @api(inplace=True, remembered=True)
@@ -278,7 +290,8 @@ def tensordot(a, b, dims=2, *, out=None):
     x = reshape(permute(a, dims=left + first), shape=(rd.count_of(a.shape, left), k))
     y = reshape(permute(b, dims=second + right), shape=(k, rd.count_of(b.shape, right)))
     shape = tuple(a.shape[d] for d in left) + tuple(b.shape[d] for d in right)
-    return deliver(reshape(la.matmul.call(x, y), shape=shape), out, "tensordot")
+    product = la.matmul if shape else as_given_in_autocast(la.matmul)       # autocast leaves inner products alone
+    return deliver(reshape(product(x, y), shape=shape), out, "tensordot")
 
 
 @api(remembered=True)

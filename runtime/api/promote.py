@@ -4,6 +4,7 @@ Tensors with dimensions outrank 0-d tensors, and those outrank Python numbers; a
 higher category (bool < integer < float < complex).
 """
 
+from contextlib import contextmanager
 from functools import reduce, wraps
 from typing import Any
 
@@ -171,13 +172,40 @@ def rounds_once(fn, meet=result_type):
     return once
 
 
+@contextmanager
+def without_autocast():
+    """Operators run in the dtypes that they are given."""
+    m = tls.m
+    before, m.autocast = m.autocast, None
+    m.refresh()
+    try:
+        yield
+    finally:
+        m.autocast = before
+        m.refresh()
+
+
 def single_in_autocast(fn):
-    """Makes a function that autocast leaves in float32 take low precision as float32 under it."""
+    """Makes a function that autocast leaves in float32 take low precision as float32 under it, and so do its steps."""
 
     @wraps(fn)
     def in_single(*args, **params):
         if tls.m.autocast is None:
             return fn(*args, **params)
-        return fn(*map(widened, args), **{k: widened(v) for k, v in params.items()})
+        with without_autocast():
+            return fn(*map(widened, args), **{k: widened(v) for k, v in params.items()})
 
     return in_single
+
+
+def as_given_in_autocast(fn):
+    """Makes a function that autocast knows nothing of run all its steps in the dtypes that it is given."""
+
+    @wraps(fn)
+    def as_given(*args, **params):
+        if tls.m.autocast is None:
+            return fn(*args, **params)
+        with without_autocast():
+            return fn(*args, **params)
+
+    return as_given

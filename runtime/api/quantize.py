@@ -9,7 +9,7 @@ from ..autograd.grad_mode import no_grad
 from ..state import tls
 from ..tensor import Tensor, shape_of
 from .creation import filled
-from .promote import to_dtype
+from .promote import to_dtype, wide_on_cpus
 from .register import FUNCTIONS, api
 from .shape import reshape
 
@@ -46,6 +46,7 @@ def fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_m
             raise ArgumentError(f"{name}: zero_point is between quant_min and quant_max, got {zero_point}")
         zero_point = filled(input, (), zero_point, dt.int32)
     if not isinstance(scale, Tensor):
+        input = wide_on_cpus(input)
         scale = filled(input, (), scale, dt.float32)
     if scale.numel() != 1 or zero_point.numel() != 1:
         raise ShapeError(f"{name} takes one scale and one zero_point, got {scale.aval} and {zero_point.aval}; see "

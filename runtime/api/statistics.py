@@ -24,7 +24,7 @@ from ..state import computes_with_numbers, tls
 from ..tensor import Tensor, wrap
 from . import returns
 from .creation import filled
-from .promote import rounds_once, single_in_autocast, to_dtype
+from .promote import rounds_once, single_in_autocast, to_dtype, widened
 from .reduce import as_column, gather_along, holds_anywhere, promote_to_float
 from .register import api, deliver
 from .sort import one_along
@@ -241,6 +241,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
         weighted = ew.mul(gap, row)
         norm = _freedom(total, w, correction, fweights, aweights, x.dtype)
     product = la.matmul(gap, adjoint(weighted))
+    d = d if product.dtype is gap.dtype else product.dtype      # what autocast makes of a product
     result = ew.div(product, expand(norm, shape=tuple(product.shape)) if isinstance(norm, Tensor) else norm)
     return to_dtype(reshape(result, shape=()) if x.shape[0] == 1 else result, d)
 
@@ -261,16 +262,17 @@ def _freedom(total, w, correction, fweights, aweights, d):
 @rounds_once
 def corrcoef(input):
     """Correlations between the rows of a matrix, within [-1, 1]."""
-    c = cov(input)
+    found = cov(input)
+    c = widened(found)
     if c.ndim == 0:
-        return ew.div(c, c)
+        return to_dtype(ew.div(c, c), found.dtype)
     parts = (real(c), imag(c)) if c.dtype.is_complex else (c,)
     spread = ew.sqrt(diagonal(parts[0], offset=0, dim1=0, dim2=1))
     n = c.shape[0]
     column, row = (expand(reshape(spread, shape=s), shape=(n, n)) for s in ((n, 1), (1, n)))
     ratios = [ew.div(ew.div(part, column), row) for part in parts]
     within = [ew.where(ew.gt(r, 1.0), 1.0, ew.where(ew.lt(r, -1.0), -1.0, r)) for r in ratios]
-    return complex_(*within) if len(within) > 1 else within[0]
+    return to_dtype(complex_(*within) if len(within) > 1 else within[0], found.dtype)
 
 
 

@@ -4,10 +4,12 @@ import math
 import warnings
 from typing import Any
 
+from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import recurrent as ops
 from ...ir.ops.shape import reshape
 from ..api.creation import filled, made
+from ..api.promote import widened, without_autocast
 from ..api.register import FUNCTIONS, remembered
 from ..state import tls
 from ..tensor import wrap
@@ -30,6 +32,20 @@ def _bias_of(first, second):
 def _wants_gradient(*tensors):
     """Whether a layer of these must keep what its gradients read."""
     return tls.m.grad and any(t is not None and t.requires_grad for t in tensors)
+
+
+def _left_wide(state) -> bool:
+    """Whether autocast leaves gates that end in this state in float32: on CPUs results are of the dtype of the state."""
+    casting = tls.m.autocast
+    return casting is not None and state.dtype is dt.float32 and state.device.type == "cpu" and "cpu" in casting.dtypes
+
+
+def _stepped(step, state, *args):
+    """A step of gates, in float32 where autocast leaves it there."""
+    if not _left_wide(state):
+        return step(*args)
+    with without_autocast():
+        return step(*map(widened, args))
 
 
 def lstm_over_time(z, mask, h, c, w_hh, w_hr, reverse):
@@ -141,11 +157,18 @@ class RNNBase(Module):
 
     def _layers(self, x, mask, states):
         """All layers over (T, B, size): (outputs, last states)."""
+        if self._gates == 1 or not _left_wide(states[-1]):
+            return self._each_layer(x, mask, states, self._weights)
+        with without_autocast():
+            return self._each_layer(widened(x), mask, [widened(s) for s in states],
+                                    lambda layer, tail: [widened(w) for w in self._weights(layer, tail)])
+
+    def _each_layer(self, x, mask, states, weights_of):
         last = []
         for layer in range(self.num_layers):
             outputs = []
             for d, tail in enumerate(self._directions()):
-                weights = self._weights(layer, tail)
+                weights = weights_of(layer, tail)
                 start = [s[layer * len(self._directions()) + d] for s in states]
                 bias = weights[2] if self._gates == 3 else _bias_of(weights[2], weights[3])
                 y, ends = self._run(self._projected(x, weights[0], bias), mask, start, weights, d == 1)
@@ -340,7 +363,7 @@ class LSTMCell(RNNCellBase):
     def forward(self, input, hx=None):
         """The next (h, c)."""
         x, (h, c), single = self._batched(input, hx)
-        h, c = lstm_step(x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        h, c = _stepped(lstm_step, c, x, h, c, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return (h[0], c[0]) if single else (h, c)
 
 
@@ -352,5 +375,5 @@ class GRUCell(RNNCellBase):
     def forward(self, input, hx=None):
         """The next state."""
         x, (h,), single = self._batched(input, hx)
-        h = gru_step(x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
+        h = _stepped(gru_step, h, x, h, self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh)
         return h[0] if single else h

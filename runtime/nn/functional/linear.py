@@ -7,7 +7,7 @@ from ....ir.ops import reduce as rd
 from ....ir.ops.linalg import matmul
 from ....ir.ops.shape import expand, permute, reshape
 from ...api import grouped
-from ...api.promote import rounds_once
+from ...api.promote import as_given_in_autocast, rounds_once
 from ...api.register import deliver, remembered
 from ...tensor import shape_of
 
@@ -27,6 +27,7 @@ def linear(input, weight, bias=None, *, out=None):
 
 
 @remembered
+@as_given_in_autocast
 @rounds_once
 def bilinear(input1, input2, weight, bias=None):
     """sum over i, j of input1[i] * weight[o, i, j] * input2[j], plus bias."""

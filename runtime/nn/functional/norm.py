@@ -11,7 +11,7 @@ from ....ir.ops.shape import reshape
 from ....ir.substitute import as_float
 from ...api import norm as api
 from ...api.norm import floating, in_one_dtype
-from ...api.promote import to_dtype
+from ...api.promote import to_dtype, wide_on_cpus
 from ...api.reduce import dims_of
 from ...api.register import deliver, remembered
 from ...autograd.grad_mode import no_grad
@@ -153,6 +153,7 @@ def local_response_norm(input, size, alpha=1e-4, beta=0.75, k=1.0):
     if input.numel() == 0:
         return input
     lines = (input * input).reshape(input.shape[0], 1, input.shape[1], prod(input.shape[2:]))
+    lines = wide_on_cpus(lines) if input.ndim > 3 else lines
     around = ((size // 2, (size - 1) // 2), (0, 0))
     mean = avg_pool(lines, kernel=(int(size), 1), stride=(1, 1), padding=around, counted=around, divisor=None)
     return input / (mean.reshape(input.shape) * alpha + k) ** beta
