@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.autograd import forward_ad
 from ingot.func import grad, hessian, jacfwd, jacrev, jvp, linearize, vjp, vmap
 
 A, B, R = (ingot.tensor(np.random.default_rng(7).uniform(0.5, 1.5, s)) for s in [(3,), (3,), (4, 3)])
@@ -80,3 +81,66 @@ def test_results_have_no_history_of_transforms_that_are_done(outer, inner):
     assert not outer(inner)(A).requires_grad
     x = A.clone().requires_grad_()
     assert outer(lambda q: inner(q * x))(A).requires_grad
+
+
+def _scaled(x):
+    x.mul_(2)
+    return x * x * x
+
+
+def _first_overwritten(x):
+    x[0] = x[1] * x[2]
+    return x * x
+
+
+def _through_a_view(x):
+    x[1:].add_(x[:2].clone())
+    return x.sin()
+
+
+WRITERS = [_scaled, _first_overwritten, _through_a_view]
+ALONG = {      # derivatives of a function f at x
+    "jvp": lambda f, x: jvp(f, (x,), (B,))[1],
+    "value of jvp": lambda f, x: jvp(f, (x,), (B,))[0],
+    "jacfwd": lambda f, x: jacfwd(f)(x),
+    "linearize": lambda f, x: linearize(f, x)[1](B),
+    "jvp of jvp": lambda f, x: jvp(lambda y: jvp(f, (y,), (B,))[1], (x,), (A,))[1],
+    "jvp of another tensor": lambda f, x: jvp(lambda y: jvp(f, (y * y,), (B,))[1], (x,), (A,))[1],
+    "jacrev of jvp": lambda f, x: jacrev(lambda y: jvp(f, (y * y,), (B,))[1])(x),
+    "jacrev of grad": lambda f, x: jacrev(lambda y: grad(lambda q: f(q).sum())(y * y))(x),
+    "jacrev of jacfwd": lambda f, x: jacrev(lambda y: jacfwd(f)(y + y))(x),
+    "vmap": lambda f, x: vmap(lambda r: jvp(f, (r,), (B,))[1])(ingot.stack([x, x + 1])),
+}
+
+
+def _duals(f, x):
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(f(forward_ad.make_dual(x, B))).tangent
+
+
+@pytest.mark.parametrize("f", WRITERS)
+@pytest.mark.parametrize("name", ALONG)
+def test_functions_that_write_to_their_argument(name, f):
+    """Derivatives are those of the function of a clone; the argument is left as the function left it."""
+    given = A.clone()
+    found, expected = ALONG[name](f, given), ALONG[name](lambda x: f(x.clone()), A)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-12)
+    if name == "jvp":
+        f(left := A.clone())
+        assert (given == left).all()
+
+
+@pytest.mark.parametrize("f", WRITERS)
+def test_duals_of_tensors_with_histories_are_written(f):
+    tangents = []
+    for g in (f, lambda x: f(x.clone())):
+        x = A.clone().requires_grad_()
+        tangents.append(_duals(g, x * x))
+        tangents[-1].sum().backward()
+        tangents.append(x.grad)
+    for found, expected in zip(tangents[:2], tangents[2:]):
+        np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), rtol=1e-12)
+    x = A.clone().requires_grad_()
+    for write in (lambda: jvp(f, (x,), (B,)), lambda: _duals(f, x)):
+        with pytest.raises(RuntimeError, match="view of a leaf"):
+            write()

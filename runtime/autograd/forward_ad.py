@@ -16,7 +16,7 @@ from .backward import pulled_without_hooks
 from .ends import ends_of
 from .functional import _grads, constant_like
 from .grad_mode import enable_grad
-from .node import Node
+from .node import Leaf, Node
 
 __all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual", "unpack_dual"]
 _LEVELS: list = []      # of the duals made at each open level: (dual, its beginning, tangent)
@@ -67,11 +67,11 @@ def make_dual(tensor, tangent, *, level=None) -> Tensor:
         raise DTypeError(f"make_dual: the tangent has dtype {tangent.dtype}, the tensor {tensor.dtype}")
     if shape_of(tensor) != shape_of(tangent):
         raise ShapeError(f"make_dual: the tangent has shape {tuple(tangent.shape)}, the tensor {tuple(tensor.shape)}")
-    if tensor.requires_grad:
+    if type(tensor._node) is Leaf:
         dual = reshape(tensor, shape=shape_of(tensor))
-    else:
+    else:       # no view: a write would go around it, from the base to the views
         dual = tensor.detach()
-        dual._node = Node(copy, {}, (None,), (None, dual.aval), ())
+        dual._node = Node(copy, {}, (tensor._node,), (None, dual.aval), ())
     beginning = dual.detach()
     beginning._node = dual._node
     _LEVELS[-1].append((dual, beginning, tangent))

@@ -8,6 +8,7 @@ cotangent stands.
 from functools import wraps
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError
+from ...ir.ops.elementwise import copy
 from ...ir.ops.shape import cat, reshape, slice_
 from ..api.creation import eye
 from ..autograd import functional
@@ -16,7 +17,7 @@ from ..autograd.edges import source_of
 from ..autograd.ends import ends_of
 from ..autograd.engine import reach
 from ..autograd.grad_mode import enable_grad, is_grad_enabled
-from ..autograd.node import Leaf
+from ..autograd.node import Leaf, Node
 from ..batching.level import has_outer_history, is_batched, over_batch
 from ..pytree import tree_leaves, tree_map, tree_structure, tree_unflatten
 from ..state import tls
@@ -47,14 +48,28 @@ def _cut(t):
     return bare
 
 
-def _primal(x):
-    """A tensor to differentiate by: inside an outer transform it stays connected to it."""
-    if x.requires_grad:
+def _primal(x, written):
+    """A tensor to differentiate by: inside an outer transform it stays connected to it. `written`: the function may write to
+    it, which changes x. What has a history is no view of x: a write would go around it, from the base to the views."""
+    if type(x._node) is Leaf:
         return reshape(x, shape=shape_of(x))
+    if x._node is not None or (written and x.dtype.is_inexact):
+        begun = _cut(x)
+        begun._node = Node(copy, {}, (x._node,), (None, begun.aval), ())
+        return begun
     leaf = _cut(x).requires_grad_()
     if tls.m.batched is not None:
         tls.m.batched.begins(leaf._node)
     return leaf
+
+
+def _beginning(t):
+    """The same value with the same history, which stays where it is when the tensor is written."""
+    if type(t._node) is Leaf:
+        return t
+    same = _cut(t)
+    same._node = t._node
+    return same
 
 
 def _picked(args, argnums):
@@ -71,16 +86,16 @@ def _picked(args, argnums):
 
 
 class _Primals:
-    """The arguments of one call with the chosen ones made differentiable."""
+    """The arguments of one call with the chosen ones made differentiable; `wanted` are these before the function writes."""
 
-    def __init__(self, args, argnums):
+    def __init__(self, args, argnums, written=False):
         self.numbers = _picked(args, argnums)
         self.single = isinstance(argnums, int)
         self.args = list(args)
         self.nested = any(t.requires_grad for t in _leaves(args))
         for n in self.numbers:
-            self.args[n] = _map(_primal, args[n])
-        self.wanted = [t for n in self.numbers for t in _leaves(self.args[n])]
+            self.args[n] = _map(lambda x: _primal(x, written), args[n])
+        self.wanted = [_beginning(t) for n in self.numbers for t in _leaves(self.args[n])]
 
     def follow(self, outs):
         """Notes whether results also depend on tensors outside of the arguments that require grad, other than those of
@@ -175,7 +190,7 @@ def jvp(func, primals, tangents, *, strict=False, has_aux=False):
     if not isinstance(primals, tuple) or not isinstance(tangents, tuple) or len(primals) != len(tangents):
         raise ArgumentError("jvp takes a tuple of primals and a tuple of as many tangents")
     with enable_grad():
-        inputs = _Primals(primals, tuple(range(len(primals))))
+        inputs = _Primals(primals, tuple(range(len(primals))), written=True)
         given = _leaves(tangents)
         _check_like(given, inputs.wanted, "jvp", "tangent", "primal")
         outs = plain(*inputs.args)
@@ -207,7 +222,7 @@ def linearize(func, *primals):
         return tuple(_leaves(kept[0]))
 
     with enable_grad():
-        inputs = _Primals(primals, tuple(range(len(primals))))
+        inputs = _Primals(primals, tuple(range(len(primals))), written=True)
         outs = plain(*inputs.args)
         inputs.follow(outs)
         holders = [functional.holder_like(o) for o in outs]
@@ -264,8 +279,8 @@ def _check_real(tensors, what):
 class _Rows:
     """What jacrev and jacfwd have in common: the function's results, and the structure of what they give."""
 
-    def __init__(self, func, args, kwargs, argnums, has_aux):
-        self.inputs = _Primals(args, argnums)
+    def __init__(self, func, args, kwargs, argnums, has_aux, written=False):
+        self.inputs = _Primals(args, argnums, written)
         _check_real(self.inputs.wanted, "argument")
         result = func(*self.inputs.args, **kwargs)
         output, aux = result if has_aux else (result, None)
@@ -313,7 +328,7 @@ def jacfwd(func, argnums=0, has_aux=False, *, chunk_size=None, randomness="error
     @wraps(func)
     def differentiated(*args, **kwargs):
         with enable_grad():
-            rows = _Rows(func, args, kwargs, argnums, has_aux)
+            rows = _Rows(func, args, kwargs, argnums, has_aux, written=True)
             wanted, outs, create = rows.inputs.wanted, rows.outs, rows.inputs.create_graph
             holders = [functional.holder_like(o) for o in outs]
             pulled = functional._grads(outs, wanted, holders, True, along=True)
