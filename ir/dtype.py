@@ -274,7 +274,7 @@ def fitted(value, d: DType, who: str):
         return value   # a size that is still symbolic
     if isinstance(value, complex) and not d.is_complex:
         if value.imag:
-            raise ArgumentError(f"{who}: {value} does not fit into {d}, which has no imaginary part")
+            raise DTypeError(f"{who}: {value} does not fit into {d}, which has no imaginary part")
         value = value.real
     if d is float8_e4m3fn and abs(value) > LARGEST_E4M3FN:
         return math.copysign(LARGEST_E4M3FN, value)

@@ -4,7 +4,7 @@
     ├── ShapeError(RuntimeError, ValueError)  sizes that do not fit together
     ├── DTypeError(TypeError, RuntimeError)   a dtype that an operator does not take; arguments of the wrong type
     ├── ArgumentError(RuntimeError, ValueError)  a value outside of what an argument allows
-    ├── DimError(IndexError)           a dimension or an index out of range
+    ├── DimError(IndexError, RuntimeError)    a dimension or an index out of range
     ├── LinAlgError(RuntimeError, ValueError)  a matrix that cannot be inverted or factored as asked
     ├── AutogradError(RuntimeError)    differentiation that cannot be done as asked
     ├── DeviceError(RuntimeError)      a device that is missing, full or does not fit
@@ -47,7 +47,7 @@ class ArgumentError(IngotError, RuntimeError, ValueError):
     """A value outside of what an argument allows."""
 
 
-class DimError(IngotError, IndexError):
+class DimError(IngotError, IndexError, RuntimeError):
     """A dimension or an index out of range."""
 
 

@@ -319,7 +319,7 @@ class Tensor:
 
     def _one(self) -> Any:
         if self._a.size != 1:
-            raise DTypeError(f"a tensor with {self._a.size} elements cannot be converted to a number (shape "
+            raise NotOneError(f"a tensor with {self._a.size} elements cannot be converted to a number (shape "
                              f"{tuple(self._a.shape)}); only tensors of one element can")
         return self._a.item()
 
@@ -329,7 +329,7 @@ class Tensor:
 
     def __bool__(self) -> bool:
         if self._a.size != 1:
-            raise AmbiguousTruth(f"the truth of a tensor with {self._a.size} elements is ambiguous; use .any() or .all()")
+            raise NotOneError(f"the truth of a tensor with {self._a.size} elements is ambiguous; use .any() or .all()")
         return _read(self, "bool", bool(self._a.item()))
 
     def __int__(self) -> int:
@@ -381,8 +381,8 @@ def _check_kind(what, a, b):
         raise DTypeError(f"{what} of a {class_for(a).__name__} is one, too, got a {class_for(b).__name__}")
 
 
-class AmbiguousTruth(DTypeError, ValueError):
-    """The truth of a tensor of several elements was asked."""
+class NotOneError(DTypeError, ValueError):
+    """A tensor of no or several elements stands where one number, or truth, was asked for."""
 
 
 def _bare(t):
@@ -499,3 +499,6 @@ def over_kind(kind: str, cls: type):
 def class_for(a) -> Any:
     """The class of a tensor over an array that is not numpy's."""
     return _classes.get(getattr(a, "kind", ""), Tensor)
+
+
+Tensor.__module__ = Size.__module__ = __name__.removesuffix(".runtime.tensor")      # where people and pickles look for them

@@ -1185,7 +1185,8 @@ class Tensor:
     def rad2deg_(self, *, out=None) -> Tensor:
         """In-place version of rad2deg()."""
     def random_(self, *args, **kwargs) -> Tensor:
-        """Fills with integers uniform in [from, to): random_(to), random_(from, to); without ends, all that fit exactly."""
+        """Fills with integers uniform in [from, to): random_(to), random_(from, to); without an end, all above that are
+        exact."""
     def ravel(self) -> Tensor:
         """All elements in row-major order; a view where possible."""
     @builtins.property
@@ -1582,8 +1583,8 @@ class Tensor:
 def _check_kind(what, a, b) -> Any:
     """Raises where of two arrays one makes tensors of a class of their own, and the other does not."""
 
-class AmbiguousTruth(_errors_module.DTypeError, builtins.ValueError):
-    """The truth of a tensor of several elements was asked."""
+class NotOneError(_errors_module.DTypeError, builtins.ValueError):
+    """A tensor of no or several elements stands where one number, or truth, was asked for."""
 
 def _bare(t) -> Any:
     """A tensor over the same memory, and nothing else."""

@@ -1,5 +1,7 @@
 """Making tensors: dtypes that follow from data, counted and filled tensors, and the errors."""
 
+import array
+
 import numpy as np
 import pytest
 
@@ -244,3 +246,74 @@ def test_few_values_are_what_operators_give(dtype, monkeypatch):
     for a, b in zip(*found):
         np.testing.assert_array_equal(a.double(), b.double())
         assert a.dtype == b.dtype
+
+
+FILL = {"arange": lambda out: ingot.arange(0, 4, out=out), "range": lambda out: ingot.range(0, 3, out=out),
+        "linspace": lambda out: ingot.linspace(0, 3, 4, out=out), "backwards": lambda out: ingot.arange(3, -1, -1, out=out)}
+
+
+@pytest.mark.parametrize("name", FILL)
+@pytest.mark.parametrize("kind", ["float32", "int64", "bfloat16"])
+def test_sequences_fill_a_tensor_of_as_many_elements_as_it_is(name, kind):
+    whole = ingot.zeros(2, 3, dtype=getattr(ingot, kind))
+    part = whole.narrow(1, 1, 2)
+    assert FILL[name](part) is part and part.shape == (2, 2)
+    want = [3, 2, 1, 0] if name == "backwards" else [0, 1, 2, 3]
+    assert whole.tolist() == [[0, *want[:2]], [0, *want[2:]]]
+    other = ingot.empty(7)
+    assert FILL[name](other) is other and other.tolist() == want
+
+
+@pytest.mark.parametrize("make", [bytes, bytearray, memoryview, lambda b: array.array("b", b)])
+@pytest.mark.parametrize("kind", ["int16", "float32", "uint8", "complex64"])
+def test_asarray_reads_buffers_as_elements(make, kind):
+    d = getattr(ingot, kind)
+    source = make(b"\x01\x02\x03\x04\x05\x06\x07\x08")
+    x = ingot.asarray(source, dtype=d)
+    assert x.dtype is d and bytes(x.view(ingot.uint8).tolist()) == bytes(range(1, 9))
+    assert ingot.asarray(source, dtype=d, copy=True).tolist() == x.tolist()
+    if isinstance(source, (bytearray, array.array)):
+        source[0] = 7
+        assert x.view(ingot.uint8)[0] == 7
+    if d.itemsize > 1:
+        with pytest.raises(ValueError, match="no whole number"):
+            ingot.asarray(make(b"123"), dtype=d)
+
+
+def test_asarray_takes_capsules_and_typed_memory():
+    x = ingot.arange(3.0)
+    assert ingot.asarray(x.__dlpack__()).data_ptr() == x.data_ptr()
+    assert ingot.asarray(array.array("d", [1.5, 2.5])).tolist() == [1.5, 2.5]
+    assert ingot.asarray(b"\0\0\x80?").tolist() == [1.0]
+
+
+REFUSED = {
+    "imaginary part": (lambda: ingot.tensor(2 + 1j, dtype=ingot.float32), TypeError),
+    "imaginary parts": (lambda: ingot.tensor([1j], dtype=ingot.int64), TypeError),
+    "a list": (lambda: ingot.ones_like([1]), TypeError), "a number": (lambda: ingot.empty_like(1), TypeError),
+    "strides": (lambda: ingot.empty_strided((2, 3), (1,)), RuntimeError),
+    "rows": (lambda: ingot.tril_indices(-1, 2), RuntimeError), "columns": (lambda: ingot.triu_indices(2, -1), RuntimeError),
+    "int of many": (lambda: int(ingot.ones(2)), ValueError), "float of none": (lambda: float(ingot.ones(0)), ValueError),
+    "item of many": (lambda: ingot.ones(2).item(), RuntimeError),
+    "complex of many": (lambda: complex(ingot.ones(2)), ValueError),
+    "another size": (lambda: ingot.ones(2).repeat_interleave(ingot.tensor([1, 2]), output_size=4), RuntimeError),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_made_of_nothing_fitting_is_refused(name):
+    call, error = REFUSED[name]
+    with pytest.raises(error):
+        call()
+
+
+def test_old_names_say_what_they_make():
+    assert ingot.ByteTensor.dtype is ingot.uint8 and not ingot.ByteTensor.is_cuda and ingot.cuda.HalfTensor.is_cuda
+
+
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_nothing_is_joined_along_any_dim(dim):
+    nothing = ingot.empty(0)
+    assert ingot.cat([nothing, nothing], dim).shape == (0,)
+    for given in ([nothing, ingot.ones(2, 3)], [ingot.ones(2, 3), nothing]):
+        assert ingot.cat(given, dim).shape == (2, 3)

@@ -521,7 +521,7 @@ def test_index_put_takes_positions_and_masks_of_any_shape(seed):
         assert x.index_put_(where, v, accumulate=True) is x
         np.testing.assert_allclose(x.numpy(), expected)
         expected[at] = 7.0
-        np.testing.assert_array_equal(x.index_put_(where, ingot.tensor(7.0)).numpy(), expected)
+        np.testing.assert_array_equal(x.index_put_(where, ingot.tensor(7.0, dtype=ingot.float64)).numpy(), expected)
 
 
 def test_index_put_refuses_slices():
@@ -541,3 +541,36 @@ def test_one_limit_of_bools(limits, expected):
 def test_complex_numbers_have_no_largest(reduce):
     with pytest.raises(TypeError, match="have no order"):
         ingot.zeros(3, dtype=ingot.complex64).scatter_reduce(0, ingot.tensor([0]), ingot.ones(1, dtype=ingot.complex64), reduce)
+
+
+OUT_OF_RANGE = {
+    "gather": lambda x, i: x.gather(0, i[None]), "scatter": lambda x, i: x.scatter(0, i[None], 1.0),
+    "scatter_add": lambda x, i: x.scatter_add(0, i[None], x[:1]), "index_add": lambda x, i: x.index_add(0, i, x[:1]),
+    "index_select": lambda x, i: x.index_select(0, i), "index": lambda x, i: x[i], "take": lambda x, i: x.take(i + 20),
+    "put": lambda x, i: x.put(i + 12, x[0, :1]), "narrow": lambda x, i: x.narrow(0, 2, 5),
+    "select": lambda x, i: x.select(0, 9),
+    "one_hot": lambda x, i: ingot.nn.functional.one_hot(i, 3), "a dim": lambda x, i: x.sum(5),
+    "embedding_bag": lambda x, i: ingot.nn.functional.embedding_bag(i[None], x),
+    "multi_margin_loss": lambda x, i: ingot.nn.functional.multi_margin_loss(x, i.repeat(3)),
+}
+
+
+@pytest.mark.parametrize("name", OUT_OF_RANGE)
+def test_what_is_out_of_range_is_an_index_error_and_a_runtime_error(name):
+    """Programs written for PyTorch catch either, depending on the function."""
+    for error in (IndexError, RuntimeError):
+        with pytest.raises(error):
+            OUT_OF_RANGE[name](ingot.ones(3, 4), ingot.tensor([5]))
+
+
+@pytest.mark.parametrize("write", [lambda x, i, v: x.index_put((i,), v), lambda x, i, v: x.index_put_((i,), v),
+                                   lambda x, i, v: x.put(i, v), lambda x, i, v: x.put_(i, v, accumulate=True)])
+@pytest.mark.parametrize("other", ["float64", "int64", "complex64", "bool"])
+def test_only_keys_convert_what_is_written(write, other):
+    x, at, values = ingot.ones(4), ingot.tensor([1, 3]), ingot.ones(2, dtype=getattr(ingot, other))
+    for v in (values, values[0]) if write.__code__.co_names[0].startswith("index_put") else (values,):
+        with pytest.raises(TypeError, match=f"the values are ingot.{other} and the tensor ingot.float32"):
+            write(x, at, v)
+    if other != "complex64":
+        x[at] = values
+    assert x.tolist() == [1, 1, 1, 1] and write(x, at, values.float()).dtype is ingot.float32

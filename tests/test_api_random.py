@@ -313,3 +313,38 @@ def test_fills_of_any_length_are_the_draw_times_a_factor_plus_a_summand(n, dtype
         assert found.equal(draw(n, dtype=dtype) * factor + summand)
         ingot.manual_seed(3)
         assert found.equal(ingot.jit.trace(lambda x, fill=fill: fill(x))(ingot.empty(n, dtype=dtype)))
+
+
+@pytest.mark.parametrize("kind, high", [("uint8", 257), ("int8", 129), ("bool", 3), ("int16", 2 ** 15 + 1),
+                                        ("int32", 2 ** 31 + 1)])
+def test_integers_are_drawn_that_the_dtype_holds(kind, high):
+    d = getattr(ingot, kind)
+    x = ingot.zeros(4, dtype=d)
+    for draw in (lambda n: ingot.randint(0, n, (4,), dtype=d), lambda n: x.random_(0, n), lambda n: x.random_(n)):
+        assert draw(high - 1).dtype is d
+        with pytest.raises(ArgumentError, match="are not all ones of"):
+            draw(high)
+    with pytest.raises(ArgumentError, match="are not all ones of"):
+        ingot.randint(-high, 1, (4,), dtype=d)
+
+
+@pytest.mark.parametrize("kind, most", [("uint8", 256), ("int8", 128), ("float16", 2 ** 11 + 1), ("bfloat16", 257)])
+def test_orders_fit_their_dtype(kind, most):
+    d = getattr(ingot, kind)
+    assert ingot.randperm(most, dtype=d).sort().values.long().tolist() == list(range(most))
+    with pytest.raises(ArgumentError, match="does not hold all integers"):
+        ingot.randperm(most + 1, dtype=d)
+    with pytest.raises(ArgumentError, match="does not hold"):
+        ingot.randperm(3, dtype=ingot.complex64)
+
+
+@pytest.mark.parametrize("low", [-5, 100])
+@pytest.mark.parametrize("kind, last", [("int8", 127), ("uint8", 255), ("float16", 2048)])
+def test_random_from_a_number_to_the_largest(low, kind, last):
+    x = ingot.zeros(4000, dtype=getattr(ingot, kind))
+    if kind == "uint8" and low < 0:
+        with pytest.raises(ArgumentError):
+            x.random_(low, None)
+        return
+    x.random_(low, None)
+    assert low <= x.min() and x.max() <= last and x.max() > last - (last - low) / 50

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot.ir.errors import ArgumentError, DimError, DTypeError, ShapeError
+from ingot.ir.errors import ArgumentError, DimError, DTypeError
 
 RNG = np.random.default_rng(11)
 X = RNG.standard_normal((3, 4, 5))
@@ -81,7 +81,7 @@ def test_a_bool_is_no_dimension():
             call(t([[1.0, 2.0]]))
 
 
-@pytest.mark.parametrize("shape, dim, error", [((0,), None, ShapeError), ((2, 0), 1, DimError), ((2, 3), 2, DimError)])
+@pytest.mark.parametrize("shape, dim, error", [((0,), None, DimError), ((2, 0), 1, DimError), ((2, 3), 2, DimError)])
 def test_extremes_of_nothing_are_errors(shape, dim, error):
     x = ingot.zeros(shape)
     with pytest.raises(error):
@@ -283,3 +283,23 @@ def test_covariance_of_complex_numbers():
     weights = {"fweights": [1, 2, 3, 1, 1], "aweights": [.1, .2, .3, .2, .2]}
     same(ingot.cov(t(z), **{k: t(w) for k, w in weights.items()}), np.cov(z, **weights))
     same(ingot.corrcoef(t(z)), np.corrcoef(z))
+
+
+@pytest.mark.parametrize("f", [ingot.amax, ingot.amin, ingot.median, ingot.nanmedian, ingot.mode, ingot.argmax, ingot.aminmax,
+                               ingot.max, lambda x, dim: ingot.kthvalue(x, 1, dim)])
+def test_extremes_of_nothing_are_errors_of_indices(f):
+    with pytest.raises(IndexError):
+        f(ingot.ones(0, 3), dim=0)
+    assert not np.asarray(ingot.utils._pytree.tree_leaves(f(ingot.ones(0, 3), dim=1))[0].numpy()).size
+
+
+@pytest.mark.parametrize("f, want", [(ingot.all, [True, False]), (ingot.any, [True, True])])
+@pytest.mark.parametrize("given", ["bool", "uint8", "float32", "complex64"])
+def test_truths_are_written_as_bool_or_uint8(f, want, given):
+    x = ingot.tensor([[1, 1], [0, 1]]).to(getattr(ingot, given))
+    for d in (ingot.bool, ingot.uint8):
+        out = ingot.empty(0, dtype=d)
+        assert f(x, 1, out=out) is out and out.tolist() == want and out.dtype is d
+    for d in (ingot.int64, ingot.float32):
+        with pytest.raises(DTypeError, match="bool or uint8"):
+            f(x, 1, out=ingot.empty(0, dtype=d))

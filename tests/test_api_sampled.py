@@ -187,3 +187,28 @@ def test_gradient_by_a_complex_distance():
     for order in (1, 2):
         got, = ingot.gradient(ingot.tensor(a), spacing=0.5 - 2j, edge_order=order)
         np.testing.assert_allclose(got.numpy(), np.gradient(a + 0j, 0.5 - 2j, edge_order=order), rtol=1e-12)
+
+
+WRONG = {      # what is refused, of three numbers
+    "integers": (lambda x: ingot.histogram(x.int(), 3), TypeError, "floating point"),
+    "edges of another dtype": (lambda x: ingot.histogram(x, ingot.ones(2).double()), TypeError, "edges must be of"),
+    "no edges": (lambda x: ingot.histogram(x, ingot.empty(0)), RuntimeError, "at least 2"),
+    "one edge": (lambda x: ingot.histogram(x, ingot.ones(1)), RuntimeError, "at least 2"),
+    "edges in rows": (lambda x: ingot.histogram(x, ingot.ones(2, 2)), RuntimeError, "one row"),
+    "weights of another dtype": (lambda x: ingot.histogram(x, 3, weight=x.double()), TypeError, "a weight must be of"),
+    "one end": (lambda x: ingot.histogram(x, 3, range=(1.0,)), RuntimeError, "two numbers"),
+    "integers in dimensions": (lambda x: ingot.histogramdd(x.int()[:, None], [3]), TypeError, "floating point"),
+    "edges of one dimension": (lambda x: ingot.histogramdd(x[:, None], [ingot.ones(1)]), RuntimeError, "at least 2"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_histograms_refuse(name):
+    call, error, words = WRONG[name]
+    with pytest.raises(error, match=words):
+        call(ingot.tensor([1.0, 2.0, 3.0]))
+
+
+def test_points_without_dimensions_fall_nowhere():
+    hist, edges = ingot.histogramdd(ingot.ones(5, 0), [])
+    assert hist.shape == () and hist.item() == 0 and edges == ()

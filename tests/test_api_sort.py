@@ -138,3 +138,10 @@ def test_isin():
     same(ingot.isin(t(X), t([1, -2]), invert=True), ~np.isin(X, [1, -2]))
     same(ingot.isin(t(X), 3), X == 3)
     same(ingot.isin(t(X), ingot.zeros(0, dtype=ingot.int64)), np.zeros(X.shape, bool))
+
+
+def test_a_sorter_orders_the_whole_sequence():
+    row, sorter = t([3.0, 1.0, 2.0]), t([1, 2, 0])
+    assert ingot.searchsorted(row, t([1.5]), sorter=sorter).tolist() == [1]
+    with pytest.raises(ShapeError, match="all of the sequence"):
+        ingot.searchsorted(row, t([1.5]), sorter=sorter[:2])

@@ -434,3 +434,9 @@ def test_numbers_of_complex_tensors_without_imaginary_parts():
     assert float(ingot.tensor(1.5 + 0j)) == 1.5 and int(ingot.tensor([2 + 0j])) == 2
     with pytest.raises(TypeError, match="imaginary part"):
         float(ingot.tensor(1 + 1j))
+
+
+@pytest.mark.parametrize("cls", [ingot.Tensor, ingot.Size])
+def test_classes_are_known_by_their_public_names(cls):
+    assert cls.__module__ == "ingot" and repr(cls) == f"<class 'ingot.{cls.__name__}'>"
+    assert pickle.loads(pickle.dumps(cls)) is cls is getattr(ingot, cls.__name__)

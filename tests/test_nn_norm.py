@@ -243,3 +243,11 @@ def test_batch_norm_of_nothing_has_gradients_of_zeros(shape, training, trace):
     assert (ingot.jit.trace(step) if trace else step)().shape == shape
     assert m.weight.grad.equal(ingot.zeros(3)) and m.bias.grad.equal(ingot.zeros(3)) and x.grad.shape == shape
     assert m.running_mean.equal(ingot.zeros(3)) and m.running_var.equal(ingot.ones(3))
+
+
+@pytest.mark.parametrize("make, sizes", [(nn.InstanceNorm1d, (5,)), (nn.InstanceNorm2d, (4, 4)), (nn.InstanceNorm3d, (2,) * 3)])
+@pytest.mark.parametrize("tracked", [False, True])
+def test_instance_norm_without_channels(make, sizes, tracked):
+    x = ingot.ones(2, 0, *sizes)
+    got = make(0, affine=tracked, track_running_stats=tracked)(x)
+    assert got.shape == x.shape and got is not x

@@ -150,3 +150,13 @@ def test_modules_match_torch(text):
     ours, theirs = pair(torch, text)
     x = RNG.standard_normal((2, 3, *(7, 8, 7)[:ours.rank])).astype(np.float32) + 0.5
     agree(torch, ours, theirs, x, RNG, rtol=1e-5)
+
+
+@pytest.mark.parametrize("rank", [2, 3])
+def test_fractional_pools_of_nothing(rank):
+    pool = F.fractional_max_pool2d if rank == 2 else F.fractional_max_pool3d
+    x = ingot.ones(0, 3, *(8,) * rank, requires_grad=True)
+    found, places = pool(x, 2, 3, return_indices=True)
+    assert found.shape == places.shape == (0, 3, *(3,) * rank) and places.dtype is ingot.int64
+    found.sum().backward()
+    assert x.grad.shape == x.shape

@@ -35,6 +35,11 @@ FOREIGN = {"typing", "types"}
 THIRD = {"numpy", "collections.abc"}
 
 
+def home_of(thing) -> str | None:
+    """The module that defines something; Tensor and Size name the package as theirs."""
+    return tensor.__name__ if thing in (tensor.Tensor, tensor.Size) else getattr(thing, "__module__", None)
+
+
 class Stub:
     """The text of one stub file: lines, and the imports that they turn out to need."""
 
@@ -89,11 +94,11 @@ class Stub:
             return f"{hint.__module__}.{hint.__name__}"
         if hint.__module__ == "builtins":
             return f"builtins.{hint.__name__}"
-        if hint.__module__ == self.module:
+        if home_of(hint) == self.module:
             return hint.__name__
         if hint is tensor.Tensor:
-            return self.need(hint.__module__, "Tensor", "Tensor")
-        home, _, name = hint.__module__.rpartition(".")
+            return self.need(home_of(hint), "Tensor", "Tensor")
+        home, _, name = home_of(hint).rpartition(".")
         return f"{self.need(home, name, f'_{name}_module')}.{hint.__name__}"
 
     def value(self, name: str, value) -> None:
@@ -222,7 +227,7 @@ def tensor_stub() -> str:
     """`runtime/tensor.pyi`."""
     stub = Stub(tensor.__name__, "ingot.runtime", "The Tensor with every method that the API attaches to it.")
     for name, thing in vars(tensor).items():
-        if name in LEFT_OUT or getattr(thing, "__module__", None) != tensor.__name__:
+        if name in LEFT_OUT or home_of(thing) != tensor.__name__:
             continue
         if isinstance(thing, type):
             stub.cls(thing, "Tensor" if thing is tensor.Tensor else "Any")
@@ -235,7 +240,7 @@ def face_stub() -> str:
     """`__init__.pyi`."""
     stub = Stub("ingot", "ingot", "The face of ingot: dtypes, functions, and the modules beneath.")
     for public in (IngotError, tensor.Size, tensor.Tensor):
-        stub.publish(public.__module__, public.__name__, public.__name__)
+        stub.publish(home_of(public), public.__name__, public.__name__)
     modules = {"jit": "jit"} | {name: real for name, real in PUBLIC.items() if "." not in name}
     for name, real in modules.items():
         folder, _, last = f"ingot.{real}".rpartition(".")

@@ -269,6 +269,8 @@ def _fractional_places(sample, n, count, kernel):
 
 
 def _fractional(x, samples, *, kernel, size):
+    if not x.size:
+        return tuple(np.zeros((*x.shape[:2], *size), d) for d in (x.dtype, np.int64))
     tables = [_fractional_places(samples[:, :, i], *each) for i, each in enumerate(zip(x.shape[2:], size, kernel))]
     return _maximum_at(x, _joint_places(tables, x.shape[2:]))
 

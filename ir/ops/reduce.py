@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import dtype as dt
 from ..batch import ALONG
-from ..errors import DTypeError, ShapeError
+from ..errors import DimError, DTypeError
 from ..float8 import KINDS
 from ..op import NO_GRAD, Composite, Reduce, op
 from . import elementwise as ew
@@ -53,7 +53,7 @@ def infer_reduce(name, gives=None, empty=True, floats=False):
     """The shape rule of a reduction over `dim`."""
     def infer(x, *, dim, keepdim):
         if not empty and any(x.shape[d] == 0 for d in dim):
-            raise ShapeError(f"{name} of {x} over empty dim {dim} has no value; it has no identity")
+            raise DimError(f"{name} of {x} over empty dim {dim} has no value; it has no identity")
         if not empty and x.dtype.is_complex:
             raise DTypeError(f"{name} takes numbers that have an order, got {x}; take their real(), imag() or abs()")
         if floats and not x.dtype.is_inexact:

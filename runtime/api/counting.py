@@ -15,7 +15,7 @@ from ...ir.substitute import as_float, as_int
 from ...ir.symbolic import is_symbol
 from ..placement import put
 from ..state import Defaults, tls
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, numel_of, shape_of, wrap
 from .creation import counted, dtype_for, filled, finish, made, mark_for, number_of, of_counts, require_device
 from .promote import number_dtype
 from .register import FUNCTIONS, api
@@ -30,6 +30,13 @@ def _sequence_dtype(dtype, *numbers):
         return dt.int64
     floats = any(isinstance(n, (float, np.floating)) or (isinstance(n, Tensor) and n.dtype.is_inexact) for n in numbers)
     return Defaults.dtype if floats else dt.int64
+
+
+def _delivered(t, out, requires_grad, name, device, pin_memory=False):
+    """A sequence as the caller asked for it; an `out` with as many elements keeps its shape."""
+    if out is not None and out.ndim != 1 and numel_of(out) == numel_of(t):
+        t = sh.reshape(t, shape=shape_of(out))
+    return finish(t, out, requires_grad, name, device, pin_memory)
 
 
 @api(method=False)
@@ -52,7 +59,8 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
     n = -((start - end) // step) if exact else math.ceil((end - start) / step)
     if d.is_integer:
         start, step = as_int(start), as_int(step)
-    return finish(_progression(as_int(n), start, step, d, mark_for(device)), out, requires_grad, "arange", device, pin_memory)
+    found = _progression(as_int(n), start, step, d, mark_for(device))
+    return _delivered(found, out, requires_grad, "arange", device, pin_memory)
 
 
 def _progression(n, start, step, d, mark):
@@ -88,7 +96,7 @@ def range(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devic
     n = math.floor((number_of(end) - number_of(start)) / number_of(step)) + 1
     d = dtype_for(dtype, out)
     numbers = _progression(max(0, n), number_of(start), number_of(step), d, mark_for(device))
-    return finish(numbers, out, requires_grad, "range", device)
+    return _delivered(numbers, out, requires_grad, "range", device)
 
 
 def _ends(start, end, dtype, out) -> tuple:
@@ -135,9 +143,9 @@ def linspace(start, end, steps, *, out=None, dtype=None, layout=None, device=Non
     (d, low, high), mark, (n,) = _ends(start, end, dtype, out), mark_for(device), integers(steps, "steps")
     if mark is None and n > 1 and _is_by_kernel(d):
         made = wrap(progressions.evenly(n, d, low, (high - low) / (n - 1), high, n // 2))
-        return finish(made, out, requires_grad, "linspace", device, pin_memory)
+        return _delivered(made, out, requires_grad, "linspace", device, pin_memory)
     made = _between(low, high, n, lambda x: ew.cast.call(x, dtype=d), mark)
-    return finish(made, out, requires_grad, "linspace", device, pin_memory)
+    return _delivered(made, out, requires_grad, "linspace", device, pin_memory)
 
 
 @api(method=False)
@@ -147,7 +155,7 @@ def logspace(start, end, steps, base=10.0, *, out=None, dtype=None, layout=None,
     require_device(device)
     (d, low, high), (n,) = _ends(start, end, dtype, out), integers(steps, "steps")
     made = _between(low, high, n, lambda x: ew.cast.call(ew.pow_(as_float(base), x), dtype=d))
-    return finish(made, out, requires_grad, "logspace", device, pin_memory)
+    return _delivered(made, out, requires_grad, "logspace", device, pin_memory)
 
 
 def _triangle(rows, columns, offset, kind, lower) -> np.ndarray:
@@ -165,6 +173,8 @@ def _places(rows, columns, offset, dtype, device, lower) -> Tensor:
     """The same as a tensor; where a recording keeps sizes free, those of all places that are in the triangle."""
     require_device(device)
     (rows, columns, offset), d = integers((rows, columns, offset), "the sizes of a triangle"), dt.as_dtype(dtype)
+    if rows < 0 or columns < 0:
+        raise ShapeError(f"the sizes of a triangle must not be negative, got {rows} rows and {columns} columns")
     if not any(map(is_symbol, (rows, columns))):
         return put(made(wrap(_triangle(rows, columns, offset, d.np, lower))), device)
     first, second = [sh.expand(sh.reshape(counted(n), shape=s), shape=(rows, columns))

@@ -4,6 +4,8 @@ Values made from nothing go through the door like any operator, so a recorder se
 from Python data.
 """
 
+from array import array
+
 import numpy as np
 
 from ...ir import dtype as dt
@@ -22,7 +24,7 @@ from ..tensor import Tensor, shape_of, wrap
 from ..writes import operand, stands_for_number
 from .formats import contiguous_format, format_of, order_asked, order_of_format
 from .promote import number_dtype
-from .register import api, deliver
+from .register import FUNCTIONS, api, deliver
 from .shape import sizes_of
 
 interop = lazy(__package__, "..interop")
@@ -191,8 +193,12 @@ def _lent(a):
 def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     """An object as a tensor; `copy` True always copies, False never, None where needed. `requires_grad` False gives a tensor
     without history, None that of the object."""
+    if type(obj).__name__ == "PyCapsule":
+        obj = FUNCTIONS["from_dlpack"](obj)
+    elif isinstance(obj, (bytes, bytearray)) or (dtype is not None and isinstance(obj, (memoryview, array))):
+        obj = _of_buffer(obj, dtype_or_default(dtype))
     if copy:
-        t = tensor(obj, dtype=dtype, device=device)
+        t = tensor(obj.detach() if isinstance(obj, Tensor) else obj, dtype=dtype, device=device)
     else:
         t = as_tensor(obj, dtype, device)
         if copy is False and not _shares(t, obj):
@@ -200,6 +206,13 @@ def asarray(obj, *, dtype=None, device=None, copy=None, requires_grad=None):
     if requires_grad is None or requires_grad == t.requires_grad:
         return t
     return t.requires_grad_() if requires_grad else t.detach()
+
+
+def _of_buffer(buffer, dtype) -> np.ndarray:
+    """The bytes of an object as elements of a dtype."""
+    if memoryview(buffer).nbytes % dtype.itemsize:
+        raise ArgumentError(f"asarray: {memoryview(buffer).nbytes} bytes are no whole number of elements of {dtype}")
+    return np.frombuffer(buffer, dtype.np)
 
 
 def _shares(t, obj) -> bool:
@@ -268,6 +281,8 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, req
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """An empty tensor with given strides."""
     require_device(device)
+    if len(size) != len(stride):
+        raise ShapeError(f"empty_strided takes as many strides as sizes, got {tuple(size)} and {tuple(stride)}")
     reach = 1 + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else 0
     flat = filled(mark_for(device), (reach,), 0, dtype_or_default(dtype))
     t = sh.as_strided(flat, shape=tuple(size), strides=tuple(stride), offset=0)
@@ -348,19 +363,19 @@ def _seen(t, order):
     return sh.permute(t, dims=order) if tls.m.special else wrap(t._a.transpose(order))
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Zeros of the shape and dtype of another tensor."""
     return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, memory_format)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Ones of the shape and dtype of another tensor."""
     return _like(input, shape_of(input), 1, dtype, device, requires_grad, pin_memory, memory_format)
 
 
-@api(method=False)
+@api(method=False, checked=True)
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """A tensor of the shape and dtype of another, its values yet to be written."""
     return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, memory_format)

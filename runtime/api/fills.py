@@ -2,6 +2,7 @@
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ..tensor import Tensor
 from ..writes import write, write_by
 from .draws import SCALED, drawn, fill_with_next, made_of_next, next_drawn_beside
 from .promote import to_dtype
-from .random import at_least, check_probabilities, no_more, tail, uniform_of
+from .random import at_least, check_probabilities, check_range, exact_end, no_more, tail, uniform_of
 
 
 def in_place(fn):
@@ -92,25 +93,18 @@ def bernoulli_(self, p=0.5, *, generator=None):
     return next_drawn_beside(rn.bernoulli_mask, self, generator, shape=tuple(self.shape), p=as_float(p))
 
 
-def exact_end(d) -> int:
-    """One more than the largest integer up to which every one is held exactly by a dtype."""
-    if d is dt.bool_:
-        return 2
-    return 2 ** _MANTISSA[d] + 1 if d.is_floating_point else 2 ** (8 * d.itemsize - (d.kind == dt.SIGNED))
-
-
-_MANTISSA = {dt.float64: 53, dt.float32: 24, dt.float16: 11, dt.bfloat16: 8}
+_UNSAID: Any = object()
 
 
 @in_place
-def random_(self, from_=0, to=None, *, generator=None, **named):
-    """Fills with integers uniform in [from, to): random_(to), random_(from, to); without ends, all that fit exactly."""
+def random_(self, from_=0, to=_UNSAID, *, generator=None, **named):
+    """Fills with integers uniform in [from, to): random_(to), random_(from, to); without an end, all above that are exact."""
     low = named.pop("from", from_)
     no_more("random_", named)
-    if to is None and low:
-        low, to = 0, low
-    if to is None:
-        to = exact_end(self.dtype)
+    if to is _UNSAID:
+        low, to = (0, low) if low else (0, None)
+    to = exact_end(self.dtype) if to is None else to
+    check_range("random_", int(low), int(to), self.dtype)
     return next_drawn_beside(rn.randint, self, generator, shape=tuple(self.shape), low=int(low), high=min(int(to), 2 ** 63),
                              dtype=self.dtype)
 

@@ -250,9 +250,16 @@ _WHOLE = slice(None)
 @api(inplace=ix.index_put)
 def index_put(input, indices, values, accumulate=False):
     """input[indices] = values (or += if accumulate), as a new tensor. Indices are tensors, or None for all of a dimension."""
+    _check_written("index_put", input, values)
     x, at = resolve(input, tuple([_WHOLE if i is None else _positions(i) for i in indices]))
     changed = put(x, at, values, accumulate, "index_put")
     return changed if x is input else sh.reshape(changed, shape=shape_of(input))
+
+
+def _check_written(name, input, values):
+    """Raises where values would be converted, which is for `x[key] = values` to do."""
+    if values.dtype is not input.dtype:
+        raise DTypeError(f"{name}: the values are {values.dtype} and the tensor {input.dtype}; cast one with .to()")
 
 
 def _positions(index):
@@ -276,6 +283,7 @@ def take(input, index, *, out=None):
 @api(inplace=ix.index_put, name="put", checked=True)
 def put_flat(input, index, source, accumulate=False):
     """input with source written (or added) at positions of the flattened tensor."""
+    _check_written("put", input, source)
     flat = put(ravel(input), (ravel(index),), ravel(source), accumulate, "put")
     return sh.reshape(flat, shape=shape_of(input))
 

@@ -66,7 +66,7 @@ def _are_plain(tensors) -> bool:
 @api(method=False, names=("concat", "concatenate"), remembered=True)
 def cat(tensors, dim=0, *, out=None):
     """Joined along an existing dimension; 1-d tensors without elements are skipped."""
-    if out is None and _are_plain(tensors):
+    if out is None and _are_plain(tensors) and tensors[0]._a.shape != (0,):
         return sh.cat.call(*tensors, dim=canonical_dim(dim, tensors[0]._a.ndim))
     xs = _alike(_tensors(tensors, "cat"))
     shape: tuple = (0,)
@@ -75,6 +75,8 @@ def cat(tensors, dim=0, *, out=None):
             raise ShapeError("cat cannot join 0-d tensors; use stack()")
         if shape == (0,):
             shape = shape_of(x)
+    if shape == (0,):
+        dim = 0             # which of their dims was asked for is nothing to check
     d = canonical_dim(dim, len(shape))
     if len(shape) > 1:
         nothing = shape[:d] + (0,) + shape[d + 1:]
@@ -331,7 +333,10 @@ def repeat_interleave(input, repeats=None, dim=None, *, output_size=None):
             repeats = sh.expand(sh.reshape(repeats, shape=(1,)), shape=(shape_of(x)[d],))
         if shape_of(repeats) != (shape_of(x)[d],):
             raise ShapeError(f"repeat_interleave: {tuple(repeats.shape)} counts for size {x._a.shape[d]} of dim {d}")
-        return ix.index(x, *(None,) * d, ix.repeat_index(repeats, total=total_of(repeats)))
+        total = total_of(repeats)
+        if output_size is not None and output_size != total:
+            raise ShapeError(f"repeat_interleave: output_size={output_size}, but the counts add up to {total}")
+        return ix.index(x, *(None,) * d, ix.repeat_index(repeats, total=total))
     if repeats < 0:
         raise ArgumentError(f"repeat_interleave: counts must not be negative, got {repeats}")
     shape = shape_of(x)

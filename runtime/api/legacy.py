@@ -34,6 +34,16 @@ class TensorType(type):
             return put(filled(mark_for(device), data[0], 0, cls.tensor_dtype), device)
         return tensor(*data, dtype=cls.tensor_dtype, device=device)
 
+    @property
+    def dtype(cls) -> dt.DType:
+        """The dtype of its tensors."""
+        return cls.tensor_dtype
+
+    @property
+    def is_cuda(cls) -> bool:
+        """Whether its tensors lie on a GPU."""
+        return cls.tensor_device == "cuda"
+
     def __instancecheck__(cls, x):
         return (isinstance(x, Tensor) and x.dtype is cls.tensor_dtype and x.is_cuda == (cls.tensor_device == "cuda")
                 and x.layout == "strided")

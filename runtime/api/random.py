@@ -84,6 +84,25 @@ def no_more(name, named):
         raise DTypeError(f"{name} has no argument {next(iter(named))!r}")
 
 
+_MANTISSA = {dt.float64: 53, dt.float32: 24, dt.float16: 11, dt.bfloat16: 8}
+
+
+def exact_end(d) -> int:
+    """One more than the largest integer up to which every one is held exactly by a dtype."""
+    if d is dt.bool_:
+        return 2
+    return 2 ** _MANTISSA[d] + 1 if d.is_floating_point else 2 ** (8 * d.itemsize - (d.kind == dt.SIGNED))
+
+
+def check_range(name, low, high, d):
+    """Raises where integers in [low, high) are not all ones of a dtype of integers."""
+    if d is dt.int64 or d.is_inexact:
+        return
+    first, last = (0, 1) if d is dt.bool_ else dt.int_range(d)
+    if low < high and (low < first or high - 1 > last):
+        raise ArgumentError(f"{name}: integers from {low} to {high - 1} are not all ones of {d}, which holds {first} to {last}")
+
+
 @api(method=False)
 def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None,
             requires_grad=False, pin_memory=False):
@@ -94,6 +113,7 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.i
     if size is None or high is None:
         low, high, size = (0, low, high if size is None else size)
     d = dt.int64 if dtype is None else dt.as_dtype(dtype)
+    check_range("randint", as_int(low), as_int(high), d)
     result = next_drawn(rn.randint, generator, device, shape=given_sizes((size,)), low=as_int(low), high=as_int(high), dtype=d)
     return finish(result, out, requires_grad, "randint", device, pin_memory)
 
@@ -104,9 +124,12 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
     require_device(device)
     if n < 0:
         raise ArgumentError(f"randperm takes a length of at least 0, got {n}")
+    d = dt.as_dtype(dtype or dt.int64)
+    if d.is_complex or n > exact_end(d):
+        raise ArgumentError(f"randperm: {d} does not hold all integers from 0 to {n - 1}; use a wider dtype")
     noise = next_drawn(rn.randint, generator, device, shape=(n,), low=-2 ** 63, high=2 ** 63 - 1, dtype=dt.int64)
     order = argsort.call(noise, dim=0, descending=False)
-    return finish(to_dtype(order, dt.as_dtype(dtype or dt.int64)), out, requires_grad, "randperm", device, pin_memory)
+    return finish(to_dtype(order, d), out, requires_grad, "randperm", device, pin_memory)
 
 
 # Like another tensor.

@@ -148,7 +148,9 @@ def promote_to_float(input):
 def _truth(op, name, input, dim, keepdim, out):
     none = isinstance(dim, (tuple, list)) and not dim    # an empty tuple reduces nothing here
     result = op(input, dim=() if none else dims_of(input, dim), keepdim=keepdim)
-    if input.dtype is dt.uint8:
+    if out is not None and out.dtype not in (dt.bool_, dt.uint8):
+        raise DTypeError(f"{name}: out must be of bool or uint8, got {out.dtype}")
+    if input.dtype is dt.uint8 and (out is None or out.dtype is dt.uint8):
         result = ew.cast(result, dtype=dt.uint8)
     return deliver(result, out, name)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim, canonical_dims, integers
-from ...ir.errors import ArgumentError, DimError, ShapeError
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import complexes as co
 from ...ir.ops import elementwise as ew
 from ...ir.ops import reduce as rd
@@ -133,6 +133,7 @@ def gradient(input, *, spacing=1, dim=None, edge_order=1) -> tuple[Tensor, ...]:
 @api(checked=True)
 def histogram(input, bins=100, *, range=None, weight=None, density=False, out=None):
     """(hist, bin_edges): how much falls between neighbouring edges; the last bin holds its upper edge."""
+    _check_sampled("histogram", input, [bins], weight)
     x = reshape(input, shape=(input.numel(),))
     edges, even = (bins.clone(), None) if isinstance(bins, Tensor) else _equal_edges(x, bins, range)
     w = full(x, shape=x.shape, value=1.0, dtype=x.dtype) if weight is None else reshape(weight, shape=x.shape)
@@ -147,10 +148,24 @@ def histogram(input, bins=100, *, range=None, weight=None, density=False, out=No
     return returns.deliver_all(returns.histogram, (without_rule("histogram", hist, input, bins), edges), out)
 
 
+def _check_sampled(name, input, bins, weight):
+    """Raises for what is not counted: integers, edges or weights of another dtype, and fewer than two edges."""
+    if not input.dtype.is_floating_point:
+        raise DTypeError(f"{name} takes floating point numbers, got {input.aval}; cast with .to()")
+    edges = [("edges", b) for b in bins if isinstance(b, Tensor)]
+    for what, t in edges if weight is None else [*edges, ("a weight", weight)]:
+        if t.dtype is not input.dtype:
+            raise DTypeError(f"{name}: {what} must be of {input.dtype}, as the input is, got {t.aval}")
+        if what == "edges" and (t.ndim != 1 or t.shape[0] < 2):
+            raise ShapeError(f"{name} takes edges in one row of at least 2, got {t.aval}")
+
+
 def _equal_edges(input, bins, between):
     """(edges of even bins, their ends as numbers)"""
     if not isinstance(bins, numbers.Integral) or bins < 1:
         raise ArgumentError(f"histogram: bins is a number of them, at least 1, or a tensor of edges, got {bins!r}")
+    if between is not None and len(between) != 2:
+        raise ArgumentError(f"histogram: range is two numbers, got {between!r}")
     low, high = (float(v) for v in between) if between is not None else (0.0, 1.0)      # of nothing
     if between is None and input.numel():
         low, high = input.min().item(), input.max().item()
@@ -192,16 +207,18 @@ def _even_bins_of(x, edges, ends, count):
 def histogramdd(input, bins, *, range=None, weight=None, density=False, out=None) -> returns.histogramdd:
     """(hist, bin_edges) of points, which are the rows of the input; for each of its columns a number of bins, or edges."""
     count = input.shape[-1]
-    points = reshape(input, shape=(input.numel() // max(1, count), count))
+    points = reshape(input, shape=(math.prod(input.shape[:-1]), count))
     given = list(bins) if isinstance(bins, (tuple, list)) else [bins] * count
     if len(given) != count or (range is not None and len(range) != 2 * count):
         raise ArgumentError(f"histogramdd of points in {count} dimensions takes {count} bins and {2 * count} ends of ranges")
+    _check_sampled("histogramdd", input, given, weight)
     columns = [points[:, d].contiguous() for d in builtins.range(count)]
     between = [None if range is None else range[2 * d:2 * d + 2] for d in builtins.range(count)]
     pairs = [(b, None) if isinstance(b, Tensor) else _equal_edges(x, b, r) for x, b, r in zip(columns, given, between)]
     edges = [e for e, _ in pairs]
     sizes = [e.shape[0] - 1 for e in edges]
-    place, inside = 0, True
+    place = full(points, shape=points.shape[:1], value=0, dtype=dt.int64)
+    inside = full(points, shape=points.shape[:1], value=count > 0, dtype=dt.bool_)
     for x, (e, even), n in zip(columns, pairs, sizes):
         at, within = _bins_of(x, e, even)
         inside = within & inside

@@ -20,7 +20,7 @@ from ...ir.substitute import as_int
 from ..autograd.without_rule import without_rule
 from ..dispatch import kernel_of, untaped
 from ..state import tls
-from ..tensor import Tensor, wrap
+from ..tensor import Tensor, shape_of, wrap
 from . import returns
 from .convert import contiguous
 from .creation import filled
@@ -101,6 +101,8 @@ def searchsorted(sorted_sequence, input, *, out_int32=False, right=False, side=N
         raise ArgumentError(f"searchsorted: side={side!r} and right={right} must name one side, 'left' or 'right'")
     rows = sorted_sequence
     if sorter is not None:
+        if shape_of(sorter) != shape_of(rows):
+            raise ShapeError(f"searchsorted: a sorter orders all of the sequence {rows.aval}, got {sorter.aval}")
         rows = gather_along(rows, sorter, rows.ndim - 1)
     given = as_operand(input, rows)
     d = dt.promote_types(rows.dtype, given.dtype)

@@ -8,7 +8,7 @@ import numpy as np
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
 from ...ir.dtype import FLOAT_CHARS
-from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import linalg as la
 from ...ir.ops import ranks
@@ -54,7 +54,7 @@ def _median(kind, input, dim, keepdim, out, skip_nan):
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     if x.shape[d] == 0:
-        raise ShapeError(f"{kind.__name__} along dim {dim} of {input.aval} has no value: the dim is empty")
+        raise DimError(f"{kind.__name__} along dim {dim} of {input.aval} has no value: the dim is empty")
     return one_along(kind, input, ranks.median_place(x, dim=d, skip_nan=skip_nan), d, keepdim, out)
 
 
@@ -97,7 +97,7 @@ def mode(input, dim=-1, keepdim=False, *, out=None) -> returns.mode:
     d = canonical_dim(dim, input.ndim)
     x = as_column(input)
     if x.shape[d] == 0:
-        raise ShapeError(f"mode along dim {dim} of {input.aval} has no value: the dim is empty")
+        raise DimError(f"mode along dim {dim} of {input.aval} has no value: the dim is empty")
     return one_along(returns.mode, input, ranks.mode_place(x, dim=d), d, keepdim, out)
 
 

@@ -16,7 +16,7 @@ from ...parts import PARTS
 from ...printing import closed, is_implied, part_text
 from ...state import tls
 from ...structure import Structure
-from ...tensor import AmbiguousTruth, Size, Tensor
+from ...tensor import NotOneError, Size, Tensor
 from .. import subclasses
 from ..convert import to
 from ..register import FUNCTIONS
@@ -227,7 +227,7 @@ class SparseTensor(Tensor):
         return id(self)
 
     def __bool__(self) -> bool:
-        raise AmbiguousTruth("the truth of a sparse tensor is ambiguous; use .any(), or .to_dense()")
+        raise NotOneError("the truth of a sparse tensor is ambiguous; use .any(), or .to_dense()")
 
     def numpy(self, *, force=False):
         """Refused: numpy has no sparse arrays."""

@@ -125,6 +125,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
         return batch_norm(x, running_mean, running_var, weight, bias, False, momentum, eps)
     if prod(sizes) == 1:
         raise ArgumentError(f"instance_norm in training needs more than 1 spatial element, got {x.aval}")
+    if not channels:
+        return x.clone()
     if running_mean is None and running_var is None:
         return api.group_norm(x, channels, weight, bias, eps)
     work, w, b = in_one_dtype(x, weight, bias)
