@@ -510,3 +510,38 @@ def test_strict_asks_of_results_alone():
     _, along = func.jvp(lambda v, w: (v * 2, v), (x, x), (x, x), strict=True)
     assert ingot.equal(along[0], x * 2) and ingot.equal(along[1], x)
     assert func.jvp(lambda v: ingot.ones(3), (x,), (x,))[1].tolist() == [0, 0, 0]
+
+
+X = ingot.arange(12.0).reshape(4, 3)
+ONE_FOR_ALL = {      # a function, out_dims, and what is not of samples
+    "text": (lambda x: (x * 2, "a"), (0, None), "a"), "nothing": (lambda x: (x * 2, None), (0, None), None),
+    "a number": (lambda x: (x * 2, 3.5), (0, None), 3.5),
+}
+
+
+@pytest.mark.parametrize("chunk_size", [None, 3])
+@pytest.mark.parametrize("name", ONE_FOR_ALL)
+def test_results_that_are_one_for_all_samples(name, chunk_size):
+    f, out_dims, expected = ONE_FOR_ALL[name]
+    each, rest = vmap(f, out_dims=out_dims, chunk_size=chunk_size)(X)
+    assert (each == X * 2).all() and rest == expected
+    assert vmap(lambda x: ingot.ones(2), out_dims=None, chunk_size=chunk_size)(X).shape == (2,)
+
+
+@pytest.mark.parametrize("f, out_dims", [(lambda x: x, None), (lambda x: (x, x.sum()), (0, None)), (lambda x: (x, None), 0),
+                                         (lambda x: 3.5, 0), (lambda x: x, "0"), (lambda x: (x, x), (0, "1"))])
+def test_results_that_do_not_fit_their_out_dims(f, out_dims):
+    with pytest.raises(ValueError, match=r"vmap: .*(out_dim|must return tensors)"):
+        vmap(f, out_dims=out_dims)(X)
+
+
+@pytest.mark.parametrize("chunk_size", [1, 2, 3, 4, None])
+@pytest.mark.parametrize("draw", [ingot.rand_like, lambda x: ingot.randn(3), lambda x: ingot.nn.functional.dropout(x, 0.5)])
+def test_numbers_that_are_the_same_for_all_samples_are_so_for_all_chunks(draw, chunk_size):
+    """And the next numbers are those that follow."""
+    found = []
+    for size in (chunk_size, None):
+        ingot.manual_seed(5)
+        ones = ingot.ones(4, 3)
+        found += [vmap(lambda x: x * draw(x), randomness="same", chunk_size=size)(ones), ingot.rand(3)]
+    assert (found[0] == found[0][0]).all() and (found[0] == found[2]).all() and (found[1] == found[3]).all()

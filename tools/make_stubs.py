@@ -35,7 +35,7 @@ FOREIGN = {"typing", "types"}
 THIRD = {"numpy", "collections.abc"}
 
 
-def home_of(thing) -> str | None:
+def home_of(thing):
     """The module that defines something; Tensor and Size name the package as theirs."""
     return tensor.__name__ if thing in (tensor.Tensor, tensor.Size) else getattr(thing, "__module__", None)
 

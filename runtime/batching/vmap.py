@@ -3,9 +3,10 @@
 from functools import wraps
 
 from ...ir.aval import canonical_dim
-from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops.shape import cat, permute
 from ..pytree import _broadcast_to_and_flatten, broadcast_prefix, tree_flatten, tree_unflatten
+from ..random import get_rng_state, set_rng_state
 from ..tensor import Tensor, shape_of
 from .level import Level
 
@@ -28,9 +29,15 @@ def vmap(func, in_dims=0, out_dims=0, randomness="error", *, chunk_size=None):
         size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
         if chunk_size is None or chunk_size >= size:
             return _at_once(func, size, dims, leaves, spec, kwargs, out_dims, randomness)
+        start = get_rng_state() if randomness == "same" else None
         columns = [[x] * -(-size // chunk_size) if d is None else x.split(chunk_size, d) for x, d in zip(leaves, dims)]
-        return _joined([_at_once(func, min(chunk_size, size - i * chunk_size), dims, part, spec, kwargs, out_dims, randomness)
-                        for i, part in enumerate(zip(*columns))], out_dims)
+        results = []
+        for i, part in enumerate(zip(*columns)):
+            if start is not None:
+                set_rng_state(start)        # what is one for all samples is one for all parts
+            count = min(chunk_size, size - i * chunk_size)
+            results.append(_at_once(func, count, dims, part, spec, kwargs, out_dims, randomness))
+        return _joined(results, out_dims)
 
     return mapped
 
@@ -68,19 +75,18 @@ def _create_batched_inputs(flat_in_dims, flat_args, vmap_level, args_spec):
 def _unwrap_batched(batched_outputs, out_dims, vmap_level, batch_size, func):
     """What the function returned, for all samples."""
     found, structure = tree_flatten(batched_outputs)
-    for x in found:
-        if not isinstance(x, Tensor):
-            raise DTypeError(f"vmap: func must return tensors, got {type(x).__name__}")
-    dims = _out_dims_of(batched_outputs, found, out_dims)
-    return structure.unflatten([_remove_batch_dim(x, vmap_level, batch_size, d) for x, d in zip(found, dims)])
+    dims, name = _out_dims_of(batched_outputs, found, out_dims), _get_name(func)
+    return structure.unflatten([_maybe_remove_batch_dim(name, x, vmap_level, batch_size, d) for x, d in zip(found, dims)])
 
 
 def _maybe_remove_batch_dim(name, batched_output, vmap_level, batch_size, out_dim):
     """One result for all samples; name is the function's."""
-    if out_dim is None and not vmap_level.holds(batched_output):
+    if out_dim is None:
+        if vmap_level.holds(batched_output):
+            raise ArgumentError(f"vmap: each sample has its own result of {name}, so its out_dim cannot be None")
         return batched_output
     if not isinstance(batched_output, Tensor):
-        raise DTypeError(f"vmap: {name} must return tensors, got {type(batched_output).__name__}")
+        raise ArgumentError(f"vmap: {name} must return tensors, got {type(batched_output).__name__}")
     return _remove_batch_dim(batched_output, vmap_level, batch_size, out_dim)
 
 
@@ -146,7 +152,10 @@ def _out_dims_of(result, found, out_dims):
     if isinstance(out_dims, tuple) and len(out_dims) == 1 and len(found) == 1 and isinstance(result, Tensor):
         out_dims, = out_dims
     try:
-        return broadcast_prefix(out_dims, result, _is_dims)
+        dims = broadcast_prefix(out_dims, result, _is_dims)
+        if all(map(_is_dims, dims)):
+            return dims
+        raise ArgumentError("a dim is an int or None")
     except (ArgumentError, TypeError):
         raise ArgumentError(f"vmap: out_dims {out_dims!r} is no tree like the results") from None
 
@@ -167,8 +176,6 @@ def _remove_batch_dim(tensor, vmap_level, batch_size, out_dim):
 
 
 def _placed(t, dim):
-    if dim is None:
-        return t[0]
     dim = canonical_dim(dim, t.ndim)
     if dim == 0:
         return t
