@@ -173,5 +173,10 @@ def as_array_tensor(data, dtype=None) -> Tensor:
     if isinstance(data, Tensor):
         return data
     if isinstance(data, np.ndarray) and dtype is None and data.dtype in dt.BY_NP:
-        return wrap(data)
+        return wrap(bare(data))
     return wrap(array_of(data, dtype))
+
+
+def bare(a: np.ndarray) -> np.ndarray:
+    """An array itself, or, of a class of its own (`memmap`, what masks or counts as a matrix), one over its memory."""
+    return a if a.__class__ is np.ndarray else a.view(np.ndarray)

@@ -54,6 +54,19 @@ def test_functions_that_keep_float32_on_cpus(low):
             assert np.array_equal(before.numpy(), f().numpy()), name
 
 
+@pytest.mark.parametrize("low", [BF16, F16])
+@pytest.mark.parametrize("name", ["addmm", "addbmm", "baddbmm"])
+def test_sums_with_products_are_rounded_once(name, low):
+    """They are those of low operands."""
+    x = ingot.rand(2, 5, 5, generator=ingot.Generator().manual_seed(1))
+    first = x if name == "baddbmm" else x[0]
+    operands = (first, x[0], x[1]) if name == "addmm" else (first, x, x)
+    with amp.autocast("cpu", low):
+        found = getattr(ingot, name)(*operands, alpha=0.3, beta=1.7)
+    expected = getattr(ingot, name)(*[t.to(low) for t in operands], alpha=0.3, beta=1.7)
+    assert found.dtype is low and (found == expected).all()
+
+
 @pytest.mark.parametrize("make", [nn.LSTM, nn.GRU, nn.LSTMCell, nn.GRUCell])
 @pytest.mark.parametrize("weights", [F32, BF16])
 @pytest.mark.parametrize("given", [F32, BF16])
@@ -190,8 +203,11 @@ def test_threads_have_their_own_autocast():
 
 
 def test_arguments_are_checked():
-    with pytest.raises(TypeError, match="device_type"):
-        amp.autocast(None)
+    for wrong in (None, ingot.device("cpu")):
+        with pytest.raises(ValueError, match="device_type"):
+            amp.autocast(wrong)
+    with pytest.raises(TypeError, match="takes a function, got Tensor"):
+        amp.autocast("cpu")(ingot.ones(2))
     with pytest.raises(RuntimeError, match="unknown device_type 'quantum'"):
         amp.autocast("quantum")
     with pytest.warns(UserWarning, match="only in bfloat16 and float16"), amp.autocast("cpu", dtype=F64):

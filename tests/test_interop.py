@@ -440,3 +440,33 @@ def test_numbers_of_complex_tensors_without_imaginary_parts():
 def test_classes_are_known_by_their_public_names(cls):
     assert cls.__module__ == "ingot" and repr(cls) == f"<class 'ingot.{cls.__name__}'>"
     assert pickle.loads(pickle.dumps(cls)) is cls is getattr(ingot, cls.__name__)
+
+
+def _of_file(tmp_path):
+    a = np.memmap(tmp_path / "numbers", dtype="float32", mode="w+", shape=(4, 3))
+    a[:] = np.arange(12).reshape(4, 3)
+    return a
+
+
+class OfAnother(np.ndarray):
+    """As libraries have them: arrays with units, say."""
+
+
+ARRAYS = {"memmap": _of_file, "another": lambda _: np.arange(12, dtype="float32").reshape(4, 3).view(OfAnother),
+          "masked": lambda _: np.ma.array(np.arange(12, dtype="float32").reshape(4, 3), mask=np.eye(4, 3))}
+USES = {"view": lambda x: x[1:, 0], "turned": lambda x: x.T.reshape(-1), "bits": lambda x: x.view(ingot.int32),
+        "sum": lambda x: x.sum(0),
+        "product": lambda x: x @ x.T, "split": lambda x: ingot.cat(x.split(2)), "traced": ingot.jit.trace(lambda x: x[1:] * 2)}
+
+
+@pytest.mark.parametrize("make", [ingot.from_numpy, ingot.as_tensor, ingot.asarray])
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_arrays_of_classes_of_their_own_are_memory(kind, make, tmp_path):
+    a = ARRAYS[kind](tmp_path)
+    x = make(a)
+    plain = ingot.arange(12.0).reshape(4, 3)
+    for name, use in USES.items():
+        assert ingot.equal(use(x), use(plain)), name
+    assert ingot.equal(plain + x, plain * 2) and type(x.numpy()) is np.ndarray
+    x[0, 1] = 50
+    assert np.asarray(a)[0, 1] == 50

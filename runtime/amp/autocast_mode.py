@@ -12,7 +12,7 @@ import weakref
 from contextlib import ContextDecorator
 
 from ...ir import dtype as dt
-from ...ir.errors import DeviceError, DTypeError
+from ...ir.errors import ArgumentError, DeviceError, DTypeError, kind_of
 from ...ir.ops.elementwise import cast
 from ..autograd.node import FREED, Leaf
 from ..device import KINDS, available
@@ -109,7 +109,7 @@ def is_autocast_available(device_type: str) -> bool:
 
 def _checked_kind(device_type) -> str:
     if not isinstance(device_type, str):
-        raise DTypeError(f"autocast: device_type must be a name such as 'cpu' or 'cuda', got {device_type!r}")
+        raise ArgumentError(f"autocast: device_type must be a name such as 'cpu' or 'cuda', got {device_type!r}")
     if device_type not in KINDS:
         raise DeviceError(f"autocast: unknown device_type {device_type!r}; it must be one of {', '.join(KINDS)}")
     return device_type
@@ -196,6 +196,11 @@ class autocast(ContextDecorator):
                           stacklevel=3)
             return False
         return True
+
+    def __call__(self, func):
+        if not callable(func):
+            raise DTypeError(f"autocast() as a decorator takes a function, got {kind_of(func)}")
+        return super().__call__(func)
 
     def __enter__(self):
         before = tls.m.autocast

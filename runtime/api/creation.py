@@ -15,7 +15,7 @@ from ...ir.lazy import lazy
 from ...ir.ops import elementwise as ew
 from ...ir.ops import shape as sh
 from ...ir.symbolic import SymFloat, SymInt
-from ..creation import array_of
+from ..creation import array_of, bare
 from ..device import CPU, META, as_device, require
 from ..dispatch import kernel_of
 from ..placement import mark_on, pinned, put
@@ -184,7 +184,7 @@ def as_tensor(data, dtype=None, device=None):
 
 def _lent(a):
     """A tensor over memory that something else sees, too."""
-    t = made(wrap(a))
+    t = made(wrap(bare(a)))
     t._storage.lend()
     return t
 

@@ -28,6 +28,7 @@ from .promote import (
     to_dtype,
     wide_on_cpus,
     widened,
+    without_autocast,
 )
 from .reduce import summable, vector_norm
 from .register import api, deliver
@@ -165,8 +166,6 @@ def _accumulate(input, product, beta, alpha, out, name):
     if product.dtype.is_integer:
         alpha, beta = int(alpha), int(beta)
     alpha, beta = as_operand(alpha, name), as_operand(beta, name)
-    if tls.m.autocast is not None:
-        input = to_dtype(input, product.dtype)
     if input.dtype is not product.dtype:
         raise DTypeError(f"{name} takes tensors of one dtype, got {input.aval} and {product.aval}; cast one with .to()")
     if broadcast_shapes(input.shape, product.shape) != product.shape:
@@ -187,8 +186,13 @@ def _sum_of_products(input, product, beta, alpha):
 
 def _add_product(product, input, x, y, beta, alpha, out, name):
     """beta * input + alpha * product(x, y); float16 and bfloat16 are computed in float32 and rounded once."""
+    casting = tls.m.autocast
+    if casting is not None:
+        input, x, y = casting.cast(la.mv if product is la.mv else la.matmul, (input, x, y))
+        with without_autocast():
+            return _add_product(product, input, x, y, beta, alpha, out, name)
     d = x.dtype
-    if dt.accumulator(d) is d or input.dtype is not d or y.dtype is not d or tls.m.autocast is not None:
+    if dt.accumulator(d) is d or input.dtype is not d or y.dtype is not d:
         return _accumulate(input, product(x, y), beta, alpha, out, name)
     result = _accumulate(widened(input), product(widened(x), widened(y)), beta, alpha, None, name)
     return deliver(to_dtype(result, d), out, name)

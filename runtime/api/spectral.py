@@ -1,6 +1,6 @@
 """Short-time Fourier transforms: spectra of overlapping windows, and back."""
 
-from ...ir.errors import ArgumentError, ShapeError
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import complexes as co
 from ...ir.ops import fourier as fo
 from ...ir.ops.resample import border_pad
@@ -78,7 +78,9 @@ def stft(input, n_fft, hop_length=None, win_length=None, window=None, center=Tru
 def istft(input, n_fft, hop_length=None, win_length=None, window=None, center=True, normalized=False, onesided=None,
           length=None, return_complex=False):
     """The numbers of which `stft` gives these spectra, as near as can be."""
-    if not input.dtype.is_complex or input.ndim not in (2, 3):
+    if not input.dtype.is_complex:
+        raise DTypeError(f"istft takes complex numbers, as stft gives them, got {input.aval}")
+    if input.ndim not in (2, 3):
         raise ShapeError(f"istft takes complex (frequencies, windows), or a batch of these, got {input.aval}")
     hop = n_fft // 4 if hop_length is None else hop_length
     spectra = (input if input.ndim == 3 else input.unsqueeze(0)).transpose(1, 2)
