@@ -1,8 +1,10 @@
 """Files: what save and load keep, what they refuse, and what damaged or hostile files do (raise one FileError)."""
 
+import copy
 import io
 import json
 import os
+import pickle
 import struct
 import zipfile
 from collections import OrderedDict
@@ -385,3 +387,22 @@ def test_files_of_the_other_byte_order():
         z.writestr("ingot.json", json.dumps(big))
         z.writestr("data/0", np.arange(3, dtype=">i4").tobytes())
     assert loaded(out.getvalue())["w"].tolist() == [0, 1, 2]
+
+
+NAMED = [ingot.strided, ingot.jagged, ingot.sparse_coo, ingot.sparse_bsr, ingot.contiguous_format, ingot.preserve_format,
+         ingot.channels_last, ingot.channels_last_3d]
+
+
+@pytest.mark.parametrize("thing", NAMED, ids=repr)
+def test_layouts_and_formats_stay_themselves(thing):
+    """Also within a module, which makes the file one of objects."""
+    class_ = nn.Linear(1, 1)
+    class_.lies = thing
+    for data in (thing, [thing, {"key": thing}], class_):
+        file = io.BytesIO()
+        ingot.save(data, file)
+        file.seek(0)
+        found = ingot.load(file, weights_only=False)
+        assert (found.lies if data is class_ else found[1]["key"] if data is not thing else found) is thing
+    assert copy.deepcopy(thing) is thing is copy.copy(thing) is pickle.loads(pickle.dumps(thing))
+    assert type(copy.deepcopy({"a": thing})["a"]) is type(thing)

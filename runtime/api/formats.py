@@ -16,6 +16,9 @@ class MemoryFormat:
     def __repr__(self):
         return f"ingot.{self.name}"
 
+    def __reduce__(self):
+        return format_of, (self.name,)
+
 
 contiguous_format = MemoryFormat("contiguous_format")
 preserve_format = MemoryFormat("preserve_format")

@@ -1,5 +1,6 @@
 """Names of how the elements of a tensor lie: in strides, or as sparse ones in one of several forms."""
 
+from ...ir.errors import ArgumentError
 from .register import FUNCTIONS
 
 
@@ -20,6 +21,17 @@ class layout(str):
 
     def __repr__(self):
         return f"ingot.{self}"
+
+    def __reduce__(self):
+        return layout_named, (str.__str__(self),)
+
+
+def layout_named(name):
+    """The layout of a name, as copies and files ask for it."""
+    found = FUNCTIONS.get(name.removeprefix("torch."))
+    if not isinstance(found, layout):
+        raise ArgumentError(f"there is no layout {name!r}")
+    return found
 
 
 strided, jagged = layout("strided"), layout("jagged")

@@ -11,6 +11,8 @@ from functools import cache
 from ...ir import dtype as dt
 from ...ir.errors import FileError
 from .. import nn
+from ..api.formats import format_of
+from ..api.layouts import layout_named
 from ..api.sparse.making import rebuilt
 from ..device import Device
 from ..nested.structure import made_again
@@ -23,7 +25,7 @@ from .pickle_machine import PLAIN_GLOBALS, Callable_, PickleMachine
 
 _PROTOCOL = 4
 _TABLE = PLAIN_GLOBALS | {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in (
-    Hooks, Size, Device, dt.by_name, made_again, rebuilt, owned_again, uninitialized_again)}
+    Hooks, Size, Device, dt.by_name, format_of, layout_named, made_again, rebuilt, owned_again, uninitialized_again)}
 
 
 class _Pickler(pickle.Pickler):

@@ -6,7 +6,8 @@ import struct
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.errors import FileError
+from ...ir.errors import ArgumentError, FileError
+from ..api.layouts import layout_named
 from ..api.register import FUNCTIONS
 from ..api.sparse.making import rebuilt
 from ..device import Device
@@ -113,6 +114,13 @@ def _size(sizes=()):
     return Size(int(n) for n in sizes)
 
 
+def _layout(name):
+    try:
+        return layout_named(str(name))
+    except ArgumentError as e:
+        raise FileError(f"a tensor of another layout: {e}") from None
+
+
 def _torch_globals() -> dict:
     table: dict[str, object] = {**PLAIN_GLOBALS, **numpy_data.GLOBALS}
     for fn in _REBUILDERS:
@@ -123,7 +131,7 @@ def _torch_globals() -> dict:
               "torch.nn.parameter.Parameter": Callable_(_rebuild_parameter),
               "torch.nn.Parameter": Callable_(_rebuild_parameter),
               **{f"torch.nn.parameter.{name}": _uninitialized(name) for name in LAZY},
-              "torch.serialization._get_layout": Callable_(str), "torch.storage.UntypedStorage": StorageType(dt.uint8),
+              "torch.serialization._get_layout": Callable_(_layout), "torch.storage.UntypedStorage": StorageType(dt.uint8),
               "torch.UntypedStorage": StorageType(dt.uint8)}
     for d in dt.ALL:
         table[f"torch.{d.name}"] = d

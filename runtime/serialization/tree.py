@@ -12,6 +12,8 @@ import numpy as np
 
 from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, FileError
+from ..api.formats import MemoryFormat, format_of
+from ..api.layouts import layout, layout_named
 from ..api.sparse.making import described, rebuilt
 from ..api.sparse.structure import SparseTensor
 from ..device import Device
@@ -158,6 +160,8 @@ _SCALARS = {
     Size: lambda x: {"size": list(x)},
     dt.DType: lambda x: {"dtype": x.name},
     Device: lambda x: {"device": str(x)},
+    layout: lambda x: {"layout": str(x)},
+    MemoryFormat: lambda x: {"memory_format": x.name},
 }
 
 
@@ -248,4 +252,6 @@ _DECODE: dict[str, Any] = {
     "size": lambda r, x, d: Size(x),
     "dtype": lambda r, x, d: dt.by_name(x),
     "device": lambda r, x, d: Device(x),
+    "layout": lambda r, x, d: layout_named(x),
+    "memory_format": lambda r, x, d: format_of(x),
 }
