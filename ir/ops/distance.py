@@ -3,6 +3,7 @@
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import LEADING
 from ..derive import derived_vjp
 from ..errors import DTypeError, ShapeError
 from ..op import Composite, op
@@ -77,9 +78,9 @@ def _infer_grad(g, out, x, y, *, ord):
 
 distances_grad = op("distances_grad", infer=_infer_grad, ref=in_single(_grad_ref), vjp=derived_vjp(_grad_body),
                     saves=(1, 2, 3, 4), lower=Composite(_grad_body), numbers=("ord",), traits=("rule_as_one",),
-                    doc="The gradient of `distances` for x, of what arrives at them, the distances, x and y.")
+                    batch=LEADING, doc="The gradient of `distances` for x, of what arrives at them, the distances, x and y.")
 distances = op("distances", infer=_infer, ref=in_single(_ref), vjp=_vjp, saves=(0, 1, 2), lower=Composite(_body),
-               traits=("autocast_wide",), numbers=("ord",),
+               traits=("autocast_wide",), numbers=("ord",), batch=LEADING,
                doc="The norms of order `ord` of the differences between every row of x and every column of y.")
 
 
@@ -155,5 +156,5 @@ def _pulled(pull, x, y):
 
 
 euclidean_distances = op("euclidean_distances", infer=_infer_by_product, ref=in_single(_by_product_ref), vjp=_by_product_vjp,
-                         saves=(0, 1, 2), lower=Composite(_by_product), traits=("autocast_wide",),
+                         saves=(0, 1, 2), lower=Composite(_by_product), traits=("autocast_wide",), batch=LEADING,
                          doc="The Euclidean distances between every row of x and every row of y, by way of a matrix product.")

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import LEADING
 from ..errors import ShapeError
 from ..op import Composite, op
 from . import elementwise as ew
@@ -32,7 +33,7 @@ def pointwise(name, body, ref, vjp, *, doc, traits=()):
         return np.asarray(ref(*args, **params), args[0].dtype)
 
     return op(name, infer=_infer(name), ref=in_single(exact), vjp=vjp, lower=Composite(in_wide(body)),
-              traits=("takes_float", "pointwise", *traits), doc=doc, numbers=numbers_of(body))
+              traits=("takes_float", "pointwise", *traits), doc=doc, numbers=numbers_of(body), batch=LEADING)
 
 
 # The square of a difference, and one that goes on as a line.
