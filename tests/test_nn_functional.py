@@ -1,5 +1,6 @@
 """Activations, losses, lookups, dropout and attention as users call them, against numpy."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -329,6 +330,45 @@ def test_channel_dropout_drops_whole_channels():
     y = F.dropout2d(ingot.ones(8, 16, 3, 3), 0.5).numpy()
     each = y.reshape(128, 9)
     assert (each == each[:, :1]).all() and 30 < (each[:, 0] == 0).sum() < 98
+
+
+CHANNEL_DROPS = [    # function, dims of its input, leading dims that are drawn one by one (0: refused), whether it warns
+    (F.dropout1d, 1, 0, False), (F.dropout1d, 2, 1, False), (F.dropout1d, 3, 2, False), (F.dropout1d, 4, 0, False),
+    (F.dropout2d, 1, 0, True), (F.dropout2d, 2, 2, True), (F.dropout2d, 3, 2, True), (F.dropout2d, 4, 2, False),
+    (F.dropout2d, 5, 2, True),
+    (F.dropout3d, 3, 1, True), (F.dropout3d, 4, 1, False), (F.dropout3d, 5, 2, False), (F.dropout3d, 6, 1, True),
+    (F.feature_alpha_dropout, 1, 0, False), (F.feature_alpha_dropout, 3, 2, False), (F.feature_alpha_dropout, 4, 2, False)]
+
+
+@pytest.mark.parametrize(("drop", "dims", "alone", "warns"), CHANNEL_DROPS)
+def test_which_dims_channel_dropout_draws_for(drop, dims, alone, warns):
+    ingot.manual_seed(2)
+    x = ingot.ones(8, 9, *[2] * 4)[(..., *[0] * (6 - dims))]
+    with pytest.warns(UserWarning) if warns else contextlib.nullcontext():
+        if not alone:
+            with pytest.raises(RuntimeError, match="dimensions"):
+                drop(x, 0.5, training=True)
+            return
+        y = drop(x, 0.5, training=True)
+    along = [bool((y == y.narrow(d, 0, 1)).all()) for d in range(dims)]
+    assert along == [d >= alone for d in range(dims)]
+
+
+ORDERS = [(0, 1, 2, 3), (0, 2, 3, 1), (1, 0, 3, 2)]
+
+
+@pytest.mark.parametrize("drop", [F.dropout, F.alpha_dropout, F.dropout2d])
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("step", [1, 2])
+def test_dropout_keeps_the_order_in_memory(drop, order, step):
+    plain = ingot.randn(3, 4, 5, 6)
+    x = plain.permute(order).contiguous().permute([order.index(d) for d in range(4)])[..., ::step]
+    ingot.manual_seed(4)
+    y = drop(x, 0.5, training=True)
+    ingot.manual_seed(4)
+    expected = drop(plain[..., ::step].contiguous(), 0.5, training=True)
+    np.testing.assert_array_equal(y.numpy(), expected.numpy())
+    assert y.permute(order).is_contiguous()
 
 
 def test_alpha_dropout_keeps_mean_and_variance():

@@ -1,11 +1,15 @@
 """Dropout: elements, channels or whole features set to zero at random in training."""
 
-from ....ir.errors import ArgumentError
+import warnings
+
+from ....ir.dim_order import order_of
+from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops import elementwise as ew
 from ....ir.ops import random as rnd
 from ....ir.ops.shape import expand
 from ....ir.substitute import as_float
 from ...api.draws import next_drawn_beside
+from ...api.formats import laid_out
 from ...api.nn import SELU_ALPHA, SELU_SCALE, finish, floating
 from ...api.register import checked
 from ...tensor import numel_of
@@ -19,8 +23,11 @@ def probability(p):
 
 
 def kept(input, p, shape):
-    """A bool mask over the input, true with probability 1 - p, the same wherever `shape` has 1."""
+    """A bool mask over the input, true with probability 1 - p, the same wherever `shape` has 1. It lies in memory as the input
+    does, and so will what is made of both; which elements stay does not depend on that."""
     mask = next_drawn_beside(rnd.bernoulli_mask, input, None, shape=tuple(shape), p=1.0 - p)
+    order = order_of(input._a)
+    mask = mask if order is None else laid_out(mask, order)
     return mask if tuple(shape) == tuple(input.shape) else expand(mask, shape=input.shape)
 
 
@@ -40,53 +47,76 @@ def _drop_to_saturation(input, p, shape):
     return ew.add(ew.mul(ew.where(mask, input, limit), scale), -scale * p * limit)
 
 
-def _channels(input):
+def _elements(input, name):
+    return input.shape
+
+
+def _channels(input, name):
+    """The shape of a mask over whole channels of samples."""
+    if input.ndim < 2:
+        raise ShapeError(f"{name}: needs samples and channels, so two dimensions at least, got shape {tuple(input.shape)}")
     return (*input.shape[:2], *(1,) * (input.ndim - 2))
 
 
-def _apply(how, name, input, p, training, inplace, shape):
+def _channels_of_one(input, name):
+    """The same for the channels of one sample, without a batch."""
+    return (*input.shape[:1], *(1,) * (input.ndim - 1))
+
+
+def _apply(how, name, input, p, training, inplace, over):
     p = probability(p)
     floating(input, name)
     if not training or p == 0 or not numel_of(input):
         return input
-    return finish(how(input, p, shape), input, inplace, name)
+    return finish(how(input, p, over(input, name)), input, inplace, name)
 
 
 def dropout(input, p=0.5, training=True, inplace=False):
     """Zeros elements with probability p and scales the rest by 1 / (1 - p)."""
-    return _apply(_drop, "dropout", input, p, training, inplace, input.shape)
+    return _apply(_drop, "dropout", input, p, training, inplace, _elements)
 
 
 @checked
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout that keeps the mean and variance of selu activations."""
-    return _apply(_drop_to_saturation, "alpha_dropout", input, p, training, inplace, input.shape)
+    return _apply(_drop_to_saturation, "alpha_dropout", input, p, training, inplace, _elements)
 
 
 @checked
 def feature_alpha_dropout(input, p=0.5, training=False, inplace=False):
     """alpha_dropout of whole channels."""
-    return _apply(_drop_to_saturation, "feature_alpha_dropout", input, p, training, inplace, _channels(input))
+    return _apply(_drop_to_saturation, "feature_alpha_dropout", input, p, training, inplace, _channels)
 
 
 def feature_dropout(input, p=0.5, training=True, inplace=False):
     """Dropout of whole channels (dimension 1)."""
-    return _apply(_drop, "feature_dropout", input, p, training, inplace, _channels(input))
+    return _apply(_drop, "feature_dropout", input, p, training, inplace, _channels)
 
 
-def _by_channel(name, batched):
-    """dropout1d, 2d, 3d: channels of an input with a batch, or without."""
-
-    def channel_dropout(input, p=0.5, training=True, inplace=False):
-        if input.ndim == batched - 1:
-            shape = (*input.shape[:1], *(1,) * (input.ndim - 1))
-        else:
-            shape = _channels(input)
-        return _apply(_drop, name, input, p, training, inplace, shape)
-
-    channel_dropout.__name__ = channel_dropout.__qualname__ = name
-    channel_dropout.__doc__ = f"Dropout of whole channels of inputs with {batched} dimensions ({batched - 1} without batch)."
-    return channel_dropout
+def dropout1d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of inputs (N, C, L), or (C, L)."""
+    if input.ndim not in (2, 3):
+        raise ShapeError(f"dropout1d: takes inputs of 3 dimensions, or of 2 without a batch, got shape {tuple(input.shape)}")
+    return _apply(_drop, "dropout1d", input, p, training, inplace, _channels if input.ndim == 3 else _channels_of_one)
 
 
-dropout1d, dropout2d, dropout3d = (_by_channel(f"dropout{n}d", n + 2) for n in (1, 2, 3))
+def dropout2d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of inputs (N, C, H, W). An input of 3 dimensions is (N, C, L), with a warning."""
+    if input.ndim == 3:
+        warnings.warn("dropout2d: an input of 3 dimensions is taken as (N, C, L), as by dropout1d, and not as (C, H, W)",
+                      stacklevel=2)
+    elif input.ndim != 4:
+        _warn_of_dims("dropout2d", input, "4 dimensions")
+    return _apply(_drop, "dropout2d", input, p, training, inplace, _channels)
+
+
+def dropout3d(input, p=0.5, training=True, inplace=False):
+    """Dropout of whole channels of inputs (N, C, D, H, W), or (C, D, H, W)."""
+    if input.ndim not in (4, 5):
+        _warn_of_dims("dropout3d", input, "5 dimensions, or of 4 without a batch")
+    return _apply(_drop, "dropout3d", input, p, training, inplace, _channels if input.ndim == 5 else _channels_of_one)
+
+
+def _warn_of_dims(name, input, expected):
+    warnings.warn(f"{name} is for inputs of {expected}, and takes others for compatibility; got shape {tuple(input.shape)}",
+                  stacklevel=3)
