@@ -126,19 +126,24 @@ row_scale = op("row_scale", infer=lambda like, index: like.with_shape(index.shap
                doc="What the gradient of each looked-up row is multiplied by: 1 / how often it occurs.")
 
 
+def check_bags(offsets, count):
+    """Raises unless bags of this many indices lie one after the other, the first one from the first index on."""
+    if (count if not offsets.size else offsets[0] != 0 or offsets[-1] > count or (offsets[1:] < offsets[:-1]).any()):
+        raise ArgumentError(f"the offsets of bags of {count} indices begin with 0 and never go down, got {offsets.tolist()}")
+
+
 def _bag_of(offsets, *, size):
-    if offsets.size and offsets[0] == 0:
-        counts = np.empty(offsets.size, np.int64)
-        np.subtract(offsets[1:], offsets[:-1], counts[:-1])
-        counts[-1] = size - int(offsets[-1])
-        if counts.min() >= 0:
-            return np.arange(offsets.size).repeat(counts)
-    return np.searchsorted(offsets, np.arange(size), side="right") - 1
+    check_bags(offsets, size)
+    counts = np.empty(offsets.size, np.int64)
+    np.subtract(offsets[1:], offsets[:-1], counts[:-1])
+    counts[-1:] = size - offsets[-1:]
+    return np.arange(offsets.size).repeat(counts)
 
 
 bag_of = op("bag_of", infer=lambda offsets, *, size: offsets.with_shape((size,)),
             ref=lambda offsets, *, size: _bag_of(offsets, size=size).astype(offsets.dtype), vjp=NO_GRAD,
-            lower=Template("gather"), traits=("exact",), doc="The bag of each of `size` entries, from where bags start.")
+            lower=Template("gather"), traits=("exact", "refuses"),
+            doc="The bag of each of `size` entries, from where bags start.")
 
 
 def _infer_bag_sums(weight, index, offsets):
@@ -151,12 +156,6 @@ def _infer_bag_sums(weight, index, offsets):
 def _bag_sums_body(weight, index, offsets):
     rows = embedding(weight, index, padding_idx=None, by_frequency=False)
     return row_sums(rows, bag_of(offsets, size=index.shape[0]), rows=offsets.shape[0])
-
-
-def check_bags(offsets, count):
-    """Raises unless bags lie one after the other, the first one from the first index on."""
-    if offsets.size and (offsets[0] != 0 or offsets[-1] > count or (offsets[1:] < offsets[:-1]).any()):
-        raise ArgumentError(f"the offsets of bags of {count} indices begin with 0 and never go down, got {offsets.tolist()}")
 
 
 def _bag_sums(weight, index, offsets):

@@ -173,16 +173,17 @@ def embedding_bag(weight, indices, offsets, scale_grad_by_freq=False, mode=0, sp
     for max the index that each element came from."""
     found = F.embedding_bag(indices, weight, offsets, None, 2.0, scale_grad_by_freq, MODES[mode], sparse, per_sample_weights,
                             include_last_offset, padding_idx)
-    starts = offsets[:-1] if include_last_offset else offsets
-    bag = lookups.bag_of(starts, size=indices.shape[0])
+    bag = lookups.bag_of(offsets, size=indices.shape[0])
     counted = FUNCTIONS["ones_like"](bag) if padding_idx is None else ew.cast(ew.ne(indices, padding_idx), dtype=bag.dtype)
-    sizes = FUNCTIONS["zeros_like"](starts, dtype=bag.dtype).index_add(0, bag, counted)
+    sizes = FUNCTIONS["zeros_like"](offsets, dtype=bag.dtype).index_add(0, bag, counted)[:found.shape[0]]
     return found, bag, sizes, _places_of_largest(found, weight, indices, bag) if mode == 2 else sizes
 
 
 def _places_of_largest(found, weight, indices, bag):
     """The last index of each bag whose row holds the bag's largest element, for each column."""
-    hit = weight.detach()[indices] == found.detach()[bag]
+    asked = bag < found.shape[0]        # a bag behind the last offset may have none
+    hit = (weight.detach()[indices] == found.detach()[FUNCTIONS["where"](asked, bag, 0)]) & asked.unsqueeze(1)
     candidates = FUNCTIONS["where"](hit, indices.unsqueeze(1), -1)
     none = FUNCTIONS["full"](tuple(found.shape), -1, dtype=candidates.dtype, device=candidates.device)
-    return none.scatter_reduce(0, bag.unsqueeze(1).expand(candidates.shape), candidates, "amax").clamp(min=0)
+    places = FUNCTIONS["where"](asked, bag, 0).unsqueeze(1).expand(candidates.shape)
+    return none.scatter_reduce(0, places, candidates, "amax").clamp(min=0)

@@ -24,9 +24,7 @@ class Embedding(Module):
                  scale_grad_by_freq=False, sparse=False, _weight=None, _freeze=False, device=None, dtype=None):
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
-        if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
-            raise ArgumentError(f"padding_idx {padding_idx} is not a row of a table of {num_embeddings}")
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.padding_idx = _row_of_padding(padding_idx, num_embeddings)
         self.max_norm, self.norm_type = max_norm, norm_type
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if _weight is None:
@@ -59,6 +57,15 @@ class Embedding(Module):
                    scale_grad_by_freq=scale_grad_by_freq, sparse=sparse, _weight=embeddings, _freeze=freeze)
 
 
+def _row_of_padding(padding_idx, rows):
+    """The row that is padding, from the first on, or None."""
+    if padding_idx is None:
+        return None
+    if not -rows <= padding_idx < rows:
+        raise ArgumentError(f"padding_idx {padding_idx} is not a row of a table of {rows}")
+    return padding_idx % rows
+
+
 def _rows_of(embeddings) -> tuple[int, int]:
     if embeddings.ndim != 2:
         raise ShapeError(f"a table of embeddings is a matrix, got {embeddings.aval}")
@@ -81,7 +88,7 @@ class EmbeddingBag(Module):
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.max_norm, self.norm_type, self.mode = max_norm, norm_type, mode
         self.scale_grad_by_freq, self.sparse, self.include_last_offset = scale_grad_by_freq, sparse, include_last_offset
-        self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
+        self.padding_idx = _row_of_padding(padding_idx, num_embeddings)
         if _weight is None:
             self.weight = empty_parameter((num_embeddings, embedding_dim), device, dtype)
             self.reset_parameters()

@@ -3,7 +3,7 @@
 from functools import partial
 
 from ....ir import dtype as dt
-from ....ir.errors import ArgumentError, ShapeError
+from ....ir.errors import ArgumentError, DTypeError, ShapeError
 from ....ir.ops import elementwise as ew
 from ....ir.ops import embedding as ops
 from ....ir.ops.shape import expand, reshape
@@ -63,6 +63,9 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         raise ArgumentError("mode='max' goes neither with sparse=True nor with scale_grad_by_freq=True")
     if per_sample_weights is not None and (mode != "sum" or per_sample_weights.shape != input.shape):
         raise ArgumentError("per_sample_weights needs mode='sum' and the input's shape")
+    if per_sample_weights is not None and per_sample_weights.dtype is not weight.dtype:
+        raise DTypeError(f"embedding_bag takes per_sample_weights of the table's dtype {weight.dtype}, got "
+                         f"{per_sample_weights.dtype}")
     if input.ndim == 2:
         if offsets is not None:
             raise ArgumentError("a 2-d input has one bag in each row; leave offsets=None")
@@ -71,8 +74,16 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
     elif input.ndim != 1 or offsets is None or offsets.ndim != 1:
         raise ShapeError(f"embedding_bag takes an input (B, N), or (N,) with offsets (B,), got {input.aval} and offsets "
                          f"{None if offsets is None else offsets.aval}")
-    elif include_last_offset:
-        offsets = offsets[:-1]
+    elif include_last_offset and not shape_of(offsets)[0]:
+        raise ShapeError("embedding_bag with include_last_offset takes one offset at least")
+    # What follows the last offset, where this ends the last bag, is a bag that nobody asked for.
+    found = _bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights,
+                  padding_idx)
+    return found[:-1] if include_last_offset and input.ndim == 1 else found
+
+
+def _bags(input, weight, offsets, max_norm, norm_type, scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx):
+    """The result for each bag; the last one goes on to the end."""
     flat = input.reshape(-1)
     if padding_idx is not None:
         padding_idx = _padding(padding_idx, weight)
@@ -81,7 +92,7 @@ def embedding_bag(input, weight, offsets=None, max_norm=None, norm_type=2, scale
         total = ops.bag_sums(weight, flat, offsets)
         return total if mode == "sum" else total / _sizes_of_bags(input, offsets, weight.dtype)
     scaled = per_sample_weights is not None and special == (None, None, per_sample_weights, None, None)
-    if scaled and per_sample_weights.dtype is weight.dtype and weight.dtype in (dt.float32, dt.float64):
+    if scaled and weight.dtype in (dt.float32, dt.float64):
         return ops.scaled_bag_sums(weight, flat, offsets, per_sample_weights.reshape(-1))
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     keep = None if padding_idx is None else ew.ne(flat, padding_idx)

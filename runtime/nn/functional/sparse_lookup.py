@@ -50,7 +50,7 @@ class RowsNode(Node):
 
 def _rows(index, g, shape, padding) -> CooTensor:
     """The rows of a gradient at the indices, but for those of padding."""
-    index, rows = index.reshape(-1).astype(np.int64), g.reshape(-1, shape[1])
+    index, rows = index.reshape(-1).astype(np.int64), g.reshape(index.size, shape[1])
     if padding is not None:
         kept = index != padding
         index, rows = index[kept], rows[kept]
