@@ -415,6 +415,16 @@ def test_multi_head_attention_of_nothing_is_nothing(queries, keys, batch):
     assert out.shape == (queries, batch, 4) and shares.shape == (batch, queries, keys)
 
 
+@pytest.mark.parametrize(("shapes", "says"), [
+    (((3, 4), (3, 4), (3, 2, 4)), "of 3 dimensions, or of 2"), (((4,), (4,), (4,)), "of 3 dimensions, or of 2"),
+    (((3, 2, 4), (3, 4), (3, 4)), "of 3 dimensions, or of 2"), (((3, 2, 4), (5, 1, 4), (5, 1, 4)), "S, N, E"),
+    (((3, 2, 4), (5, 2, 4), (3, 2, 4)), "S, N, E"), (((3, 4), (5, 4), (3, 4)), "S, N, E")])
+def test_multi_head_attention_says_what_its_inputs_are(shapes, says):
+    layer = ingot.nn.MultiheadAttention(4, 2)
+    with pytest.raises(RuntimeError, match=says):
+        layer(*[ingot.ones(s) for s in shapes])
+
+
 def test_attention_dropout_averages_to_attention():
     ingot.manual_seed(0)
     q, k, v = (tensor(rng.standard_normal((200, 3, 4))) for _ in range(3))

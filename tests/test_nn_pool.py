@@ -120,6 +120,16 @@ def test_fractional_pool_is_random_but_told_by_its_samples():
     assert nn.FractionalMaxPool2d(2, output_ratio=0.5)(x).shape == (2, 3, 4, 4)
 
 
+@pytest.mark.parametrize(("shape", "size"), [
+    ((0, 3, 8, 8), (4, 4)), ((2, 0, 8, 8), (4, 4)), ((2, 3, 8, 8), (0, 4)), ((2, 3, 8, 8), (0, 0)), ((0, 8, 8), (4, 4))])
+@pytest.mark.parametrize("pool", [lambda x, s: F.fractional_max_pool2d(x, 2, s), F.adaptive_max_pool2d, F.adaptive_avg_pool2d])
+def test_pools_of_nothing(shape, size, pool):
+    x = ingot.ones(shape).requires_grad_()
+    y = pool(x, size)
+    y.sum().backward()
+    assert tuple(y.shape) == (*shape[:-2], *size) and tuple(x.grad.shape) == shape and not x.grad.any()
+
+
 @pytest.mark.parametrize("call, says", [
     (lambda x: F.max_pool2d(x, 2, padding=2), "half"),
     (lambda x: F.max_pool2d(x, 9), "too small"),

@@ -208,7 +208,8 @@ def _joint_places(places, sizes):
         spread = [1] * (2 * rank)
         spread[axis], spread[rank + axis] = table.shape[-2:]
         total = total + table.reshape(*lead, *spread) * step
-    return total.reshape(*total.shape[:total.ndim - rank], -1)
+    whole = total.shape[total.ndim - rank:]
+    return total.reshape(*total.shape[:total.ndim - rank], prod(whole))
 
 
 def _maximum_at(x, places):

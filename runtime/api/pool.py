@@ -100,7 +100,7 @@ def adaptive_average(rank, input, output_size):
     if kernel is not None:
         out = ops.avg_pool(x, kernel=kernel, stride=kernel, padding=none, counted=none, divisor=None)
     elif 0 in wanted:
-        out = x.new_zeros((*x.shape[:2], *wanted))
+        out = x[(..., *[slice(0, 1)] * rank)].expand(*x.shape[:2], *wanted)
     else:
         out = resample(x, size=wanted, mode="area", align_corners=False, scales=(None,) * rank)
     return unbatch(out, added)

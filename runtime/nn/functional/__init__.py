@@ -12,6 +12,7 @@ from ...overrides import handle_torch_function as handle_torch_function
 from ...overrides import has_torch_function as has_torch_function
 from ...overrides import has_torch_function_unary as has_torch_function_unary
 from ...overrides import has_torch_function_variadic as has_torch_function_variadic
+from .. import grad as grad
 from .activation import (
     celu,
     celu_,

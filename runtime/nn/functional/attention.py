@@ -126,6 +126,16 @@ def _merged_mask(attn_mask, key_padding_mask, batch, heads, extra):
     return merged
 
 
+def _check_inputs(query, key, value):
+    """Raises unless keys and values are as many, in the same batch as queries."""
+    shapes = [tuple(x.shape) for x in (query, key, value)]
+    if len(shapes[0]) not in (2, 3) or any(len(s) != len(shapes[0]) for s in shapes):
+        raise ShapeError("multi-head attention takes query, key and value of 3 dimensions, or of 2 without a batch, got shapes "
+                         f"{', '.join(map(str, shapes))}")
+    if shapes[1][:-1] != shapes[2][:-1] or shapes[0][1:-1] != shapes[1][1:-1]:
+        raise ShapeError(f"multi-head attention takes (L, N, E), (S, N, E) and (S, N, E), got {', '.join(map(str, shapes))}")
+
+
 def _check_masks(attn_mask, key_padding_mask, lengths, batch, heads):
     target, source = lengths
     if attn_mask is not None and tuple(attn_mask.shape) not in ((target, source), (batch * heads, target, source),
@@ -143,6 +153,7 @@ def multi_head_attention_forward(query, key, value, embed_dim_to_check, num_head
                                  q_proj_weight=None, k_proj_weight=None, v_proj_weight=None, static_k=None, static_v=None,
                                  average_attn_weights=True, is_causal=False):
     """Multi-head attention over (L, N, E), (S, N, E) and (S, N, E), or without the batch; returns (output, weights)."""
+    _check_inputs(query, key, value)
     single = query.ndim == 2
     if single:
         query, key, value = (x.unsqueeze(1) for x in (query, key, value))
