@@ -256,12 +256,16 @@ hardswish = composite("hardswish", _hardswish_body, lambda x: x * np.clip(x + 3,
                       doc="x * hardsigmoid(x)")
 
 
+def _outside(g, out, x, *, lambd):
+    """The gradient of what shrinks |x| <= lambd to 0, compared as the function compares: in float32 at least."""
+    return ew.where(ew.le(ew.abs_(ew.widened(x)), lambd), 0.0, g)
+
+
 def _hardshrink_body(x, *, lambd):
     return ew.where(ew.le(ew.abs_(x), lambd), 0.0, x)
 
 
-hardshrink = composite("hardshrink", _hardshrink_body, lambda x, *, lambd: np.where(np.abs(x) <= lambd, 0, x),
-                       lambda g, out, x, *, lambd: ew.where(ew.le(ew.abs_(x), lambd), 0.0, g),
+hardshrink = composite("hardshrink", _hardshrink_body, lambda x, *, lambd: np.where(np.abs(x) <= lambd, 0, x), _outside,
                        doc="0 where |x| <= lambd, x elsewhere.", traits=("exact", "takes_float", "straight"))
 
 
@@ -271,13 +275,12 @@ def _softshrink_body(x, *, lambd):
 
 
 softshrink = composite("softshrink", _softshrink_body,
-                       lambda x, *, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0)),
-                       lambda g, out, x, *, lambd: ew.where(ew.le(ew.abs_(x), lambd), 0.0, g),
+                       lambda x, *, lambd: np.where(x > lambd, x - lambd, np.where(x < -lambd, x + lambd, x * 0)), _outside,
                        doc="x moved towards 0 by lambd, 0 within.", traits=("exact", "takes_float", "straight"))
 threshold = op("threshold", infer=lambda x, *, threshold, value: x,
                ref=in_single(lambda x, *, threshold, value:
                              np.where(x <= np.asarray(threshold, x.dtype), np.asarray(value, x.dtype), x)),
-               vjp=(lambda g, out, x, *, threshold, value: ew.where(ew.le(x, threshold), 0.0, g),),
+               vjp=(lambda g, out, x, *, threshold, value: ew.where(ew.le(ew.widened(x), threshold), 0.0, g),),
                lower=Composite(in_wide(lambda x, *, threshold, value: ew.where(ew.le(x, threshold), value, x))),
                numbers=("threshold", "value"), batch=LEADING, traits=("exact", "pointwise", "straight"),
                doc="x above the threshold, value elsewhere.")

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from ...ir.errors import ShapeError
+from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import directions, distance
 from ...ir.substitute import as_float
 from ..state import tls
@@ -15,6 +15,8 @@ from .remembered import keeps_table
 @api(method=False, remembered=True)
 def cosine_similarity(x1, x2, dim=1, eps=1e-8):
     """The cosine of the angle between two tensors along a dimension; norms are at least eps."""
+    if eps < 0:
+        raise ArgumentError(f"cosine_similarity: eps must not be negative, got {eps}")
     kind = common_type(x1, x2)
     x1, x2 = FUNCTIONS["broadcast_tensors"](to_dtype(x1, kind), to_dtype(x2, kind))
     return directions.cosine_similarity(x1, x2, dim=dims_of(x1, dim), eps=as_float(eps))

@@ -5,7 +5,7 @@ from ...ir.errors import AutogradError, OutOfMemoryError
 from .. import linalg
 from ..batching.vmap import vmap
 from ..special import gammainc, gammaincc
-from ..tensor import Tensor, shape_of
+from ..tensor import Size, Tensor, shape_of
 from ..writes import write
 from .convert import fill_, is_same_size, zero_
 from .creation import tensor
@@ -129,10 +129,10 @@ def map2_(self, x, y, callable):
 @api(function=False)
 def new(self, *data, device=None, size=None):
     """A tensor of this one's dtype: of given sizes (not initialised), or with given values."""
-    data = data if size is None else tuple(size)
-    sizes = data[0] if len(data) == 1 and type(data[0]).__name__ == "Size" else data
+    data = data if size is None else (Size(size),)
+    sizes = data[0] if len(data) == 1 and isinstance(data[0], Size) else data
     if all(isinstance(n, int) for n in sizes):
-        return self.new_empty(tuple(sizes) or (0,), device=device)
+        return self.new_empty(tuple(sizes) if data else (0,), device=device)
     return self.new_tensor(data[0], device=device)
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from ...ir.errors import ArgumentError
+from ...ir.errors import ArgumentError, DTypeError
 from ..api.register import FUNCTIONS
 from . import functional as F
 from . import init
@@ -48,6 +48,8 @@ class Unflatten(Module):
         if not isinstance(dim, int):
             raise ArgumentError(f"Unflatten takes an int as dim, got {dim!r}")
         self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+        if not all(isinstance(n, int) for n in self.unflattened_size):
+            raise DTypeError(f"Unflatten takes ints as unflattened_size, got {self.unflattened_size}")
 
     def forward(self, input):
         return input.unflatten(self.dim, self.unflattened_size)

@@ -204,19 +204,23 @@ class Module(HookMethods, StateMethods, ConversionMethods):
         """The module at a dotted path."""
         module = self
         for part in target.split(".") if target else ():
-            if part not in module._modules:
+            found = getattr(module, part, None)
+            if not isinstance(found, Module):
                 raise MissingAttribute(f"{type(module).__name__} has no submodule `{part}` (looking for '{target}')")
-            module = module._modules[part]
+            module = found
         return module
 
     def set_submodule(self, target, module, strict=False):
         """Puts a module at a dotted path; `strict` wants one to be there already."""
-        if strict:
-            self.get_submodule(target)
         path, _, name = target.rpartition(".")
         if not name:
             raise ArgumentError("set_submodule needs the path of a submodule, got an empty one")
-        setattr(self.get_submodule(path), name, module)
+        if not isinstance(module, Module):
+            raise ArgumentError(f"set_submodule puts a module at '{target}', got {type(module).__name__}")
+        parent = self.get_submodule(path)
+        if strict or hasattr(parent, name):         # what is there must be a module
+            parent.get_submodule(name)
+        setattr(parent, name, module)
 
     def get_parameter(self, target):
         """The parameter at a dotted path."""

@@ -128,7 +128,7 @@ class RNNBase(Module):
 
     def reset_parameters(self):
         """Uniform in +-1/sqrt(hidden_size)."""
-        bound = 1 / math.sqrt(self.hidden_size)
+        bound = 1 / math.sqrt(max(self.hidden_size, 1))
         for weight in self.parameters():
             init.uniform_(weight, -bound, bound)
 

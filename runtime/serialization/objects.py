@@ -16,7 +16,9 @@ from ..api.layouts import layout_named
 from ..api.sparse.making import rebuilt
 from ..device import Device
 from ..nested.structure import made_again
+from ..nn.functional import activation
 from ..nn.hooks import Hooks
+from ..nn.linear import NonDynamicallyQuantizableLinear
 from ..nn.parameter import Buffer, Parameter, owned_again, uninitialized_again
 from ..tensor import Size, Tensor
 from . import container
@@ -48,13 +50,21 @@ class _Pickler(pickle.Pickler):
 @cache
 def _modules() -> frozenset:
     """Ingot's own modules, which files may hold without being allowed."""
-    return frozenset([c for c in vars(nn).values() if isinstance(c, type) and issubclass(c, nn.Module)])
+    return frozenset([c for c in (*vars(nn).values(), NonDynamicallyQuantizableLinear)
+                      if isinstance(c, type) and issubclass(c, nn.Module)])
+
+
+@cache
+def _held() -> tuple:
+    """Functions that ingot's own modules hold, as layers of transformers do their activation. No file gets to call them."""
+    return tuple([fn for fn in (getattr(nn.functional, name) for name in nn.functional.__all__)
+                  if getattr(fn, "__module__", None) == activation.__name__])
 
 
 def table() -> dict:
     """What files may name without being allowed."""
     made = {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in REBUILDS}
-    return _TABLE | made | {f"{c.__module__}.{c.__qualname__}": c for c in _modules()}
+    return _TABLE | made | {f"{c.__module__}.{c.__qualname__}": c for c in (*_modules(), *_held())}
 
 
 def write(obj, file) -> None:

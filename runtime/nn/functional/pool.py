@@ -101,8 +101,8 @@ def _fractional(rank, input, kernel_size, output_size, output_ratio, samples):
         raise ArgumentError(f"{name} takes either output_size or output_ratio")
     if output_size is None:
         ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * rank
-        if not all(0 < r < 1 for r in ratios):
-            raise ArgumentError(f"{name}: output_ratio must be between 0 and 1, got {output_ratio}")
+        if len(ratios) != rank or not all(0 < r < 1 for r in ratios):
+            raise ArgumentError(f"{name}: output_ratio must be a number or {rank} numbers between 0 and 1, got {output_ratio}")
         output_size = [int(n * r) for n, r in zip(x.shape[2:], ratios)]
     if samples is None:
         samples = rand(*x.shape[:2], rank, dtype=x.dtype, device=x.device)

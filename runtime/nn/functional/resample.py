@@ -39,6 +39,8 @@ def _target(x, size, scale_factor, recompute):
         size = tuple(size) if isinstance(size, (tuple, list)) else (size,) * rank
         if len(size) != rank:
             raise ArgumentError(f"interpolate: size must be an int or {rank} ints, got {size}")
+        if not all(hasattr(n, "__index__") for n in size):
+            raise DTypeError(f"interpolate: size must be an int or {rank} ints, got {size}")
         return tuple(as_int(n) for n in size), (None,) * rank
     factors = _factors(scale_factor, rank)
     sizes = tuple(math.floor(n * f) for n, f in zip(x.shape[2:], factors))

@@ -35,3 +35,6 @@ def consume_prefix_in_state_dict_if_present(state_dict, prefix):
     """Takes a prefix such as "module." off the names in a state dict, in place."""
     for name in [n for n in state_dict if n.startswith(prefix)]:
         state_dict[name.removeprefix(prefix)] = state_dict.pop(name)
+    metadata = getattr(state_dict, "_metadata", {})
+    for name in [n for n in metadata if n and (n + ".").startswith(prefix)]:    # (that of the wrapped module has no dot)
+        metadata[name[len(prefix):]] = metadata.pop(name)

@@ -1,6 +1,7 @@
 """Weight norm and spectral norm by forward hooks, under the names that older state dicts have."""
 
 from ....ir.errors import ArgumentError
+from ..module import MissingAttribute
 from ..parameter import Parameter
 from .parametrizations import PowerIteration, norm_except, weight_of
 
@@ -41,10 +42,19 @@ def _hook_of(module, kind, name):
     raise ArgumentError(f"{type(module).__name__} has no {kind.__name__} on '{name}'")
 
 
+def _weight_of(module, kind, name):
+    """The parameter that is to be split, which is there once."""
+    if any(isinstance(h, kind) and h.name == name for h in module._hooks.forward_pre.values()):
+        raise ArgumentError(f"'{name}' of {type(module).__name__} already has a {kind.__name__}")
+    if (weight := module._parameters.get(name)) is None:
+        raise MissingAttribute(f"{type(module).__name__} has no parameter '{name}'")
+    return weight
+
+
 def weight_norm(module, name="weight", dim=0):
     """Splits a weight into weight_g (norm) and weight_v (direction)."""
     hook = WeightNorm(name, dim)
-    weight = module._parameters[name]
+    weight = _weight_of(module, WeightNorm, name)
     delattr(module, name)
     module.register_parameter(name + "_g", Parameter(norm_except(weight.detach(), hook.dim)))
     module.register_parameter(name + "_v", Parameter(weight.detach()))
@@ -69,7 +79,7 @@ def spectral_norm(module, name="weight", n_power_iterations=1, eps=1e-12, dim=No
     """Divides a weight by its largest singular value."""
     dim = (1 if "ConvTranspose" in type(module).__name__ else 0) if dim is None else dim
     power = PowerIteration(dim, n_power_iterations, eps, v_first=True)
-    weight = module._parameters[name]
+    weight = _weight_of(module, SpectralNorm, name)
     u, v = power.start(weight)
     delattr(module, name)
     module.register_parameter(name + "_orig", weight)
