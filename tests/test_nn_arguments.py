@@ -121,3 +121,26 @@ def test_gradients_go_where_the_function_lets_values_through(name, dtype, traced
         y.sum().backward()
         through = (y != 0) & (y != 20)
         np.testing.assert_array_equal(x.grad.bool().numpy(), through.numpy())
+
+
+@pytest.mark.parametrize("clip", [nn.utils.clip_grad_norm_, nn.utils.clip_grad_value_])
+def test_clipping_nothing_is_told(clip, recwarn):
+    layer = nn.Linear(2, 2)
+    layer(ingot.ones(1, 2)).sum().backward()
+    parameters = layer.parameters()
+    clip(parameters, 1.0)
+    clip([], 1.0)
+    assert not recwarn.list
+    with pytest.warns(UserWarning, match="at its end, so no gradient is clipped") as said:
+        clip(parameters, 1.0)
+    assert said[0].filename == __file__
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_attention_over_vectors_of_nothing_is_a_mean(causal):
+    q, v = ingot.zeros(1, 2, 3, 0, requires_grad=True), ingot.arange(6.0).reshape(1, 1, 3, 2).expand(1, 2, 3, 2)
+    y = F.scaled_dot_product_attention(q, q, v, is_causal=causal)
+    y.sum().backward()
+    rows = [[0, 1], [1, 2], [2, 3]] if causal else [[2, 3]] * 3
+    np.testing.assert_allclose(y.detach().numpy(), [[rows, rows]], rtol=1e-6)
+    assert tuple(q.grad.shape) == (1, 2, 3, 0)

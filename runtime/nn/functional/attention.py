@@ -24,7 +24,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None, dropout_p=0.
     """softmax(query @ key.T * scale + mask) @ value over (..., L, E), (..., S, E) and (..., S, Ev)."""
     if is_causal and attn_mask is not None:
         raise ArgumentError("scaled_dot_product_attention takes attn_mask or is_causal, not both")
-    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else as_float(scale)
+    factor = 1 / math.sqrt(query.shape[-1] or 1) if scale is None else as_float(scale)
     if query.ndim < 2 or key.ndim < 2 or value.ndim < 2:
         raise ShapeError(f"attention takes tensors of at least 2 dimensions, got {query.aval}, {key.aval}, {value.aval}")
     q, k, v = _same_batch(query, key, value, enable_gqa)

@@ -1,5 +1,8 @@
 """Limiting gradients."""
 
+import warnings
+from collections.abc import Iterator
+
 import numpy as np
 
 from ....ir.errors import AutogradError, DTypeError
@@ -16,6 +19,14 @@ from ...state import tls
 from ...sweeps import KINDS, sweep_each
 from ...tensor import Tensor, wrap
 from ...writes import is_plain, is_quiet
+
+
+def _listed(parameters, name) -> list:
+    """The parameters as a list; with a warning if they are an iterator that has nothing more to give."""
+    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    if not listed and isinstance(parameters, Iterator):
+        warnings.warn(f"{name} got an iterator that is at its end, so no gradient is clipped", stacklevel=4)
+    return listed
 
 
 def _gradients(parameters):
@@ -128,7 +139,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     """Scales gradients so that their total norm is at most max_norm; returns the norm before."""
     if hasattr(parameters, "parameters"):
         raise DTypeError(f"clip_grad_norm_ takes tensors, got {type(parameters).__name__}; pass its .parameters()")
-    listed = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    listed = _listed(parameters, "clip_grad_norm_")
     total = get_total_norm(_gradients(listed), norm_type, error_if_nonfinite, foreach)
     clip_grads_with_norm_(listed, max_norm, total, foreach)
     return total
@@ -138,7 +149,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
 def clip_grad_value_(parameters, clip_value, foreach=None):
     """Limits each element of the gradients to [-clip_value, clip_value]."""
     limit = as_float(clip_value)
-    swept, others = _parted(_gradients(parameters))
+    swept, others = _parted(_gradients(_listed(parameters, "clip_grad_value_")))
     if limit == limit:
         sweep_each(_limited, [((g,), ()) for g in swept], [-limit, limit], "clip_grad_value_")
     else:
