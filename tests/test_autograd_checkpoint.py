@@ -2,13 +2,14 @@
 
 import gc
 import weakref
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
 
 import ingot
 from ingot.autograd import grad
-from ingot.runtime.autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential
+from ingot.runtime.autograd.checkpoint import CheckpointError, checkpoint, checkpoint_sequential, set_checkpoint_early_stop
 
 
 def leaf(*shape, seed=0):
@@ -127,9 +128,59 @@ def test_a_function_that_changes_between_runs_is_caught():
         turn.append(1)
         return x.exp() if len(turn) == 1 else (x.exp() * x).exp()
 
-    y = checkpoint(fickle, leaf(3), use_reentrant=False).sum()
+    y = checkpoint(fickle, leaf(3), use_reentrant=False, early_stop=False).sum()
     with pytest.raises(CheckpointError, match="saved 1 tensors, the second"):
         y.backward()
+
+
+def in_steps(seen, x):
+    for step in (ingot.exp, ingot.sin, lambda x: x + 1, ingot.neg):
+        x = step(x)
+        seen.append(x)
+    return x
+
+
+EARLY = [(told, asked, asked if asked is not None else told) for told in (True, False) for asked in (None, True, False)]
+
+
+@pytest.mark.parametrize(("told", "asked", "early"), EARLY)
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_second_run_ends_with_the_last_tensor_that_was_saved(told, asked, early, traced):
+    """The sine saves its argument; nothing behind it is run again. What the `with` says counts for calls inside of it."""
+    seen, x = [], leaf(3)
+
+    def forward(x):
+        with nullcontext() if asked is None else set_checkpoint_early_stop(asked):
+            return checkpoint(in_steps, seen, x, use_reentrant=False, early_stop=told)
+
+    def step(x):
+        return grad(forward(x).sum(), x)[0]
+
+    g = (ingot.jit.trace(step) if traced else step)(x)
+    np.testing.assert_array_equal(g.numpy(), grad(in_steps([], x).sum(), x)[0].numpy())
+    assert traced or len(seen) == 4 + (1 if early else 4)
+
+
+def test_each_backward_of_a_retained_graph_ends_early():
+    seen, x = [], leaf(3)
+    y = checkpoint(in_steps, seen, x, use_reentrant=False).sum()
+    for runs in (1, 2, 3):
+        y.backward(retain_graph=True)
+        assert len(seen) == 4 + runs
+
+
+def test_a_function_that_takes_the_end_for_an_error_is_ended_again():
+    def stubborn(x):
+        for step in (ingot.exp, ingot.sin, ingot.cos):
+            try:
+                y = step(x)
+            except BaseException:
+                y = step(x)
+        return y.exp()
+
+    x = leaf(3)
+    y = checkpoint(stubborn, x, use_reentrant=False).sum()
+    np.testing.assert_array_equal(grad(y, x)[0].numpy(), grad(stubborn(x).sum(), x)[0].numpy())
 
 
 def test_an_overwritten_input_is_caught():

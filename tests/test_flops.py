@@ -81,9 +81,9 @@ def per_sample_gradients():
     ingot.func.vmap(ingot.func.grad(lambda w, x: (w @ x).sin().sum()), (None, 0))(ingot.randn(4, 3), ingot.randn(6, 3))
 
 
-def again():
+def again(early_stop):
     layer, x = ingot.nn.Linear(6, 6), ingot.randn(3, 6, requires_grad=True)
-    ingot.utils.checkpoint.checkpoint(layer, x, use_reentrant=False).sin().sum().backward()
+    ingot.utils.checkpoint.checkpoint(layer, x, use_reentrant=False, early_stop=early_stop).sin().sum().backward()
 
 
 def under_a_profile():
@@ -107,7 +107,8 @@ COUNTED = [
     ("recurrent", lambda: ingot.nn.LSTM(6, 8)(ingot.ones(4, 2, 6)), 2 * 4 * 2 * 32 * (6 + 8)),
     ("vmap counts whole batches", lambda: ingot.vmap(lambda x: x @ ingot.ones(3, 4))(ingot.ones(6, 2, 3)), 2 * 6 * 2 * 3 * 4),
     ("gradients of samples", per_sample_gradients, 2 * 6 * 4 * 3),           # (outer products are no contractions)
-    ("a checkpoint computes again", again, 4 * 2 * 3 * 6 * 6),
+    ("a checkpoint computes again", lambda: again(False), 4 * 2 * 3 * 6 * 6),
+    ("a checkpoint has what it needs", lambda: again(True), 3 * 2 * 3 * 6 * 6),
     ("a profile inside", under_a_profile, 2 * 2 * 3 * 4),
     ("two derivatives", twice_differentiated, 9 * 2 * 27),
     ("elements only", lambda: ingot.ones(3, 4).exp().sum(), 0),

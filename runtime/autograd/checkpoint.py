@@ -2,6 +2,7 @@
 
 import warnings
 from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from functools import partial, wraps
 
 from ...ir.errors import ArgumentError, AutogradError, DTypeError, kind_of
@@ -63,16 +64,20 @@ class _Hooks(saved_tensors_hooks):
 
 
 class _Enough(BaseException):
-    """Ends a second run that has computed all that the first one has saved so far."""
+    """Ends a second run that has computed all that the first one has saved (so far)."""
+
+
+_early: ContextVar[bool | None] = ContextVar("early_stop", default=None)    # what every checkpoint does, None: what it was told
 
 
 class _Frame:
     """One checkpointed call: how to run it again, and what it saved, by position. Where the function goes backward itself, it
-    is run again while the first run is still under way, up to where that one is."""
+    is run again while the first run is still under way, up to where that one is. So it is with `early_stop` in any case: what
+    follows the last tensor that was saved is not run again."""
 
-    def __init__(self, function, args, kwargs, surroundings, again, compare):
+    def __init__(self, function, args, kwargs, surroundings, again, compare, early_stop):
         self.function, self.args, self.kwargs = function, args, kwargs
-        self.surroundings, self.again, self.compare = surroundings, again, compare
+        self.surroundings, self.again, self.compare, self.early_stop = surroundings, again, compare, early_stop
         self.guards = [values_in(t)._storage.guard() for t in (*args, *kwargs.values()) if isinstance(t, Tensor)]
         self.avals = []      # of what the first run saved
         self.versions = []       # of its memory, while that run goes on
@@ -114,11 +119,15 @@ class _Frame:
         found: list = []
         written = self.written()
 
+        stops = self.early_stop or not self.is_done
+
         def keep(t):
+            if stops and len(found) == len(self.avals):     # the function went on after it was told to end
+                raise _Enough
             if len(found) in written:
                 t = t.clone()
             found.append((t if self.is_done else t.detach(), t._storage.guard()))     # a backward within this run reads it, too
-            if not self.is_done and len(found) == len(self.avals):
+            if stops and len(found) == len(self.avals):
                 raise _Enough
             return found[-1]
 
@@ -204,7 +213,9 @@ def checkpoint(function=None, *args, use_reentrant=None, context_fn=noop_context
     Memory then grows with the inputs of checkpointed parts only. The random state of the first run is used again for the
     second unless `preserve_rng_state` is False. `use_reentrant=True` runs the function as one operation whose backward calls
     backward itself; the default keeps the function's own history and works with `grad`, keyword arguments and nested outputs.
-    `early_stop` and `debug` are accepted and change nothing. Without a function it is a decorator for one.
+    Its second run ends with the last tensor that backward asks for; with `early_stop=False` the function runs to its end, which
+    repeats what it does there, and finds out if it saves more than the first time. `debug` is accepted: errors always say which
+    tensors differ. Without a function it is a decorator for one.
     """
     if function is None:
         options = {"use_reentrant": use_reentrant, "context_fn": context_fn, "determinism_check": determinism_check,
@@ -222,7 +233,9 @@ def checkpoint(function=None, *args, use_reentrant=None, context_fn=noop_context
     if not tls.m.grad:
         with first:
             return function(*args, **kwargs)
-    frame = _Frame(function, args, kwargs, surroundings, again, determinism_check == "default")
+    asked = _early.get()
+    frame = _Frame(function, args, kwargs, surroundings, again, determinism_check == "default",
+                   bool(early_stop if asked is None else asked))
     with _Hooks(frame.pack, frame.unpack), first:
         result = function(*args, **kwargs)
     frame.done()
@@ -288,8 +301,13 @@ def set_device_states(devices, states, *, device_type=None) -> None:
 
 @contextmanager
 def set_checkpoint_early_stop(enable: bool):
-    """Accepted: a second run goes as far as gradients need it, in any case."""
-    yield
+    """Whether second runs of what is checkpointed inside of the `with` end once they have what gradients need, whatever
+    `checkpoint` is told."""
+    before = _early.set(bool(enable))
+    try:
+        yield
+    finally:
+        _early.reset(before)
 
 
 @contextmanager
