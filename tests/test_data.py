@@ -261,7 +261,7 @@ def test_too_many_samples_are_noticed():
         def __len__(self):
             return 2
 
-    with pytest.warns(UserWarning, match="length 2"):
+    with pytest.warns(UserWarning, match="length is 2"):
         assert len(list(DataLoader(Liar(5), batch_size=1))) == 5
 
 
@@ -422,3 +422,39 @@ def test_datasets_that_are_made_of_each_other():
         data.functional_datapipe("name")(list)
     assert issubclass(data.MapDataPipe, data.Dataset) and data.MapDataPipe.functions is not data.IterDataPipe.functions
     assert importlib.import_module("ingot.utils.data.datapipes.datapipe").IterDataPipe is data.IterDataPipe
+
+
+class Boasting(data.IterableDataset):
+    """Says less than it gives, or nothing that can be understood."""
+
+    def __init__(self, told):
+        self.told = told
+
+    def __iter__(self):
+        return iter(range(12))
+
+    def __len__(self):
+        if self.told is None:
+            raise KeyError("not known yet")
+        return self.told
+
+
+@pytest.mark.parametrize(("batch_size", "told", "beyond"), [(None, 12, 0), (None, 9, 3), (4, 12, 0), (4, 5, 1), (4, 4, 2)])
+@pytest.mark.parametrize("workers", [0, 1])
+def test_a_loader_warns_of_batches_past_the_length_that_it_has_told(batch_size, told, beyond, workers):
+    loader = DataLoader(Boasting(told), batch_size, num_workers=workers)
+    count = sum(1 for _ in loader)          # (nobody has asked; list() would)
+    assert len(loader) == count - beyond
+    it = iter(loader)
+    for _ in range(len(loader)):
+        next(it)
+    for _ in range(beyond):
+        with pytest.warns(UserWarning, match="has said that its length is"):
+            next(it)
+
+
+def test_a_loader_does_not_ask_a_stream_for_its_length():
+    loader = DataLoader(Boasting(None), 4)
+    assert sum(1 for _ in loader) == 3
+    with pytest.raises(KeyError):
+        len(loader)

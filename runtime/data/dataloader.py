@@ -49,6 +49,7 @@ class DataLoader:
 
     _FIXED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
     _ready = False
+    _told_length: int | None = None     # what those who asked an iterable dataset for its length were told
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
                  pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None,
@@ -151,9 +152,10 @@ class DataLoader:
         if self.kind == "map":
             return len(self.index_sampler)
         n = len(self.dataset)
-        if self.batch_size is None:
-            return n
-        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+        if self.batch_size is not None:
+            n = n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+        self._told_length = n
+        return n
 
     def __getstate__(self):
         return {**self.__dict__, "_iterator": None}
@@ -198,7 +200,6 @@ class _Iteration:
         self._loader = loader
         self._given = 0
         self._pins = loader.pin_memory and accelerator.is_available()
-        self._length = _told_length(loader) if loader.kind == "iterable" else None
 
     def __iter__(self):
         return self
@@ -211,18 +212,11 @@ class _Iteration:
             raise StopIteration       # persistent workers have begun another pass
         batch = self._source.next()
         self._given += 1
-        if self._length is not None and self._given == self._length + 1:
-            warnings.warn(f"this DataLoader has length {self._length}, but gave more batches: with workers, an IterableDataset "
-                          "must give each worker its own share (see get_worker_info)", stacklevel=2)
+        told = self._loader._told_length
+        if told is not None and self._given > told:
+            warnings.warn(f"this DataLoader has said that its length is {told}, but gave more batches: with workers, an "
+                          "IterableDataset must give each worker its own share (see get_worker_info)", stacklevel=2)
         return pin_memory(batch) if self._pins else batch
-
-
-def _told_length(loader) -> int | None:
-    """How many batches an iterable dataset says it has, if it says so."""
-    try:
-        return len(loader)
-    except (TypeError, NotImplementedError):
-        return None
 
 
 class _DatasetKind:
