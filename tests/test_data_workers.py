@@ -171,6 +171,20 @@ def test_the_seed_of_a_worker_is_what_its_generator_started_with():
     assert list(DataLoader(Seeded(), batch_size=None, num_workers=2, worker_init_fn=keep_seed)) == [True, True]
 
 
+class SeedOfEach(data.Dataset):
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, i):
+        return ingot.initial_seed()
+
+
+def test_the_seed_behind_each_batch_is_a_number_that_tensors_hold():
+    """As datasets put it into tensors, or give it to numpy."""
+    seeds = ingot.cat(list(DataLoader(SeedOfEach(), batch_size=1, num_workers=1)))
+    assert seeds.dtype is ingot.int64 and len(set(seeds.tolist())) == 40 and (seeds >= 0).all()
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="forks are safe on Linux")
 @pytest.mark.parametrize(("said", "expected"), [("", "fork"), ("multiprocessing.set_start_method('spawn')", "spawn")])
 def test_workers_fork_unless_somebody_said_otherwise(said, expected):

@@ -79,11 +79,11 @@ FETCHERS: dict[str, Any] = {"map": MapFetcher, "iterable": IterableFetcher}
 
 
 def _mixed(base: int, number: int) -> int:
-    """A seed of its own for each number (the finaliser of splitmix64)."""
+    """A seed of its own for each number (the finaliser of splitmix64), which an int64 holds, as datasets put it into tensors."""
     x = (base + (number + 1) * 0x9E3779B97F4A7C15) % _WORD
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % _WORD
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB % _WORD
-    return x ^ (x >> 31)
+    return (x ^ (x >> 31)) >> 1
 
 
 class _Ours:
@@ -106,7 +106,7 @@ class _Numpys:
     @staticmethod
     def seed(word):
         """Starts it anew; it takes seeds of 32 bits."""
-        numpy.random.seed(word >> 32)
+        numpy.random.seed(word % 2 ** 32)
 
     @staticmethod
     def place():
