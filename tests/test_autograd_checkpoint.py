@@ -140,6 +140,36 @@ def in_steps(seen, x):
     return x
 
 
+ALONE = {   # what asks a reentrant checkpoint for gradients of chosen tensors, or of later calls
+    "grad": lambda f, x, w: grad(f(x).sum(), x), "inputs": lambda f, x, w: f(x).sum().backward(inputs=[x]),
+    "inside": lambda f, x, w: grad((f(x) * w).sum(), w), "jacobian": lambda f, x, w: ingot.autograd.functional.jacobian(f, x),
+    "traced": lambda f, x, w: [y.sum().backward() for traced in [ingot.jit.trace(f)] for y in [traced(x), traced(x)][1:]]}
+
+
+@pytest.mark.parametrize("how", ALONE)
+def test_a_reentrant_checkpoint_goes_backward_to_all_leaves_or_not_at_all(how):
+    x, w = leaf(3), leaf(3, seed=1)
+
+    def f(x):
+        return checkpoint(lambda x: (x * w).sin(), x * 2, use_reentrant=True)
+
+    if how == "inside":     # no gradient goes through the checkpoint
+        assert grad((f(x) * w).sum(), w)[0] is not None and w.grad is None
+        return
+    with pytest.raises(RuntimeError, match="use use_reentrant=False"):
+        ALONE[how](f, x, w)
+    assert w.grad is None and x.grad is None
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_reentrant_checkpoint_whose_result_needs_no_gradient_is_refused(traced):
+    def step(a, b):
+        checkpoint(lambda a, b: a, a, b, use_reentrant=True).sum().backward()
+
+    with pytest.raises(RuntimeError, match="none of the outputs"):
+        (ingot.jit.trace(step) if traced else step)(leaf(3).detach(), leaf(3))
+
+
 EARLY = [(told, asked, asked if asked is not None else told) for told in (True, False) for asked in (None, True, False)]
 
 

@@ -177,15 +177,21 @@ class _Reentrant(Function):
     def forward(ctx, function, surroundings, *args):
         ctx.function, ctx.surroundings = function, surroundings
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        ctx.asked = [args[i].requires_grad for i in ctx.places]
         ctx.others = [None if isinstance(a, Tensor) else a for a in args]
         ctx.save_for_backward(*(args[i] for i in ctx.places))
         return function(*args)
 
     @staticmethod
     def backward(ctx, *grads):
+        run = tls.m.backward
+        if run is None or run.targets is not None:      # (None: a recording makes the rule of calls that go backward later)
+            raise AutogradError("checkpoint with use_reentrant=True goes backward to all leaves inside of it, so it works "
+                                "neither with grad() or backward(inputs=...), nor in a traced function that leaves backward to "
+                                "its caller; use use_reentrant=False")
         args = list(ctx.others)
-        for i, t in zip(ctx.places, ctx.saved_tensors):
-            args[i] = t.detach().requires_grad_(t.requires_grad)
+        for i, t, asked in zip(ctx.places, ctx.saved_tensors, ctx.asked):
+            args[i] = t.detach().requires_grad_(asked)
         with enable_grad(), ctx.surroundings.again():
             outs = ctx.function(*args)
         outs = outs if isinstance(outs, (tuple, list)) else (outs,)
@@ -212,7 +218,8 @@ def checkpoint(function=None, *args, use_reentrant=None, context_fn=noop_context
 
     Memory then grows with the inputs of checkpointed parts only. The random state of the first run is used again for the
     second unless `preserve_rng_state` is False. `use_reentrant=True` runs the function as one operation whose backward calls
-    backward itself; the default keeps the function's own history and works with `grad`, keyword arguments and nested outputs.
+    backward itself; the default keeps the function's own history and works with `grad`, `backward(inputs=...)`, keyword
+    arguments and nested outputs.
     Its second run ends with the last tensor that backward asks for; with `early_stop=False` the function runs to its end, which
     repeats what it does there, and finds out if it saves more than the first time. `debug` is accepted: errors always say which
     tensors differ. Without a function it is a decorator for one.

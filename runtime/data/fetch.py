@@ -79,7 +79,7 @@ FETCHERS: dict[str, Any] = {"map": MapFetcher, "iterable": IterableFetcher}
 
 
 def _mixed(base: int, number: int) -> int:
-    """A seed of its own for each number (the finaliser of splitmix64), which an int64 holds, as datasets put it into tensors."""
+    """A seed of its own for each number (the finaliser of splitmix64), which fits an int64, as datasets put it in tensors."""
     x = (base + (number + 1) * 0x9E3779B97F4A7C15) % _WORD
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9 % _WORD
     x = (x ^ (x >> 27)) * 0x94D049BB133111EB % _WORD
