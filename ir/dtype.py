@@ -12,6 +12,7 @@ from types import ModuleType
 
 import numpy as np
 
+from .called import in_full
 from .errors import ArgumentError, DTypeError, kind_of
 
 ml_dtypes: ModuleType | None
@@ -42,7 +43,7 @@ class DType:
         self.is_integer = kind in (UNSIGNED, SIGNED)    # bool is none
 
     def __repr__(self):
-        return f"ingot.{self.name}"
+        return in_full(self.name)
 
     def to_complex(self) -> "DType":
         """The dtype of complex numbers with parts of this one; those of narrow floats are float32."""
@@ -167,7 +168,7 @@ def as_dtype(d) -> DType:
     if type(d) is DType:
         return d
     if isinstance(d, str):
-        name = d.removeprefix("ingot.")
+        name = d.removeprefix(in_full(""))
         if name in BY_NAME:
             return BY_NAME[name]
     if isinstance(d, NamedDType):

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.aval import Aval
+from ..ir.called import in_full
 from ..ir.errors import AutogradError, DTypeError, ShapeError
 from .autograd.node import Leaf, Output, aval_of, shown
 from .state import Defaults, tls
@@ -37,7 +38,7 @@ class Size(tuple):
         return n
 
     def __repr__(self):
-        return f"ingot.Size({list(self)})"
+        return in_full(f"Size({list(self)})")
 
     def __getitem__(self, i):
         got = tuple.__getitem__(self, i)

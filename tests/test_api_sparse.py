@@ -131,6 +131,14 @@ def test_types_by_their_old_names():
     assert not isinstance(ingot.zeros(2), ingot.sparse.FloatTensor)
 
 
+def test_types_of_sparse_tensors_are_told_and_changed():
+    x = ingot.eye(2).to_sparse()
+    assert x.type() == "ingot.sparse.FloatTensor" and ingot.Tensor.type.__name__ == "type"
+    for kind in (ingot.float64, "ingot.DoubleTensor"):
+        assert x.type(kind).dtype is ingot.float64 and x.type(kind).to_dense().tolist() == [[1, 0], [0, 1]]
+    assert x.dtype is ingot.float32
+
+
 @pytest.mark.parametrize("layout", [None, "sparse_coo", "sparse_csr"])
 def test_conversions_to_a_layout(layout):
     dense = ingot.tensor([[0.0, 2.0], [3.0, 0.0]])

@@ -53,7 +53,7 @@ def map_arg(a, fn):
 
 def found_at(thing) -> str | None:
     """Where ingot has an object, as users write it (`ingot.relu`), or None."""
-    name = getattr(thing, "__name__", None) or str(thing).removeprefix(f"{FACE}.")
+    name = getattr(thing, "__name__", None) or str(thing).rpartition(".")[2]
     if not isinstance(name, str) or not is_name(name):
         return None
     for space in _SPACES:

@@ -5,6 +5,7 @@ from typing import Any
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dim
+from ...ir.called import in_full
 from ...ir.dim_order import agreed
 from ...ir.errors import DimError, DTypeError, ShapeError
 from ...ir.ops import elementwise as ew
@@ -91,15 +92,15 @@ def to(self, *args, dtype=None, device=None, non_blocking=False, copy=False, mem
 _LEGACY = {"Float": dt.float32, "Double": dt.float64, "Half": dt.float16, "BFloat16": dt.bfloat16, "Long": dt.int64,
            "Int": dt.int32, "Short": dt.int16, "Char": dt.int8, "Byte": dt.uint8, "Bool": dt.bool_,
            "ComplexFloat": dt.complex64, "ComplexDouble": dt.complex128}
-_LEGACY_NAMES = {d: f"ingot.{name}Tensor" for name, d in _LEGACY.items()}
+_LEGACY_NAMES = {d: f"{name}Tensor" for name, d in _LEGACY.items()}
 
 
 @api(function=False, name="type")
 def type_(self, dtype=None, non_blocking=False) -> Any:
     """The name of this tensor's type, or (given a dtype or such a name) the tensor converted to it."""
     if dtype is None:
-        name = _LEGACY_NAMES.get(self.dtype, f"ingot.{self.dtype.name}")
-        return name.replace("ingot.", "ingot.cuda.") if self.is_cuda else name
+        name = _LEGACY_NAMES.get(self.dtype, self.dtype.name)
+        return in_full(f"cuda.{name}" if self.is_cuda else name)
     device = getattr(dtype, "tensor_device", None)
     if dtype is Tensor:
         dtype = Defaults.dtype

@@ -1,5 +1,6 @@
 """Memory formats: in which order the dimensions of a tensor lie in memory, as PyTorch names them."""
 
+from ...ir.called import in_full
 from ...ir.dim_order import inverse, order_of
 from ...ir.errors import ArgumentError, DTypeError
 from ...ir.ops import shape as sh
@@ -14,7 +15,7 @@ class MemoryFormat:
         self.order = order   # the dims from the slowest to the fastest, for formats that fix them
 
     def __repr__(self):
-        return f"ingot.{self.name}"
+        return in_full(self.name)
 
     def __reduce__(self):
         return format_of, (self.name,)

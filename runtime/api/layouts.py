@@ -1,5 +1,6 @@
 """Names of how the elements of a tensor lie: in strides, or as sparse ones in one of several forms."""
 
+from ...ir.called import in_full
 from ...ir.errors import ArgumentError
 from .register import FUNCTIONS
 
@@ -20,7 +21,7 @@ class layout(str):
         return self
 
     def __repr__(self):
-        return f"ingot.{self}"
+        return in_full(self)
 
     def __reduce__(self):
         return layout_named, (str.__str__(self),)

@@ -1,5 +1,6 @@
 """Names of the dtypes that no tensor of ingot has, and of the ways in which numbers become steps."""
 
+from ...ir.called import in_full
 from ...ir.dtype import NAMED, complex32
 from .register import FUNCTIONS
 
@@ -10,7 +11,7 @@ class qscheme(str):
     __slots__ = ()
 
     def __repr__(self):
-        return f"ingot.{self}"
+        return in_full(self)
 
 
 per_tensor_affine, per_tensor_symmetric = qscheme("per_tensor_affine"), qscheme("per_tensor_symmetric")

@@ -59,7 +59,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
 
     def mark(fn):
         made = "<locals>" in fn.__code__.co_qualname
-        if name is not None and "<locals>" in fn.__qualname__:
+        if name is not None and ("<locals>" in fn.__qualname__ or not function):
             fn.__name__ = fn.__qualname__ = name
         general = renamed(fn, keywords or {}, checked or remembered or sees is not None)
         spelled = remembering(general) if remembered else general if sees is None else viewing(sees, general)

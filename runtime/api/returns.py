@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from ...ir.called import in_full
 from ...ir.errors import ArgumentError
 from ..tensor import Tensor
 from .register import deliver
@@ -236,7 +237,7 @@ class histogramdd(NamedTuple):
 def in_lines(self) -> str:
     """What a result is as text: a line for each field."""
     fields = ",\n".join(f"{name}={value!r}" for name, value in zip(self._fields, self))
-    return f"ingot.return_types.{type(self).__name__}(\n{fields})"
+    return in_full(f"return_types.{type(self).__name__}(\n{fields})")
 
 
 for _kind in [x for x in globals().values() if isinstance(x, type) and issubclass(x, tuple)]:

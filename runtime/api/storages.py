@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.called import in_full
 from ...ir.errors import ArgumentError, DeviceError, IngotError
 from ..device_array import DeviceArray, shown_address
 from ..state import Defaults
@@ -224,9 +225,9 @@ class TypedStorage(UntypedStorage):
 
     def type(self, dtype=None, non_blocking=False):
         """The name of the old type, or the elements in another one: a dtype, an old type, or its name."""
-        names = {d: f"ingot.{name}" for name, d in STORAGE_DTYPES.items()}
+        names = {d: name for name, d in STORAGE_DTYPES.items()}
         if dtype is None:
-            return names.get(self.dtype, "ingot.TypedStorage")
+            return in_full(names.get(self.dtype, "TypedStorage"))
         if isinstance(dtype, str):
             dtype = STORAGE_DTYPES.get(dtype.rpartition(".")[2], dtype)
         return self._cast(dtype.dtype if isinstance(dtype, StorageType) else dt.as_dtype(dtype))

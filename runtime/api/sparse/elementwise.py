@@ -69,7 +69,8 @@ def _moved(fn, input, *args, **kwargs):
     if not isinstance(input, SparseTensor):                      # x.to(sparse)
         return input.to(args[0].device, args[0].dtype) if name == "to" else input.to(args[0].dtype)
     if name == "type" and not args and not kwargs:
-        return input._v.type().replace("ingot.", "ingot.sparse.")
+        path, _, kind = input._v.type().rpartition(".")
+        return f"{path}.sparse.{kind}"
     given = [x._v if isinstance(x, SparseTensor) else x for x in args]
     if kwargs.get("memory_format") is not None:
         raise DTypeError("a sparse tensor has no memory format")
