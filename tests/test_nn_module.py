@@ -350,3 +350,10 @@ def test_modules_with_hooks_of_loading_are_pickled():
     again = pickle.loads(pickle.dumps(net))
     again.load_state_dict({"w": ingot.full((1, 1), 3.0)})
     assert again[0].weight.item() == 3
+
+
+def test_a_new_parameter_holds_nothing_that_programs_would_pass_on():
+    for p in (nn.Linear(2, 3).weight, nn.Parameter(ingot.zeros(2)), nn.Parameter(ingot.zeros(2).detach(), requires_grad=False)):
+        assert vars(p) == {} and type(p)(p.detach().clone(), **vars(p), requires_grad=False).shape == p.shape
+    part = nn.Parameter(ingot.arange(6.0)[4:6])
+    assert part.storage_offset() == 4

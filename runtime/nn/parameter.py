@@ -35,7 +35,8 @@ def over(cls, data):
     t._a = data._a
     t._node = None
     t._storage = data._storage
-    t._part_of = known_whole(data)
+    if data._base is not None or data._part_of is not None:      # else nothing stands in `vars(t)`, which programs pass on
+        t._part_of = known_whole(data)
     if tls.m.recorder is not None:
         tls.m.recorder.detached(data, t)
     return t
