@@ -19,7 +19,8 @@ from .overwritten import key_id
 from .own_view import mapped
 from .photograph import Exactly, Photograph, looks_like, same_keys
 from .places import DICTS, EXTEND, GONE, RESTORED, WHOLE
-from .reads import ADDED, GROWN, ITEMS, KEYED, MISSING, SINGLE, STORED, both, follow, key_text
+from .reads import MISSING, follow, key_text
+from .uses import ADDED, GROWN, ITEMS, KEYED, SINGLE, STORED, both
 
 
 class Contents:
@@ -64,7 +65,7 @@ class Contents:
                 self.changed_by_others(container)
 
     def used(self, container, how, calls=()):
-        """Some code does no more than `how` with a container (`reads.uses_of`); None for all the rest. `calls` are those to
+        """Some code does no more than `how` with a container (`uses.uses_of`); None for all the rest. `calls` are those to
         which it gives it."""
         self._met[id(container)] = container
         self._done[id(container)] = both(self._done.get(id(container), how), how)

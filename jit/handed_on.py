@@ -1,15 +1,16 @@
 """Lists and dictionaries that code hands to functions of the user's: `record(self.losses, loss)`.
 
-What a function does with what it is given is seen when it runs, in its own bytecode (`reads.uses_of`), so handing a container
+What a function does with what it is given is seen when it runs, in its own bytecode (`uses.uses_of`), so handing a container
 on is no use of it, as long as every call to which it is given leads to such a function. Items that this one reads have no
 guards of their own: all of the container counts then.
 """
 
 from functools import lru_cache
 
-from .reads import ARGUMENT, GROWN, HANDED, KEYED, SINGLE, Chain, handed_in, kept_arguments
+from .reads import ARGUMENT, Chain, kept_arguments
 from .stack import instructions_of, position_of
 from .tables import TABLES
+from .uses import GROWN, HANDED, KEYED, SINGLE, handed_in
 
 
 @lru_cache(maxsize=4096)

@@ -19,9 +19,10 @@ from .frames import is_user
 from .guards import ModulesGuard
 from .instances import attributes_of_module
 from .places import Place
-from .reads import ARGUMENT, LOOKED, MISSING, SINGLE, Chain, follow
+from .reads import ARGUMENT, MISSING, Chain, follow
 from .stack import CONSTANTS, Walk, instructions_of, is_lookup, position_of, variables_of
 from .tables import TABLES, table_of, was_written
+from .uses import LOOKED, SINGLE
 
 MOST_MEMBERS = 256      # of a set or dictionary in which a symbolic number is looked for
 _BY_HASH = frozenset((set, frozenset, dict))

@@ -18,9 +18,10 @@ from .instances import attributes_of, attributes_of_module, is_instance, is_user
 from .lack import Lack
 from .photograph import CONTAINERS, is_changeable, is_container, is_plain, photograph
 from .places import RESTORED, read
-from .reads import ARGUMENT, MISSING, Chain, key_text, loose_uses
+from .reads import ARGUMENT, MISSING, Chain, key_text
 from .tables import real_table
 from .tree import fields_of, is_structure
+from .uses import loose_uses
 
 ANY = "*"           # in the place of a name: whatever attribute it is
 _WEAK = (weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet)

@@ -17,9 +17,10 @@ from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS, fixed, number_of
 from .numpy_scalars import now as number_now
 from .own_view import OwnViews
-from .reads import ARGUMENT, LOOKED, MISSING, SINGLE, VIEWED, Chain, follow
+from .reads import ARGUMENT, MISSING, VIEWED, Chain, follow
 from .tables import TABLES
 from .tree import TENSOR
+from .uses import LOOKED, SINGLE
 
 MOST_PLACES = 1024      # that are read at every call of one function
 EXTEND = "extend"       # how items are kept that were appended to a list or deque; the key is where they begin

@@ -12,15 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ..runtime.tensor import Tensor
-from .stack import CONSTANTS, Walk, is_lookup
+from .stack import CONSTANTS, is_lookup
 from .whose import is_users_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
-ADDED, STORED, STEPPED, HANDED, LOOKED = "added", "stored", "stepped", "handed", "looked"
-ITEMS = "items"         # only its items are appended to
-LAST, GROWN = "last", "grown"       # its last item is read; that, and it is appended to
-CONTAINED = "contained"     # it is asked whether something is in it
-KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
 
 
 @dataclass(frozen=True)
@@ -53,17 +48,10 @@ class Write:
         return f"the global {self.name}" if self.root == GLOBAL else f"the enclosing function's variable {self.name}"
 
 
-_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_ADDS = ("append", "extend")
-_ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that do no more with a container than look at its items
+ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _STORES = ("STORE_ATTR", "DELETE_ATTR")
 BY_NAME = frozenset(("getattr", "setattr", "hasattr", "delattr", "__setattr__", "__getattribute__", "vars", "__dict__",
                      "attrgetter", "methodcaller", "format", "format_map"))
-_BESIDE = [(frozenset(some), both) for some, both in (      # uses that may be beside each other, and what they are then
-    ((STEPPED, LAST), STEPPED), ((STEPPED, LAST, LOOKED), LOOKED), ((STEPPED, LAST, ITEMS), ITEMS),
-    ((STEPPED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN))]
-SINGLE = frozenset((STEPPED, LAST))             # what reads no more than items that have guards of their own
-_ASK = ("TO_BOOL", "UNARY_NOT")                 # what only asks whether a value is empty
 _PATH, _FIELD = re.compile(r"\w+(\.\w+)*"), re.compile(r"{([^{}:!]*)")
 _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_CLASSDEREF": FREE,
           "LOAD_FROM_DICT_OR_DEREF": FREE, "LOAD_FROM_DICT_OR_GLOBALS": GLOBAL}
@@ -73,29 +61,30 @@ _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_
 def reads_of(code) -> tuple:
     """All chains that a code object reads, each with the prefixes that lead to it."""
     found: dict[Chain, None] = {}
-    instructions = _instructions(code)
-    arguments = _kept_arguments(code, instructions)
+    instructions = instructions_in(code)
+    arguments = kept_in(code, instructions)
     for at, ins in enumerate(instructions):
-        root = _root_of(ins, code, arguments)
+        root = root_of(ins, code, arguments)
         if root is None:
             continue
-        steps = _steps_after(instructions, at + 1)
+        steps = steps_after(instructions, at + 1)
         for n in range(len(steps) + 1):
             if n or root[0] != ARGUMENT:
                 found.setdefault(Chain(root[0], root[1], tuple(steps[:n])), None)
     return tuple(found)
 
 
-def _instructions(code) -> list:
+def instructions_in(code) -> list:
+    """The instructions of code that do anything."""
     return [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG", "RESUME")]
 
 
 def kept_arguments(code) -> set:
     """The arguments that the code does not assign to."""
-    return _kept_arguments(code, _instructions(code))
+    return kept_in(code, instructions_in(code))
 
 
-def _kept_arguments(code, instructions) -> set:
+def kept_in(code, instructions) -> set:
     """The arguments that the code does not assign to, so that they are what they were when it was called.
 
     From Python 3.13 on one instruction may store and load (STORE_FAST_LOAD_FAST), with a pair of names. From 3.12 on a
@@ -111,7 +100,7 @@ def _kept_arguments(code, instructions) -> set:
     return set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) - (stored - lent)
 
 
-def _root_of(ins, code, arguments):
+def root_of(ins, code, arguments) -> tuple | None:
     """(kind, name) of the variable that an instruction leaves on top of the stack, if it is one to watch."""
     kind = _LOADS.get(ins.opname)
     if kind == FREE and ins.argval not in code.co_freevars:       # a variable that functions made inside see as well
@@ -125,26 +114,27 @@ def _root_of(ins, code, arguments):
     return None
 
 
-def _steps_after(instructions, at):
+def steps_after(instructions, at) -> list:
+    """The steps that instructions take from a variable on, which lies on top of the stack before one of them."""
     steps = []
     while at < len(instructions):
         ins = instructions[at]
-        if ins.opname in _ATTRIBUTES:
+        if ins.opname in ATTRIBUTES:
             steps.append(("attr", ins.argval))
             at += 1
-        elif ins.opname == "COPY" and at + 1 < len(instructions) and instructions[at + 1].opname in _ATTRIBUTES:
+        elif ins.opname == "COPY" and at + 1 < len(instructions) and instructions[at + 1].opname in ATTRIBUTES:
             return [*steps, ("attr", instructions[at + 1].argval)]      # as in `a.n += 1`
         elif ins.opname in CONSTANTS and at + 1 < len(instructions) and is_lookup(instructions[at + 1]):
             steps.append(("item", ins.argval))
             at += 2
-        elif ins.opname in CONSTANTS and _is_updated(instructions, at):
+        elif ins.opname in CONSTANTS and is_updated(instructions, at):
             return [*steps, ("item", ins.argval)]
         else:
             break
     return steps
 
 
-def _is_updated(instructions, at) -> bool:
+def is_updated(instructions, at) -> bool:
     """Whether the key at a place is that of an item which is read and set again, as in `a["n"] += 1`."""
     first, second, third = (*instructions[at + 1:at + 4], *[instructions[at]] * 3)[:3]
     return first.opname == second.opname == "COPY" and first.arg == second.arg == 2 and is_lookup(third)
@@ -154,14 +144,14 @@ def _is_updated(instructions, at) -> bool:
 def stores_of(code) -> tuple:
     """Chains whose last step is an attribute that the code assigns to or deletes."""
     found: dict[Chain, None] = {}
-    instructions = _instructions(code)
-    arguments = _kept_arguments(code, instructions)
+    instructions = instructions_in(code)
+    arguments = kept_in(code, instructions)
     changed = {i.argval for i in instructions if i.opname in _STORES}
     for at, ins in enumerate(instructions):
-        root = _root_of(ins, code, arguments)
+        root = root_of(ins, code, arguments)
         if root is None:
             continue
-        steps = _steps_after(instructions, at + 1)
+        steps = steps_after(instructions, at + 1)
         end = at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])
         if end < len(instructions) and instructions[end].opname in _STORES:
             found.setdefault(Chain(root[0], root[1], (*steps, ("attr", instructions[end].argval))), None)
@@ -171,126 +161,14 @@ def stores_of(code) -> tuple:
 
 
 @lru_cache(maxsize=4096)
-def uses_of(code) -> dict:
-    """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
-    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, KEYED for both, LAST for `chain[-1]`, GROWN for that beside
-    ADDED, LOOKED for `chain[key]`, `len(chain)` and `chain is None` beside STEPPED, CONTAINED for `key in chain`, ITEMS for
-    `chain[key].append(...)` and `chain.setdefault(key, []).append(...)`, HANDED where it only gives it to functions, which may
-    be beside one of the others; None where it does something else, or several of these."""
-    found: dict = {}
-    for chain, how, _ in _uses_in(code):
-        found[chain] = both(found.get(chain, how), how)
-    return found
-
-
-def both(use, other):
-    """What is done with something with which two things are done."""
-    if use == other or other == HANDED:
-        return use
-    if use == HANDED:
-        return other
-    return next((both for some, both in _BESIDE if {use, other} <= some), None)
-
-
-def handed_in(code) -> list:
-    """(chain, offset of the call that takes what it leads to as an argument) for each place where code has one."""
-    return [(chain, offset) for chain, how, offset in _uses_in(code) if how == HANDED]
-
-
-@lru_cache(maxsize=4096)
-def _uses_in(code) -> tuple:
-    """(chain, how it is used, offset of the call to which it is given) for each place where code has one."""
-    found: list = []
-    instructions = _instructions(code)
-    arguments = _kept_arguments(code, instructions)
-    for at, ins in enumerate(instructions):
-        root = _root_of(ins, code, arguments)
-        if root is None:
-            continue
-        steps = _steps_after(instructions, at + 1)
-        end = at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])
-        for n in range(len(steps) + 1):
-            chain, offset = Chain(root[0], root[1], tuple(steps[:n])), None
-            if n == len(steps) - 1 and _is_updated(instructions, end - 2):
-                how = KEYED
-            elif n < len(steps):
-                how = ITEMS if _adds_to_default(instructions, end, steps[n:]) else _use_of(steps[n])
-            elif _is_store(instructions, end):
-                how = STORED
-            else:
-                how, offset = _taken(instructions, at, end)
-            found.append((chain, how, offset))
-    return tuple(found)
-
-
-def _taken(instructions, start, at) -> tuple:
-    """How code uses a value that is on top of the stack, and the offset of the call of which it becomes an argument, if nothing
-    else is done with it. `start` is where what leads to it begins."""
-    walk = Walk(stack=[HANDED])
-    for before, ins, after in zip(instructions[at - 1:], instructions[at:], [*instructions[at + 1:], instructions[-1]]):
-        if ins.opname.startswith("POP_JUMP") and walk.stack[-1:] == [HANDED] and not ins.is_jump_target:
-            return LOOKED, None
-        taken = None if ins.is_jump_target else walk.step(ins)
-        if taken is None:
-            return None, None
-        if HANDED in taken and (ins.opname in _ASK or (ins.opname == "IS_OP" and _is_none(before))):
-            return LOOKED, None
-        if HANDED in taken:
-            if ins.opname == "GET_ITER":
-                return LOOKED, None
-            if ins.opname == "CONTAINS_OP" and taken[0] != HANDED:
-                return CONTAINED, None
-            if is_lookup(ins):
-                adds = after.opname in _ATTRIBUTES and after.argval in _ADDS and not after.is_jump_target
-                return (ITEMS if adds else LOOKED) if taken[0] == HANDED else None, None
-            if ins.opname not in ("CALL", "CALL_KW") or HANDED in taken[:2]:
-                return None, None
-            called = instructions[start - 1] if start else ins
-            is_builtin = called.opname == "LOAD_GLOBAL" and called.argval in _ONLY_LOOK
-            return (LOOKED, None) if is_builtin else (HANDED, ins.offset)
-        if HANDED not in walk.stack:
-            return None, None
-    return None, None
-
-
-def _is_none(ins) -> bool:
-    return ins.opname in CONSTANTS and ins.argval is None
-
-
-def _use_of(step):
-    if step[0] == "item":
-        return LAST if step[1] == -1 and type(step[1]) is int else STEPPED
-    return ADDED if step[1] in _ADDS else None
-
-
-def _adds_to_default(instructions, at, steps) -> bool:
-    """Whether the method that was looked up before a place is that of `d.setdefault(key, []).append(...)`, `steps` behind d."""
-    if steps != [("attr", "setdefault")]:
-        return False
-    walk = Walk(stack=[HANDED])
-    for ins, after in zip(instructions[at:], instructions[at + 1:]):
-        taken = None if ins.is_jump_target else walk.step(ins)
-        if taken is None or HANDED in taken:
-            return (taken is not None and ins.opname == "CALL" and taken.index(HANDED) < 2
-                    and after.opname in _ATTRIBUTES and after.argval in _ADDS and not after.is_jump_target)
-    return False
-
-
-def _is_store(instructions, at) -> bool:
-    """Whether what comes next assigns to an item under a key that is a constant or a variable."""
-    return (at + 1 < len(instructions) and instructions[at + 1].opname == "STORE_SUBSCR"
-            and instructions[at].opname.startswith("LOAD_") and instructions[at].opname not in _ATTRIBUTES)
-
-
-@lru_cache(maxsize=4096)
 def loose_names(code) -> tuple:
     """(names, those of them that it assigns) of attributes that the code reads or assigns of objects that no chain leads to:
     variables of its own, items of a loop."""
-    loose = [ins for _, ins in _loose_in(_instructions(code), code)]
+    loose = [ins for _, ins in loose_in(instructions_in(code), code)]
     names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
     if not BY_NAME.isdisjoint(code.co_names):
         names.update([name for c in code.co_consts if isinstance(c, str) for name in _spelled(c)])
-    if any(i.opname == "MATCH_CLASS" for i in _instructions(code)):
+    if any(i.opname == "MATCH_CLASS" for i in instructions_in(code)):
         names.update([n for c in code.co_consts if isinstance(c, tuple) for n in c if isinstance(n, str)])
     for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
         if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":
@@ -298,37 +176,16 @@ def loose_names(code) -> tuple:
     return frozenset(names), frozenset(assigned)
 
 
-def _loose_in(instructions, code) -> list:
+def loose_in(instructions, code) -> list:
     """(index, instruction) of those that read or assign attributes of objects that no chain leads to."""
-    arguments = _kept_arguments(code, instructions)
+    arguments = kept_in(code, instructions)
     chained: set = set()
     for at, ins in enumerate(instructions):
-        if _root_of(ins, code, arguments) is not None:
-            steps = _steps_after(instructions, at + 1)
+        if root_of(ins, code, arguments) is not None:
+            steps = steps_after(instructions, at + 1)
             chained.update(range(at + 1, at + 1 + 2 * len(steps)))
             chained.add(at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps]))      # where it is assigned to
-    return [(at, i) for at, i in enumerate(instructions) if i.opname in (*_ATTRIBUTES, *_STORES) and at not in chained]
-
-
-@lru_cache(maxsize=4096)
-def loose_uses(code) -> frozenset:
-    """(name, what the code does with what it leads to, offset of the call to which that is given) of attributes that it reads
-    of objects that no chain leads to. Items that it reads have no guards of their own."""
-    found, instructions = set(), _instructions(code)
-    for at, ins in _loose_in(instructions, code):
-        if ins.opname in _ATTRIBUTES:
-            how, offset = _used_at(instructions, at + 1)
-            found.add((ins.argval, how, offset))
-    return frozenset(found)
-
-
-def _used_at(instructions, at) -> tuple:
-    """How code uses a value that is on top of the stack, as `_taken` gives it."""
-    following = instructions[at:at + 1]
-    if following and following[0].opname in _ATTRIBUTES:
-        step = ("attr", following[0].argval)
-        return ITEMS if _adds_to_default(instructions, at + 1, [step]) else _use_of(step), None
-    return (STORED, None) if _is_store(instructions, at) else _taken(instructions, at, at)
+    return [(at, i) for at, i in enumerate(instructions) if i.opname in (*ATTRIBUTES, *_STORES) and at not in chained]
 
 
 def _spelled(text) -> list:

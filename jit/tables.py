@@ -11,7 +11,7 @@ import numpy as np
 from ..ir.substitute import table
 from ..ir.symbolic import SymFloat, SymInt, names_of, source_of
 from .numpy_scalars import with_kind
-from .reads import HANDED, LOOKED, SINGLE
+from .uses import HANDED, LOOKED, SINGLE
 
 _FLOATS = (float, np.float64, np.float32)
 _NUMBERS = frozenset((float, int))

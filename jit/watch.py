@@ -39,23 +39,21 @@ from .plain_arguments import make_plain, settle
 from .reads import (
     ARGUMENT,
     BY_NAME,
-    CONTAINED,
     FREE,
     GLOBAL,
     MISSING,
-    SINGLE,
     Chain,
     computed_at,
     follow,
     reads_of,
     stores_of,
-    uses_of,
     writes_of,
 )
 from .stand_ins import real
 from .stores import Stores
 from .tables import real_table
 from .tensor_attributes import TensorAttributes
+from .uses import CONTAINED, SINGLE, uses_of
 from .world import World, modes, random_states
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))

@@ -1,0 +1,154 @@
+"""What code does with lists, dictionaries and the like to which its chains (`reads.py`) lead: of one to which it only appends,
+nothing that it holds is a condition.
+"""
+
+from functools import lru_cache
+
+from .reads import ATTRIBUTES, Chain, instructions_in, is_updated, kept_in, loose_in, root_of, steps_after
+from .stack import CONSTANTS, Walk, is_lookup
+
+ADDED, STORED, STEPPED, HANDED, LOOKED = "added", "stored", "stepped", "handed", "looked"
+ITEMS = "items"         # only its items are appended to
+LAST, GROWN = "last", "grown"       # its last item is read; that, and it is appended to
+CONTAINED = "contained"     # it is asked whether something is in it
+KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
+_ADDS = ("append", "extend")
+_ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that do no more with a container than look at its items
+_BESIDE = [(frozenset(some), both) for some, both in (      # uses that may be beside each other, and what they are then
+    ((STEPPED, LAST), STEPPED), ((STEPPED, LAST, LOOKED), LOOKED), ((STEPPED, LAST, ITEMS), ITEMS),
+    ((STEPPED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN))]
+SINGLE = frozenset((STEPPED, LAST))             # what reads no more than items that have guards of their own
+_ASK = ("TO_BOOL", "UNARY_NOT")                 # what only asks whether a value is empty
+
+
+@lru_cache(maxsize=4096)
+def uses_of(code) -> dict:
+    """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
+    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, KEYED for both, LAST for `chain[-1]`, GROWN for that beside
+    ADDED, LOOKED for `chain[key]`, `len(chain)` and `chain is None` beside STEPPED, CONTAINED for `key in chain`, ITEMS for
+    `chain[key].append(...)` and `chain.setdefault(key, []).append(...)`, HANDED where it only gives it to functions, which may
+    be beside one of the others; None where it does something else, or several of these."""
+    found: dict = {}
+    for chain, how, _ in _uses_in(code):
+        found[chain] = both(found.get(chain, how), how)
+    return found
+
+
+def both(use, other):
+    """What is done with something with which two things are done."""
+    if use == other or other == HANDED:
+        return use
+    if use == HANDED:
+        return other
+    return next((both for some, both in _BESIDE if {use, other} <= some), None)
+
+
+def handed_in(code) -> list:
+    """(chain, offset of the call that takes what it leads to as an argument) for each place where code has one."""
+    return [(chain, offset) for chain, how, offset in _uses_in(code) if how == HANDED]
+
+
+@lru_cache(maxsize=4096)
+def _uses_in(code) -> tuple:
+    """(chain, how it is used, offset of the call to which it is given) for each place where code has one."""
+    found: list = []
+    instructions = instructions_in(code)
+    arguments = kept_in(code, instructions)
+    for at, ins in enumerate(instructions):
+        root = root_of(ins, code, arguments)
+        if root is None:
+            continue
+        steps = steps_after(instructions, at + 1)
+        end = at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])
+        for n in range(len(steps) + 1):
+            chain, offset = Chain(root[0], root[1], tuple(steps[:n])), None
+            if n == len(steps) - 1 and is_updated(instructions, end - 2):
+                how = KEYED
+            elif n < len(steps):
+                how = ITEMS if _adds_to_default(instructions, end, steps[n:]) else _use_of(steps[n])
+            elif _is_store(instructions, end):
+                how = STORED
+            else:
+                how, offset = _taken(instructions, at, end)
+            found.append((chain, how, offset))
+    return tuple(found)
+
+
+def _taken(instructions, start, at) -> tuple:
+    """How code uses a value that is on top of the stack, and the offset of the call of which it becomes an argument, if nothing
+    else is done with it. `start` is where what leads to it begins."""
+    walk = Walk(stack=[HANDED])
+    for before, ins, after in zip(instructions[at - 1:], instructions[at:], [*instructions[at + 1:], instructions[-1]]):
+        if ins.opname.startswith("POP_JUMP") and walk.stack[-1:] == [HANDED] and not ins.is_jump_target:
+            return LOOKED, None
+        taken = None if ins.is_jump_target else walk.step(ins)
+        if taken is None:
+            return None, None
+        if HANDED in taken and (ins.opname in _ASK or (ins.opname == "IS_OP" and _is_none(before))):
+            return LOOKED, None
+        if HANDED in taken:
+            if ins.opname == "GET_ITER":
+                return LOOKED, None
+            if ins.opname == "CONTAINS_OP" and taken[0] != HANDED:
+                return CONTAINED, None
+            if is_lookup(ins):
+                adds = after.opname in ATTRIBUTES and after.argval in _ADDS and not after.is_jump_target
+                return (ITEMS if adds else LOOKED) if taken[0] == HANDED else None, None
+            if ins.opname not in ("CALL", "CALL_KW") or HANDED in taken[:2]:
+                return None, None
+            called = instructions[start - 1] if start else ins
+            is_builtin = called.opname == "LOAD_GLOBAL" and called.argval in _ONLY_LOOK
+            return (LOOKED, None) if is_builtin else (HANDED, ins.offset)
+        if HANDED not in walk.stack:
+            return None, None
+    return None, None
+
+
+def _is_none(ins) -> bool:
+    return ins.opname in CONSTANTS and ins.argval is None
+
+
+def _use_of(step):
+    if step[0] == "item":
+        return LAST if step[1] == -1 and type(step[1]) is int else STEPPED
+    return ADDED if step[1] in _ADDS else None
+
+
+def _adds_to_default(instructions, at, steps) -> bool:
+    """Whether the method that was looked up before a place is that of `d.setdefault(key, []).append(...)`, `steps` behind d."""
+    if steps != [("attr", "setdefault")]:
+        return False
+    walk = Walk(stack=[HANDED])
+    for ins, after in zip(instructions[at:], instructions[at + 1:]):
+        taken = None if ins.is_jump_target else walk.step(ins)
+        if taken is None or HANDED in taken:
+            return (taken is not None and ins.opname == "CALL" and taken.index(HANDED) < 2
+                    and after.opname in ATTRIBUTES and after.argval in _ADDS and not after.is_jump_target)
+    return False
+
+
+def _is_store(instructions, at) -> bool:
+    """Whether what comes next assigns to an item under a key that is a constant or a variable."""
+    return (at + 1 < len(instructions) and instructions[at + 1].opname == "STORE_SUBSCR"
+            and instructions[at].opname.startswith("LOAD_") and instructions[at].opname not in ATTRIBUTES)
+
+
+@lru_cache(maxsize=4096)
+def loose_uses(code) -> frozenset:
+    """(name, what the code does with what it leads to, offset of the call to which that is given) of attributes that it reads
+    of objects that no chain leads to. Items that it reads have no guards of their own."""
+    found, instructions = set(), instructions_in(code)
+    for at, ins in loose_in(instructions, code):
+        if ins.opname in ATTRIBUTES:
+            how, offset = _used_at(instructions, at + 1)
+            found.add((ins.argval, how, offset))
+    return frozenset(found)
+
+
+def _used_at(instructions, at) -> tuple:
+    """How code uses a value that is on top of the stack, as `_taken` gives it."""
+    following = instructions[at:at + 1]
+    if following and following[0].opname in ATTRIBUTES:
+        step = ("attr", following[0].argval)
+        return ITEMS if _adds_to_default(instructions, at + 1, [step]) else _use_of(step), None
+    return (STORED, None) if _is_store(instructions, at) else _taken(instructions, at, at)
