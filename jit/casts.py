@@ -1,5 +1,6 @@
 """`int(t)` and `float(t)` in the user's code while a call is recorded: they give what `item()` gives (`read_numbers.py`).
-`len(t)`, which is `t.shape[0]`. And `type(v)`, which is that of the number for which `v` stands.
+`len(t)`, which is `t.shape[0]`, and `len(log)` of a list that grows. And `type(v)`, which is that of the number for which `v`
+stands.
 
 Python makes a plain number of whatever `__int__` or `__len__` returns, so the name itself has to lead to something else. A
 `Cast` lies in the globals of the user's module for as long as code runs there that only calls such a name with one argument,
@@ -47,10 +48,13 @@ class Length:
     kind = len
 
     def __call__(self, *args):
-        if len(args) == 1 and tls.m.sizes is not None and isinstance(args[0], Tensor):
-            t, = args
-            if type(t).__len__ is Tensor.__len__ and t._a.ndim:
-                return t.shape[0]
+        if len(args) == 1 and tls.m.sizes is not None:
+            x, = args
+            if isinstance(x, Tensor) and type(x).__len__ is Tensor.__len__ and x._a.ndim:
+                return x.shape[0]
+            watch = getattr(tls.m.recorder, "watch", None)
+            if type(x) is list and watch is not None:
+                return watch.held.length_of(x)
         return len(*args)
 
 

@@ -17,10 +17,10 @@ from .errors import FirstTimeError, TraceError
 from .numpy_scalars import fixed, now
 from .overwritten import key_id
 from .own_view import mapped
-from .photograph import Exactly, Photograph, looks_like, same_keys
+from .photograph import Apart, Exactly, Photograph, looks_like, same_keys
 from .places import DICTS, EXTEND, GONE, RESTORED, WHOLE
 from .reads import MISSING, follow, key_text
-from .uses import ADDED, GROWN, ITEMS, KEYED, SINGLE, STORED, both
+from .uses import ADDED, COUNTED, GROWN, ITEMS, KEYED, MEASURED, SINGLE, STORED, both
 
 
 class Contents:
@@ -36,7 +36,7 @@ class Contents:
         self._done: dict = {}        # by id: ADDED, STORED, STEPPED or HANDED, as long as nothing else is done with it
         self._met: dict = {}         # by id: the containers with which something is done
         self._calls: dict = {}       # by id: the calls (code, offset) to which it is given
-        self._written: set = set()   # ids of those that the run has written to, when that was last asked
+        self._written: dict = {}     # by id: those that the run has written to, when that was last asked
         self._arrived: set = set()   # (id, call) that lead to a function whose code says what that does with it
 
     def see(self, container, text: str, held) -> None:
@@ -89,6 +89,16 @@ class Contents:
         before = self._base.get(id(container), container)
         return before is not container and item_of(container, key) is not item_of(before, key)
 
+    def before(self, container):
+        """What a container held before the function itself changed it."""
+        return self._base.get(id(container), container)
+
+    def positions(self, at, key) -> list:
+        """The places that (id of a container, key) names: an item that is counted from a list's end has another name, too."""
+        container = self._raw[at][0] if at in self._raw else None
+        is_from_end = type(container) in (list, deque) and type(key) is int and key < 0
+        return [(at, key), (at, len(self._base[at]) + key)] if is_from_end else [(at, key)]
+
     def has_seen(self, container) -> bool:
         """Whether a container was looked at."""
         return id(container) in self._raw
@@ -136,14 +146,14 @@ class Contents:
         """What is other in the containers than before, as `Target`s."""
         self._settle_keys()
         found = [t for container, _, text in self._raw.values() for t in self._targets_of(container, text)]
-        self._written = {id(t.owner) for t in found}
+        self._written = {id(t.owner): t.owner for t in found}
         return found
 
     def _targets_of(self, container, text) -> list:
         copy = self._base[id(container)]
         if type(copy) in DICTS:
             return _dict_targets(container, copy, text)
-        if type(copy) is deque and len(container) == container.maxlen and self.only(container) in (ADDED, GROWN):
+        if type(copy) is deque and len(container) == container.maxlen and self.only(container) in (ADDED, GROWN, COUNTED):
             return _appended(container, copy, text)
         return _list_targets(container, copy, text)
 
@@ -176,14 +186,18 @@ class Contents:
                                     for e, (key, _) in zip(expected.items, pairs)])
 
     def exact(self, expected, now):
-        """What is expected of a value, with the very containers in it that the run writes to: replays write to these."""
+        """What is expected of a value, with the very containers in it that the run writes to, since replays write to these, and
+        with others for the others."""
         if type(expected) is Photograph and type(now) is expected.kind and type(now) in (tuple, *RESTORED):
             before = self._raw[id(now)][1] if id(now) in self._raw else now
             items = list(before.values() if type(before) in DICTS else before)
             made = list(map(self.exact, expected.items, items)) if len(items) == len(expected.items) else expected.items
             if any(map(is_not, made, expected.items)):
                 expected = expected.with_items(made)
-        return Exactly(now, expected) if id(now) in self._written and type(expected) is not Exactly else expected
+        if type(now) not in RESTORED or isinstance(expected, Exactly):
+            return expected
+        others = [c for c in self._written.values() if type(c) is type(now)]
+        return Exactly(now, expected) if id(now) in self._written else Apart(others, expected) if others else expected
 
     def on_the_way(self, place) -> list:
         """(number of steps, container) of those that the run writes to, on the way to a place."""
@@ -201,7 +215,7 @@ class Contents:
     def _is_added_to(self, x) -> bool:
         if type(x) not in (list, deque) or id(x) not in self._raw:
             return False
-        if id(x) in self._done and self.only(x) not in (ADDED, GROWN):
+        if id(x) in self._done and self.only(x) not in (ADDED, GROWN, COUNTED):
             return False
         return all(t.kind == EXTEND for t in self._targets_of(x, "")) and _shows_additions(x, self._base[id(x)])
 
@@ -212,7 +226,7 @@ class Contents:
         only, targets = self.only(container), self._targets_of(container, "")
         if any(t.kind in (WHOLE, GONE) for t in targets):       # written as it was left, which comes of all that was there
             return self.first[id(container)]
-        if only == GROWN and type(container) is list and self.first[id(container)].items:       # its last item has a guard
+        if only in (GROWN, COUNTED, MEASURED) and type(container) is list:      # its length has a guard, and items at its end
             return AnyOf(list)
         if only in SINGLE or (only == ADDED and _shows_additions(container, self._base[id(container)])):
             return AnyOf(type(container))

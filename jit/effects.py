@@ -18,7 +18,7 @@ from ..runtime.tensor import Tensor
 from .numpy_scalars import now, stands_for_number
 from .own_view import mapped
 from .photograph import looks_like
-from .places import EXTEND, WHOLE, kept, put
+from .places import EXTEND, RESTORED, WHOLE, kept, put
 from .reads import MISSING
 
 _SETTERS = (object.__setattr__, SimpleNamespace.__setattr__, type.__setattr__)
@@ -94,6 +94,8 @@ class Target:
     def fix(self, give):
         """Puts what `give` makes of them in the place of numbers that the function has written."""
         value = self.value()
+        if value is self.was and type(value) in RESTORED:       # what is in it was put there, and is looked at there
+            return
         plain = mapped(value, give)
         if plain is not value:
             self.rewrite(plain)

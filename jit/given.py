@@ -21,7 +21,7 @@ class Parts:
         """Whether steps from one part through others end at another one, or at a tensor or number in it."""
         owners = [follow(base, steps[:n]) for n in range(len(steps))]
         is_leaf = isinstance(value, Tensor) or is_plain(value) or id(value) in self._ids
-        return is_leaf and all(id(x) in self._ids and (kind == "item" or key in fields_of(x))
+        return is_leaf and all(id(x) in self._ids and (kind != "attr" or key in fields_of(x))
                                for x, (kind, key) in zip(owners, steps))
 
     def class_with(self, base, steps, value):

@@ -17,7 +17,7 @@ from .guards import Guard
 from .hidden_reads import FunctionGuard
 from .lack import Lack
 from .photograph import Photograph
-from .reads import ARGUMENT, MISSING
+from .reads import ARGUMENT, LENGTH, MISSING
 
 
 def quick_check(guards):
@@ -60,7 +60,10 @@ def _line(guard, names, known):
     for kind, key in steps:
         if not isinstance(key, (str, int)):
             return None
-        start = f"{start}[{key!r}]" if kind != "attr" else _attribute(start, str(key))
+        if kind == LENGTH:
+            start = f"len({start})"
+        else:
+            start = f"{start}[{key!r}]" if kind == "item" else _attribute(start, str(key))
     method = guard.method()
     if method is not None:
         return (f"(_method := {start}).__func__ is {_name(names, guard.expected)} "

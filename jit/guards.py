@@ -39,8 +39,8 @@ def moved_in(place, expected, now) -> list:
     """`Moved` for each number and tensor in a place that is another one than expected, if that is all that differs."""
     if looks_like(now, expected):
         return []
-    if type(expected) is Exactly:
-        return moved_in(place, expected.expected, now) if now is expected.container else []
+    if isinstance(expected, Exactly):
+        return moved_in(place, expected.expected, now) if expected.is_it(now) else []
     is_photograph = isinstance(expected, Photograph)
     if expected.base in (expected.kind, tuple) if is_photograph else hasattr(expected, "differing"):
         found = []

@@ -10,7 +10,10 @@ from functools import lru_cache
 from .reads import ARGUMENT, Chain, kept_arguments
 from .stack import instructions_of, position_of
 from .tables import TABLES
-from .uses import GROWN, HANDED, KEYED, SINGLE, handed_in
+from .uses import COUNTED, GROWN, HANDED, KEYED, LOOKED, MEASURED, SINGLE, handed_in
+
+# What is done with a container, where no item of it has a guard.
+_ALL_OF_IT: dict = {**dict.fromkeys((*SINGLE, KEYED, GROWN, COUNTED)), MEASURED: LOOKED}
 
 
 @lru_cache(maxsize=4096)
@@ -34,6 +37,6 @@ def note_arguments(frame, held, contents, uses) -> None:
         chain, calls = Chain(ARGUMENT, name, ()), calls_of(code).get(Chain(ARGUMENT, name, ()), ())
         how = uses.get(chain, HANDED) if name in kept else None
         value = held.given(local[name], how, calls)
-        contents.used(value, None if how in SINGLE or how in (KEYED, GROWN) else how, calls)
+        contents.used(value, _ALL_OF_IT.get(how, how), calls)
         if caller is not None:
             contents.arrived(value, (caller.f_code, instructions_of(caller.f_code)[position_of(caller)].offset))

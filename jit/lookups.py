@@ -22,7 +22,7 @@ from .places import Place
 from .reads import ARGUMENT, MISSING, Chain, follow
 from .stack import CONSTANTS, Walk, instructions_of, is_lookup, position_of, variables_of
 from .tables import TABLES, table_of, was_written
-from .uses import LOOKED, SINGLE
+from .uses import LOOKED, MEASURED, SINGLE
 
 MOST_MEMBERS = 256      # of a set or dictionary in which a symbolic number is looked for
 _BY_HASH = frozenset((set, frozenset, dict))
@@ -85,7 +85,7 @@ class Lookups:
                    if isinstance(g, ModulesGuard) for m, _ in g.states for name, value in attributes_of_module(m).items()]
         found = [Looked(chain, root, contents.given_to(value)) for chain, root, value in chains if id(value) in self.found]
         return [place for place in found if place.is_settable and (
-            place.holder() is None or contents.only(place.holder()) in (LOOKED, *SINGLE))]
+            place.holder() is None or contents.only(place.holder()) in (LOOKED, MEASURED, *SINGLE))]
 
 
 class _Origins(Walk):

@@ -85,12 +85,12 @@ class Outside:
             if is_changeable(value):
                 self._note_attribute(type(m).__name__, m, name, value)
 
-    def _uses_loosely(self: Any, code, asked):
+    def _uses_loosely(self: Any, code, asked, more):
         """Takes in what the code that starts does with attributes of objects that no chain leads to: of all that were reached,
-        or will be. What it reads by names may be used in any way."""
+        or will be. What it reads by names, `more` among them, may be used in any way."""
         known = loose_uses(code)
         uses = [(name, how, None if offset is None else (code, offset)) for name, how, offset in known]
-        uses += [(name, None, None) for name in asked.names - {name for name, *_ in known}]
+        uses += [(name, None, None) for name in (asked.names - {name for name, *_ in known}) | more]
         uses += [(ANY, None, None)] if asked.computes else ()
         new: dict = {}
         for name, how, call in uses:

@@ -28,7 +28,8 @@ class OwnView:
 
     def __set__(self, obj, value):
         if id(obj) in self.own and threading.get_ident() == self.thread:
-            known = without_symbols(value)
+            is_held = value is obj.__dict__.get(self.name, MISSING)         # as in `self.log += [loss]`
+            known = value if is_held else without_symbols(value)
             self.own[id(obj)] = MISSING if known is value else value
             value = known
         obj.__dict__[self.name] = value

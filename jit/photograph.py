@@ -83,12 +83,26 @@ class Exactly:
     def __init__(self, container, expected):
         self.container, self.expected = container, expected
 
+    def is_it(self, now) -> bool:
+        """Whether it is that object."""
+        return now is self.container
+
     def matches(self, now) -> bool:
-        """Whether it is that."""
-        return now is self.container and looks_like(now, self.expected)
+        """Whether it is that, as expected."""
+        return self.is_it(now) and looks_like(now, self.expected)
 
     def __repr__(self):
         return repr(self.expected)
+
+
+class Apart(Exactly):
+    """A container that is none of some others, to which the function writes, beside what is expected of it."""
+
+    __slots__ = ()
+
+    def is_it(self, now) -> bool:
+        """Whether it is none of these."""
+        return all([now is not other for other in self.container])  # noqa: C419  (quicker than a generator)
 
 
 class ArrayPhotograph:
@@ -171,8 +185,8 @@ def _are_equal(a, b) -> bool:
 
 def first_change(now, expected) -> tuple:
     """Where a value first differs from what is expected: (the path from it, as Python writes it, what was there, what is)."""
-    if type(expected) is Exactly:
-        if now is not expected.container:
+    if isinstance(expected, Exactly):
+        if not expected.is_it(now):
             return "", _ANOTHER, now
         expected = expected.expected
     differing = expected.differing(now) if type(expected) is Photograph and expected.base is not set else []

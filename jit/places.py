@@ -17,10 +17,10 @@ from ..runtime.tensor import Tensor
 from .numpy_scalars import NUMBERS, fixed, number_of
 from .numpy_scalars import now as number_now
 from .own_view import OwnViews
-from .reads import ARGUMENT, MISSING, VIEWED, Chain, follow
+from .reads import ARGUMENT, LENGTH, LENGTH_OF, MISSING, VIEWED, Chain, follow
 from .tables import TABLES
 from .tree import TENSOR
-from .uses import LOOKED, SINGLE
+from .uses import LOOKED, MEASURED, SINGLE
 
 MOST_PLACES = 1024      # that are read at every call of one function
 EXTEND = "extend"       # how items are kept that were appended to a list or deque; the key is where they begin
@@ -68,6 +68,8 @@ class Place:
                 return self.root, "", "cell"
             return (self.root, self.chain.name, "item") if self.chain.name in self.root else None     # type: ignore[operator]
         owner, (kind, key) = follow(self._start(), self.chain.steps[:-1]), self.chain.steps[-1]
+        if kind == LENGTH:
+            return None
         if kind == "item":
             return (owner, key, "item") if type(owner) in RESTORED else None
         found = getattr(type(owner), key, None)
@@ -81,15 +83,21 @@ class Place:
         return follow(self._start(), steps[:-1]) if steps and steps[-1][0] == "item" else None
 
     @property
+    def measured(self):
+        """The list of whose length the chain tells; None if it leads to something else."""
+        steps = self.chain.steps
+        return follow(self._start(), steps[:-1]) if steps[-1:] == LENGTH_OF else None
+
+    @property
     def is_settable(self) -> bool:
-        """Whether another value can be put there."""
-        return self.owner() is not None
+        """Whether another value can be put there, or shown to the code that asks."""
+        return self.owner() is not None or type(self.measured) is list
 
     @property
     def is_private(self) -> bool:
         """Whether one thread can be shown another value there."""
         found = self.owner()
-        return found is not None and found[2] == "attr" and is_viewable(found[0], found[1])
+        return self.measured is not None if found is None else found[2] == "attr" and is_viewable(found[0], found[1])
 
 
 @dataclass(frozen=True)
@@ -127,6 +135,7 @@ class Held:
         self.first = {p.watched: v for p, v in zip(places, values)}     # while the call is being recorded
         self.known: dict = {}
         self.owners: dict = {}
+        self._lengths: dict = {}        # by id of a list: (the symbolic number that is its length, how long it was then)
         self._back: list = []
         self._laid: list = []           # (place, the table that lies there instead of what is kept there)
         self._taken: set = set()        # ids of those that were taken away again
@@ -139,7 +148,7 @@ class Held:
         """The container for which a table stands, or the value itself. Code that begins to run does with it what `how` and
         `calls` say; where that is more than a table is for, the container lies in its place again, as do those in a value."""
         if type(value) not in TABLES:
-            if self._laid and how not in (LOOKED, *SINGLE):
+            if self._laid and how not in (LOOKED, MEASURED, *SINGLE):
                 for table in [table for place, table in self._laid if place.holder() is value]:
                     self._take_away(table)
             return value
@@ -166,6 +175,8 @@ class Held:
             if value is None or (found is not None and (id(found[0]), found[1]) in self.owners):
                 continue
             self.known.setdefault(id(value), place)
+            if place.measured is not None:
+                self._lengths[id(place.measured)] = value, len(place.measured)
             if found is not None:
                 owner, key, kind = found
                 self.owners[id(owner), key] = place
@@ -183,12 +194,23 @@ class Held:
         """Lets this thread alone see symbolic numbers in an attribute, where that is possible."""
         return self.is_symbolic and is_viewable(owner, key) and self.views.show(owner, key, value)
 
+    def length_of(self, values: list):
+        """How long a list is now, symbolic where that is looked up at every call: as long as it was, and what the function has
+        added."""
+        symbol, first = self._lengths.get(id(values), (0, 0))
+        return symbol + (len(values) - first) if len(values) != first else symbol
+
+    def first_length(self, before: list, values: list):
+        """How long a list was, of which `before` tells what it held: symbolic where that is looked up at every call."""
+        return self._lengths[id(values)][0] if id(values) in self._lengths else len(before)
+
     def fix(self):
         """What others could see, or read on ways that views do not lead over, is plain from now on; the recording is good for
         these numbers alone."""
         for value in self.values:
             if value is not None and not isinstance(value, Tensor):
                 fixed(value)
+        self._lengths = {}
         self._put_back()
         self.views.close()
 

@@ -16,17 +16,22 @@ from .stack import CONSTANTS, is_lookup
 from .whose import is_users_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
+LENGTH = "length"       # the step to how long a list is
+LENGTH_OF = ((LENGTH, LENGTH),)
+MOST_LAST = 256         # items at the end of a list that have guards of their own
 
 
 @dataclass(frozen=True)
 class Chain:
-    """One read: a root and the steps from it, each ("attr", name) or ("item", constant)."""
+    """One read: a root and the steps from it, each ("attr", name), ("item", constant) or (LENGTH, LENGTH)."""
 
     root: str
     name: str
     steps: tuple
 
     def __str__(self):
+        if self.steps[-1:] == LENGTH_OF:
+            return f"len({Chain(self.root, self.name, self.steps[:-1])})"
         return self.name + "".join(f".{k}" if kind == "attr" else f"[{key_text(k)}]" for kind, k in self.steps)
 
 
@@ -67,11 +72,48 @@ def reads_of(code) -> tuple:
         root = root_of(ins, code, arguments)
         if root is None:
             continue
-        steps = steps_after(instructions, at + 1)
-        for n in range(len(steps) + 1):
-            if n or root[0] != ARGUMENT:
-                found.setdefault(Chain(root[0], root[1], tuple(steps[:n])), None)
+        steps = tuple(steps_after(instructions, at + 1))
+        ways = [steps[:n] for n in range(len(steps) + 1)]
+        ways += [(*steps, ("item", -n)) for n in range(1, last_items(instructions, end_of(steps, at + 1)) + 1)]
+        ways += [(*way[:-1], ("item", -n)) for way in ways if counts_back(way) for n in range(1, -way[-1][1])]
+        ways += [steps + LENGTH_OF] if is_measured(instructions, at, end_of(steps, at + 1)) else []
+        for way in ways:
+            if way or root[0] != ARGUMENT:
+                found.setdefault(Chain(root[0], root[1], way), None)
     return tuple(found)
+
+
+def end_of(steps, at) -> int:
+    """Where instructions stand that have gone some steps from a place."""
+    return at + sum([1 if kind == "attr" else 2 for kind, _ in steps])
+
+
+def counts_back(steps) -> bool:
+    """Whether steps end at an item that is counted from a list's end. What is read there once something was appended may be
+    any of those behind it."""
+    return bool(steps) and steps[-1][0] == "item" and type(steps[-1][1]) is int and -MOST_LAST <= steps[-1][1] < 0
+
+
+def last_items(instructions, at) -> int:
+    """How many items at the end of what lies on top of the stack the code takes, as in `losses[-3:]`; 0 if it does something
+    else."""
+    parts = [(i.opname, i.argval if i.opname in CONSTANTS else i.arg) for i in instructions[at:at + 4]]
+    if len(parts) < 2 or parts[0][0] not in CONSTANTS:
+        return 0
+    first = parts[0][1]
+    if isinstance(first, slice) and first.stop is first.step is None and is_lookup(instructions[at + 1]):
+        first = first.start
+    elif parts[1] != ("LOAD_CONST", None) or not (
+            parts[2][0] == "BINARY_SLICE" or (parts[2:3] == [("BUILD_SLICE", 2)] and is_lookup(instructions[at + 3]))):
+        return 0
+    return -first if type(first) is int and -MOST_LAST <= first < 0 else 0
+
+
+def is_measured(instructions, start, at) -> bool:
+    """Whether code asks with `len` how long is what its instructions from `start` on lead to, up to `at`."""
+    asks, call = instructions[start - 1:start], instructions[at:at + 1]
+    return bool(asks and call) and (asks[0].opname, asks[0].argval) == ("LOAD_GLOBAL", "len") and (
+        call[0].opname, call[0].arg) == ("CALL", 1)
 
 
 def instructions_in(code) -> list:
@@ -152,7 +194,7 @@ def stores_of(code) -> tuple:
         if root is None:
             continue
         steps = steps_after(instructions, at + 1)
-        end = at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])
+        end = end_of(steps, at + 1)
         if end < len(instructions) and instructions[end].opname in _STORES:
             found.setdefault(Chain(root[0], root[1], (*steps, ("attr", instructions[end].argval))), None)
         elif steps and steps[-1][0] == "attr" and steps[-1][1] in changed:
@@ -166,14 +208,21 @@ def loose_names(code) -> tuple:
     variables of its own, items of a loop."""
     loose = [ins for _, ins in loose_in(instructions_in(code), code)]
     names, assigned = {i.argval for i in loose}, {i.argval for i in loose if i.opname in _STORES}
-    if not BY_NAME.isdisjoint(code.co_names):
-        names.update([name for c in code.co_consts if isinstance(c, str) for name in _spelled(c)])
-    if any(i.opname == "MATCH_CLASS" for i in instructions_in(code)):
-        names.update([n for c in code.co_consts if isinstance(c, tuple) for n in c if isinstance(n, str)])
+    names |= names_in_text(code)
     for inner in code.co_consts:            # of comprehensions and generators, which go through what this code gives them
         if isinstance(inner, types.CodeType) and inner.co_name.startswith("<") and inner.co_name != "<lambda>":
             names |= loose_names(inner)[0]
     return frozenset(names), frozenset(assigned)
+
+
+def names_in_text(code) -> set:
+    """The names of attributes that code may read by its strings: those of `getattr`, formats and patterns."""
+    names: set = set()
+    if not BY_NAME.isdisjoint(code.co_names):
+        names.update([name for c in code.co_consts if isinstance(c, str) for name in _spelled(c)])
+    if any(i.opname == "MATCH_CLASS" for i in instructions_in(code)):
+        names.update([n for c in code.co_consts if isinstance(c, tuple) for n in c if isinstance(n, str)])
+    return names
 
 
 def loose_in(instructions, code) -> list:
@@ -184,7 +233,7 @@ def loose_in(instructions, code) -> list:
         if root_of(ins, code, arguments) is not None:
             steps = steps_after(instructions, at + 1)
             chained.update(range(at + 1, at + 1 + 2 * len(steps)))
-            chained.add(at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps]))      # where it is assigned to
+            chained.add(end_of(steps, at + 1))          # where it is assigned to
     return [(at, i) for at, i in enumerate(instructions) if i.opname in (*ATTRIBUTES, *_STORES) and at not in chained]
 
 
@@ -229,6 +278,8 @@ def follow(root, steps):
             if kind == "attr":
                 value = (value.__dict__[key] if _plain_instance(value, key) else
                          MISSING if is_computed(value, key) else getattr(value, key))
+            elif kind == LENGTH:
+                value = len(value) if type(value) is list else MISSING
             elif is_users_function(getattr(type(value), "__getitem__", None)):
                 value = MISSING
             elif type(value).__getitem__ is dict.__getitem__:
@@ -255,7 +306,8 @@ def computed_at(root, steps) -> int | None:
     """The number of the first step of a chain that runs code of the user's, or None."""
     value = root
     for n, (kind, key) in enumerate(steps):
-        if is_computed(value, key) if kind == "attr" else is_users_function(getattr(type(value), "__getitem__", None)):
+        if is_computed(value, key) if kind == "attr" else (
+                kind == "item" and is_users_function(getattr(type(value), "__getitem__", None))):
             return n
         value = follow(value, steps[n:n + 1])
     return None

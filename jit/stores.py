@@ -69,9 +69,15 @@ class Stores:
         others = {t.place: t for t in self.module_writes.targets(self.stored) if id(t.owner) not in self.made}
         self.stored |= others
         self.module_reads |= others.keys()
-        found = [t for t in self.stored.values() if t.is_changed] + self.contents.targets() + self._context_targets()
+        found = [t for t in self.stored.values() if self._is_changed(t)] + self.contents.targets() + self._context_targets()
         self._check_what_was_put(found)
         return [t for t in found if self._is_repeated(t)]
+
+    def _is_changed(self: Any, t) -> bool:
+        """Whether something else is in a place than before: a list or dictionary that the function has made is another one,
+        also if it holds the same."""
+        now = t.value()
+        return t.is_changed or (type(now) in RESTORED and now is not t.was and is_repeatable(now, self.contents))
 
     def _check_what_was_put(self: Any, found):
         """Raises where the call puts a container in an empty place and takes something out of it: the next one finds it."""
@@ -82,7 +88,7 @@ class Stores:
 
     def written(self: Any) -> list:
         """What the run has written so far, to be compared: (text, place, the objects there)."""
-        changed = [t for t in self.stored.values() if t.is_changed] + self.contents.targets()
+        changed = [t for t in self.stored.values() if self._is_changed(t)] + self.contents.targets()
         return [(t.text, t.place, [*map(id, t.value())] if t.kind in (EXTEND, WHOLE) else id(t.value())) for t in changed]
 
     def check_still_written(self: Any, before):
@@ -116,7 +122,7 @@ class Stores:
         something else there may have to write."""
         for at, g in self.guards.items():       # read for the first time after it was assigned to, and put back since
             t = self.stored.get(g.places_on_the_way()[-1])
-            if t is not None and t.place not in written and not t.is_changed and not g.holds():
+            if t is not None and t.place not in written and not t.is_changed and not self.contents.was(g.value(), g.expected):
                 self.guards[at] = replace(g, expected=t.before)
         known = {place for g in self.guards.values() for place in g.places_on_the_way()}
         for t in self.stored.values():

@@ -11,7 +11,7 @@ import numpy as np
 from ..ir.substitute import table
 from ..ir.symbolic import SymFloat, SymInt, names_of, source_of
 from .numpy_scalars import with_kind
-from .uses import HANDED, LOOKED, SINGLE
+from .uses import HANDED, LOOKED, MEASURED, SINGLE
 
 _FLOATS = (float, np.float64, np.float32)
 _NUMBERS = frozenset((float, int))
@@ -26,7 +26,7 @@ class Table:
 
     def suits(self, how, calls) -> bool:
         """Whether code that begins to run may have it, by what it does with the container."""
-        return how in (LOOKED, HANDED, *SINGLE) and self.calls.issuperset(calls)
+        return how in (LOOKED, HANDED, MEASURED, *SINGLE) and self.calls.issuperset(calls)
 
     def __getitem__(self, key):
         if type(key) is SymInt and self.of is not None and key.scope.open:

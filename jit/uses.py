@@ -4,19 +4,35 @@ nothing that it holds is a condition.
 
 from functools import lru_cache
 
-from .reads import ATTRIBUTES, Chain, instructions_in, is_updated, kept_in, loose_in, root_of, steps_after
+from .reads import (
+    ATTRIBUTES,
+    Chain,
+    counts_back,
+    end_of,
+    instructions_in,
+    is_measured,
+    is_updated,
+    kept_in,
+    last_items,
+    loose_in,
+    names_in_text,
+    root_of,
+    steps_after,
+)
 from .stack import CONSTANTS, Walk, is_lookup
 
 ADDED, STORED, STEPPED, HANDED, LOOKED = "added", "stored", "stepped", "handed", "looked"
 ITEMS = "items"         # only its items are appended to
-LAST, GROWN = "last", "grown"       # its last item is read; that, and it is appended to
+LAST, GROWN = "last", "grown"       # items at its end are read; that, and it is appended to
+MEASURED, COUNTED = "measured", "counted"       # it is asked how long it is, beside what LAST means; and what GROWN means
 CONTAINED = "contained"     # it is asked whether something is in it
 KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
 _ADDS = ("append", "extend")
 _ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that do no more with a container than look at its items
 _BESIDE = [(frozenset(some), both) for some, both in (      # uses that may be beside each other, and what they are then
     ((STEPPED, LAST), STEPPED), ((STEPPED, LAST, LOOKED), LOOKED), ((STEPPED, LAST, ITEMS), ITEMS),
-    ((STEPPED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN))]
+    ((STEPPED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN), ((LAST, MEASURED), MEASURED),
+    ((STEPPED, LAST, LOOKED, MEASURED), LOOKED), ((ADDED, LAST, GROWN, MEASURED, COUNTED), COUNTED))]
 SINGLE = frozenset((STEPPED, LAST))             # what reads no more than items that have guards of their own
 _ASK = ("TO_BOOL", "UNARY_NOT")                 # what only asks whether a value is empty
 
@@ -24,8 +40,9 @@ _ASK = ("TO_BOOL", "UNARY_NOT")                 # what only asks whether a value
 @lru_cache(maxsize=4096)
 def uses_of(code) -> dict:
     """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
-    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, KEYED for both, LAST for `chain[-1]`, GROWN for that beside
-    ADDED, LOOKED for `chain[key]`, `len(chain)` and `chain is None` beside STEPPED, CONTAINED for `key in chain`, ITEMS for
+    for `chain[key] = ...`, STEPPED for reading `chain[constant]`, KEYED for both, LAST for `chain[-1]` and `chain[-3:]`, GROWN
+    for that beside ADDED, MEASURED for `len(chain)`, COUNTED for that beside ADDED, LOOKED for `chain[key]` and `chain is None`
+    beside STEPPED, CONTAINED for `key in chain`, ITEMS for
     `chain[key].append(...)` and `chain.setdefault(key, []).append(...)`, HANDED where it only gives it to functions, which may
     be beside one of the others; None where it does something else, or several of these."""
     found: dict = {}
@@ -59,7 +76,7 @@ def _uses_in(code) -> tuple:
         if root is None:
             continue
         steps = steps_after(instructions, at + 1)
-        end = at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])
+        end = end_of(steps, at + 1)
         for n in range(len(steps) + 1):
             chain, offset = Chain(root[0], root[1], tuple(steps[:n])), None
             if n == len(steps) - 1 and is_updated(instructions, end - 2):
@@ -68,6 +85,12 @@ def _uses_in(code) -> tuple:
                 how = ITEMS if _adds_to_default(instructions, end, steps[n:]) else _use_of(steps[n])
             elif _is_store(instructions, end):
                 how = STORED
+            elif last_items(instructions, end):
+                how = LAST
+            elif is_measured(instructions, at, end):
+                how = MEASURED
+            elif _is_extended(instructions, end):
+                how = ADDED
             else:
                 how, offset = _taken(instructions, at, end)
             found.append((chain, how, offset))
@@ -110,8 +133,27 @@ def _is_none(ins) -> bool:
 
 def _use_of(step):
     if step[0] == "item":
-        return LAST if step[1] == -1 and type(step[1]) is int else STEPPED
+        return LAST if counts_back((step,)) else STEPPED
     return ADDED if step[1] in _ADDS else None
+
+
+def _is_extended(instructions, at) -> bool:
+    """Whether code adds to what lies on top of the stack, and puts it back to where it has just taken it: `self.log += [x]`."""
+    of_object = instructions[at].opname in ATTRIBUTES       # whose owner lies below
+    back = ("STORE_ATTR",) if of_object else ("STORE_GLOBAL", "STORE_DEREF")
+    at += of_object
+    name, walk = instructions[at - 1].argval, Walk(stack=[HANDED])
+    for n, ins in enumerate(instructions[at:-2], at + 1):
+        taken = None if ins.is_jump_target else walk.step(ins)
+        if taken is None:
+            return False
+        if HANDED in taken:
+            following = instructions[n:n + 1 + of_object]
+            is_swapped = not of_object or (following[0].opname, following[0].arg) == ("SWAP", 2)
+            is_put_back = following[-1].opname in back and following[-1].argval == name
+            return ins.argrepr == "+=" and taken[0] == HANDED != taken[1] and is_swapped and is_put_back and not any(
+                i.is_jump_target for i in following)
+    return False
 
 
 def _adds_to_default(instructions, at, steps) -> bool:
@@ -136,12 +178,14 @@ def _is_store(instructions, at) -> bool:
 @lru_cache(maxsize=4096)
 def loose_uses(code) -> frozenset:
     """(name, what the code does with what it leads to, offset of the call to which that is given) of attributes that it reads
-    of objects that no chain leads to. Items that it reads have no guards of their own."""
-    found, instructions = set(), instructions_in(code)
+    or assigns of objects that no chain leads to. Items that it reads have no guards of their own."""
+    instructions = instructions_in(code)
+    found: set = {(name, None, None) for name in names_in_text(code)}
     for at, ins in loose_in(instructions, code):
         if ins.opname in ATTRIBUTES:
-            how, offset = _used_at(instructions, at + 1)
-            found.add((ins.argval, how, offset))
+            found.add((ins.argval, *_used_at(instructions, at + 1)))
+        else:
+            found.add((ins.argval, HANDED, None))       # what is assigned is used where it comes from
     return frozenset(found)
 
 

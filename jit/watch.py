@@ -6,6 +6,7 @@ import functools
 import os
 import sys
 import types
+from collections import deque
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from .asked import NOTHING, asked_of, catches, imports_of, names_by_value
 from .asked_by_name import AskedByName
 from .bystanders import is_alone
 from .casts import Casts
-from .contents import AnyOf, Contents
+from .contents import AnyOf, Contents, item_of
 from .effects import is_repeatable
 from .errors import DisturbedError, TraceError
 from .frames import cells_of, function_of, functions_with_code, is_user, unwatched, watch_again, works_for_user
@@ -41,9 +42,13 @@ from .reads import (
     BY_NAME,
     FREE,
     GLOBAL,
+    LENGTH,
+    LENGTH_OF,
     MISSING,
+    MOST_LAST,
     Chain,
     computed_at,
+    counts_back,
     follow,
     reads_of,
     stores_of,
@@ -232,9 +237,10 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         if self.held.is_symbolic and ("__dict__" in code.co_names or code.co_name in _EXACT):
             self._fix()
         self.reads_by_name = self.reads_by_name or not BY_NAME.isdisjoint(code.co_names)
-        asked = asked_of(code).with_names(names_by_value(frame) | self._names_past_made(frame, own))
+        more = names_by_value(frame) | self._names_past_made(frame, own)
+        asked = asked_of(code).with_names(more)
         self._ask(asked if asked.by_name or not self._is_caught(frame) else asked._replace(by_name=True))
-        self._uses_loosely(code, asked)
+        self._uses_loosely(code, asked, more)
         if "globals" in code.co_names:
             self.casts.close()
             self.spaces.setdefault(id(frame.f_globals), (frame.f_globals, dict(frame.f_globals)))
@@ -372,9 +378,9 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._note_cache(found)
         self._note_use(chain, base, found, how, calls)
         key = (id(root), chain)
-        if key in self.guards or self._through_tensor(base, chain.steps):
+        if key in self.guards or self._through_tensor(base, chain.steps) or self._is_beside(base, chain.steps):
             return
-        value = read(base, chain.steps)
+        value = self._first_at(base, chain.steps)
         if value is sys.modules:        # any import adds to it, those within ingot, too
             return
         if chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value):
@@ -397,6 +403,22 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._note_generator(value)
         self._keep_outside(chain, value, only_asks)
 
+    def _is_beside(self, base, steps) -> bool:
+        """Whether a chain leads to the length, or items at the end, of something of which all counts, or to what a list or
+        dictionary holds that the function has made."""
+        owner = follow(base, steps[:-1])
+        if steps and steps[-1][0] != "attr" and type(owner) in RESTORED and not self.contents.has_seen(owner):
+            return not self.parts.leads_to(base, steps[:-1], owner)
+        return (steps[-1:] == LENGTH_OF and type(owner) is not list) or (counts_back(steps) and isinstance(owner, np.ndarray))
+
+    def _first_at(self, base, steps):
+        """What a chain leads to. The length of a list, and items at its end, are what they were before the function has
+        appended to it."""
+        if steps[-1:] == LENGTH_OF:
+            return self.held.first_length(self.contents.before(follow(base, steps[:-1])), follow(base, steps[:-1]))
+        owner = follow(base, steps[:-1]) if counts_back(steps) else None
+        return item_of(self.contents.before(owner), steps[-1][1]) if type(owner) in (list, deque) else read(base, steps)
+
     def _is_own_item(self, base, steps, value) -> bool:
         """Whether a chain leads to an item or attribute that the function has set, of which is watched where that came from, or
         to what its schedules of learning rates have set."""
@@ -406,7 +428,9 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
             return False
         if steps[-1][0] == "attr":
             target = self.stored.get((id(follow(base, steps[:-1])), steps[-1][1]))
-            return target is not None and target.kind == "attr" and target.is_changed
+            return target is not None and target.kind == "attr" and self._is_changed(target)
+        if counts_back(steps) or steps[-1:] == LENGTH_OF:       # of which it counts what was there before
+            return False
         return self.contents.is_written(follow(base, steps[:-1]), steps[-1][1])
 
     def _note_computed(self, owner, step, name):
@@ -425,7 +449,7 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
         value = self.held.given(value, how, calls)
         is_given = chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value)
-        if type(value) in RESTORED and not is_given:
+        if type(value) in RESTORED and not is_given and not self._is_own_item(base, chain.steps, value):
             self.contents.see(value, str(chain), self.held)
             self.contents.used(value, how, calls)
         elif type(value) in (tuple, np.ndarray):
@@ -494,11 +518,12 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self._check_others()
         refilled = {at for at, key in written if key == WHOLE}
         set_here = written.keys() | self.scheduled
+        is_counted = {LENGTH, *range(-MOST_LAST, 0)}.__contains__         # keys that are others once a list has grown
         grown = {at for at, key in written if key == EXTEND}
         for guard in self.guards.values():
-            on_the_way = guard.places_on_the_way()
+            on_the_way = [place for at in guard.places_on_the_way() for place in self.contents.positions(*at)]
             if not (self.contents.was(guard.value(), guard.expected) or not set_here.isdisjoint(on_the_way)
-                    or any(at in refilled or (at in grown and type(key) is int and key < 0) for at, key in on_the_way)):
+                    or any(at in refilled or (at in grown and is_counted(key)) for at, key in on_the_way)):
                 if not is_alone():
                     raise DisturbedError("while this function was recorded, it or another thread changed "
                                          f"{guard.chain} ({guard})")
