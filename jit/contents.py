@@ -27,10 +27,12 @@ class Contents:
     """The containers that a run reaches, and what was in them before.
 
     first    {id of a container: its photograph}
+    alone    {id of one to which the run writes: the condition on the place where alone it lies}, once that is known
     """
 
     def __init__(self):
         self.first: dict = {}
+        self.alone: dict = {}
         self._raw: dict = {}         # by id: (container, a shallow copy of it, what names it)
         self._base: dict = {}        # by id: what it held before the function itself changed it
         self._done: dict = {}        # by id: ADDED, STORED, STEPPED or HANDED, as long as nothing else is done with it
@@ -93,6 +95,10 @@ class Contents:
         """What a container held before the function itself changed it."""
         return self._base.get(id(container), container)
 
+    def has_written(self, container) -> bool:
+        """Whether the run has written to a container, when that was last asked."""
+        return id(container) in self._written
+
     def positions(self, at, key) -> list:
         """The places that (id of a container, key) names: an item that is counted from a list's end has another name, too."""
         container = self._raw[at][0] if at in self._raw else None
@@ -115,6 +121,11 @@ class Contents:
         """Whether a container was looked at, or lies in a dictionary that was (a new one in an optimizer's state)."""
         return self.has_seen(container) or any(
             v is container for seen, _, _ in self._raw.values() if type(seen) in DICTS for v in seen.values())
+
+    def close(self):
+        """Lets go of the containers."""
+        for table in (self.alone, self.first, self._raw, self._base, self._met, self._written):
+            table.clear()
 
     def settle(self):
         """Leaves plain numbers in the containers, the same in what is known of them before."""
@@ -196,8 +207,13 @@ class Contents:
                 expected = expected.with_items(made)
         if type(now) not in RESTORED or isinstance(expected, Exactly):
             return expected
-        others = [c for c in self._written.values() if type(c) is type(now)]
-        return Exactly(now, expected) if id(now) in self._written else Apart(others, expected) if others else expected
+        if id(now) in self._written:
+            return expected if id(now) in self.alone else Exactly(now, expected)
+        others = {at: c for at, c in self._written.items() if type(c) is type(now)}
+        if not others:
+            return expected
+        lasting = [c for at, c in others.items() if at not in self.alone]
+        return Apart(lasting, [self.alone[at] for at in others if at in self.alone], expected)
 
     def on_the_way(self, place) -> list:
         """(number of steps, container) of those that the run writes to, on the way to a place."""
@@ -218,6 +234,10 @@ class Contents:
         if id(x) in self._done and self.only(x) not in (ADDED, GROWN, COUNTED):
             return False
         return all(t.kind == EXTEND for t in self._targets_of(x, "")) and _shows_additions(x, self._base[id(x)])
+
+    def may_grow(self, container) -> bool:
+        """Whether guards don't look at all that a list holds, so that its length is one of its own."""
+        return type(self.expected(container)) is AnyOf
 
     def expected(self, container):
         """What guards are to expect of a container that was seen, by what the function does with it."""

@@ -61,7 +61,7 @@ def _line(guard, names, known):
         if not isinstance(key, (str, int)):
             return None
         if kind == LENGTH:
-            start = f"len({start})"
+            start = f"{'len' if key == LENGTH else 'bool'}({start})"
         else:
             start = f"{start}[{key!r}]" if kind == "item" else _attribute(start, str(key))
     method = guard.method()

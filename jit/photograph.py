@@ -96,13 +96,18 @@ class Exactly:
 
 
 class Apart(Exactly):
-    """A container that is none of some others, to which the function writes, beside what is expected of it."""
+    """A container that is none of some others, to which the function writes, nor what was `first` in the places of others,
+    beside what is expected of it."""
 
-    __slots__ = ()
+    __slots__ = ("first",)
+
+    def __init__(self, others, first, expected):
+        super().__init__(others, expected)
+        self.first = first
 
     def is_it(self, now) -> bool:
         """Whether it is none of these."""
-        return all([now is not other for other in self.container])  # noqa: C419  (quicker than a generator)
+        return all([now is not x for x in self.container]) and all([now is not x.first for x in self.first])  # noqa: C419
 
 
 class ArrayPhotograph:

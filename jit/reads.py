@@ -16,22 +16,22 @@ from .stack import CONSTANTS, is_lookup
 from .whose import is_users_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
-LENGTH = "length"       # the step to how long a list is
-LENGTH_OF = ((LENGTH, LENGTH),)
+LENGTH, ANY = "length", "any"       # the steps to how long a list is, as a number, and to whether there is anything in it
+LENGTH_OF, ANY_OF = ((LENGTH, LENGTH),), ((LENGTH, ANY),)
 MOST_LAST = 256         # items at the end of a list that have guards of their own
 
 
 @dataclass(frozen=True)
 class Chain:
-    """One read: a root and the steps from it, each ("attr", name), ("item", constant) or (LENGTH, LENGTH)."""
+    """One read: a root and the steps from it, each ("attr", name), ("item", constant) or (LENGTH, LENGTH or ANY)."""
 
     root: str
     name: str
     steps: tuple
 
     def __str__(self):
-        if self.steps[-1:] == LENGTH_OF:
-            return f"len({Chain(self.root, self.name, self.steps[:-1])})"
+        if is_length(self.steps):
+            return f"{'len' if self.steps[-1:] == LENGTH_OF else 'bool'}({Chain(self.root, self.name, self.steps[:-1])})"
         return self.name + "".join(f".{k}" if kind == "attr" else f"[{key_text(k)}]" for kind, k in self.steps)
 
 
@@ -77,6 +77,7 @@ def reads_of(code) -> tuple:
         ways += [(*steps, ("item", -n)) for n in range(1, last_items(instructions, end_of(steps, at + 1)) + 1)]
         ways += [(*way[:-1], ("item", -n)) for way in ways if counts_back(way) for n in range(1, -way[-1][1])]
         ways += [steps + LENGTH_OF] if is_measured(instructions, at, end_of(steps, at + 1)) else []
+        ways += [steps + ANY_OF] if is_asked(instructions, end_of(steps, at + 1)) else []
         for way in ways:
             if way or root[0] != ARGUMENT:
                 found.setdefault(Chain(root[0], root[1], way), None)
@@ -94,6 +95,11 @@ def counts_back(steps) -> bool:
     return bool(steps) and steps[-1][0] == "item" and type(steps[-1][1]) is int and -MOST_LAST <= steps[-1][1] < 0
 
 
+def is_length(steps) -> bool:
+    """Whether steps lead to how long a list is."""
+    return bool(steps) and steps[-1][0] == LENGTH
+
+
 def last_items(instructions, at) -> int:
     """How many items at the end of what lies on top of the stack the code takes, as in `losses[-3:]`; 0 if it does something
     else."""
@@ -107,6 +113,12 @@ def last_items(instructions, at) -> int:
             parts[2][0] == "BINARY_SLICE" or (parts[2:3] == [("BUILD_SLICE", 2)] and is_lookup(instructions[at + 3]))):
         return 0
     return -first if type(first) is int and -MOST_LAST <= first < 0 else 0
+
+
+def is_asked(instructions, at) -> bool:
+    """Whether code asks whether there is anything in what lies on top of the stack: `if log`, `not log`."""
+    name = instructions[at].opname
+    return name in ("TO_BOOL", "UNARY_NOT") or (name.startswith("POP_JUMP") and name.endswith(("IF_TRUE", "IF_FALSE")))
 
 
 def is_measured(instructions, start, at) -> bool:
@@ -279,7 +291,7 @@ def follow(root, steps):
                 value = (value.__dict__[key] if _plain_instance(value, key) else
                          MISSING if is_computed(value, key) else getattr(value, key))
             elif kind == LENGTH:
-                value = len(value) if type(value) is list else MISSING
+                value = MISSING if type(value) is not list else len(value) if key == LENGTH else bool(value)
             elif is_users_function(getattr(type(value), "__getitem__", None)):
                 value = MISSING
             elif type(value).__getitem__ is dict.__getitem__:

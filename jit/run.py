@@ -2,6 +2,7 @@
 
 import os
 import threading
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -27,6 +28,7 @@ from .made_objects import MadeObjects
 from .numpy_scalars import now, with_kind
 from .outcome import Outcome
 from .own_view import mapped
+from .placed import placed
 from .places import Held
 from .read_numbers import ReadNumber
 from .record import Recorder
@@ -267,6 +269,8 @@ class Run:
             raise ReplacedError(watch.replaced)
         self.guards = [*recorder.guards, *watch.finish(effects, recorder.turned_tensors(), recorder.touched)]
         watch.check_caches()
+        targets = placed(self.outcome.effects, watch.contents.alone)
+        self.outcome = self.recording.outcome = replace(self.outcome, effects=targets)
         for guard in recorder.guards:
             watch.tensors.update(guard.tensors())
         self.recording.same = watch.found_outside(call.leaves)
@@ -275,3 +279,4 @@ class Run:
         self.recording.same += [(i, t) for i, t in enumerate(call.leaves) if any(guard.leaf is t for guard in fixed)]
         self.looked_up = lookups.places(self.guards, watch.contents)
         held.close()
+        watch.close()

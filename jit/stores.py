@@ -69,7 +69,7 @@ class Stores:
         others = {t.place: t for t in self.module_writes.targets(self.stored) if id(t.owner) not in self.made}
         self.stored |= others
         self.module_reads |= others.keys()
-        found = [t for t in self.stored.values() if self._is_changed(t)] + self.contents.targets() + self._context_targets()
+        found = self.contents.targets() + [t for t in self.stored.values() if self._is_changed(t)] + self._context_targets()
         self._check_what_was_put(found)
         return [t for t in found if self._is_repeated(t)]
 

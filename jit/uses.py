@@ -10,6 +10,7 @@ from .reads import (
     counts_back,
     end_of,
     instructions_in,
+    is_asked,
     is_measured,
     is_updated,
     kept_in,
@@ -24,15 +25,15 @@ from .stack import CONSTANTS, Walk, is_lookup
 ADDED, STORED, STEPPED, HANDED, LOOKED = "added", "stored", "stepped", "handed", "looked"
 ITEMS = "items"         # only its items are appended to
 LAST, GROWN = "last", "grown"       # items at its end are read; that, and it is appended to
-MEASURED, COUNTED = "measured", "counted"       # it is asked how long it is, beside what LAST means; and what GROWN means
+MEASURED, COUNTED = "measured", "counted"       # it is asked how long it is, beside single items; that, and it is appended to
 CONTAINED = "contained"     # it is asked whether something is in it
 KEYED = "keyed"         # items under constants are read and set: `chain["n"] += 1`
 _ADDS = ("append", "extend")
 _ONLY_LOOK = frozenset(("len", "max", "min", "sum"))        # builtins that do no more with a container than look at its items
 _BESIDE = [(frozenset(some), both) for some, both in (      # uses that may be beside each other, and what they are then
     ((STEPPED, LAST), STEPPED), ((STEPPED, LAST, LOOKED), LOOKED), ((STEPPED, LAST, ITEMS), ITEMS),
-    ((STEPPED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN), ((LAST, MEASURED), MEASURED),
-    ((STEPPED, LAST, LOOKED, MEASURED), LOOKED), ((ADDED, LAST, GROWN, MEASURED, COUNTED), COUNTED))]
+    ((STEPPED, LAST, STORED, KEYED), KEYED), ((ADDED, LAST, GROWN), GROWN), ((STEPPED, LAST, MEASURED), MEASURED),
+    ((LOOKED, MEASURED), LOOKED), ((ADDED, STEPPED, LAST, GROWN, MEASURED, COUNTED), COUNTED))]
 SINGLE = frozenset((STEPPED, LAST))             # what reads no more than items that have guards of their own
 _ASK = ("TO_BOOL", "UNARY_NOT")                 # what only asks whether a value is empty
 
@@ -41,8 +42,8 @@ _ASK = ("TO_BOOL", "UNARY_NOT")                 # what only asks whether a value
 def uses_of(code) -> dict:
     """{chain: what alone the code does with what it leads to}: ADDED for `chain.append(...)` and `chain.extend(...)`, STORED
     for `chain[key] = ...`, STEPPED for reading `chain[constant]`, KEYED for both, LAST for `chain[-1]` and `chain[-3:]`, GROWN
-    for that beside ADDED, MEASURED for `len(chain)`, COUNTED for that beside ADDED, LOOKED for `chain[key]` and `chain is None`
-    beside STEPPED, CONTAINED for `key in chain`, ITEMS for
+    for that beside ADDED, MEASURED for `len(chain)`, `if chain` and `chain is None` beside STEPPED, COUNTED for that and for
+    STEPPED beside ADDED, LOOKED for `chain[key]` beside STEPPED, CONTAINED for `key in chain`, ITEMS for
     `chain[key].append(...)` and `chain.setdefault(key, []).append(...)`, HANDED where it only gives it to functions, which may
     be beside one of the others; None where it does something else, or several of these."""
     found: dict = {}
@@ -87,7 +88,7 @@ def _uses_in(code) -> tuple:
                 how = STORED
             elif last_items(instructions, end):
                 how = LAST
-            elif is_measured(instructions, at, end):
+            elif is_measured(instructions, at, end) or is_asked(instructions, end):
                 how = MEASURED
             elif _is_extended(instructions, end):
                 how = ADDED
@@ -103,11 +104,13 @@ def _taken(instructions, start, at) -> tuple:
     walk = Walk(stack=[HANDED])
     for before, ins, after in zip(instructions[at - 1:], instructions[at:], [*instructions[at + 1:], instructions[-1]]):
         if ins.opname.startswith("POP_JUMP") and walk.stack[-1:] == [HANDED] and not ins.is_jump_target:
-            return LOOKED, None
+            return MEASURED if ins.opname.endswith("NONE") else LOOKED, None
         taken = None if ins.is_jump_target else walk.step(ins)
         if taken is None:
             return None, None
-        if HANDED in taken and (ins.opname in _ASK or (ins.opname == "IS_OP" and _is_none(before))):
+        if HANDED in taken and ins.opname == "IS_OP" and _is_none(before):
+            return MEASURED, None
+        if HANDED in taken and ins.opname in _ASK:
             return LOOKED, None
         if HANDED in taken:
             if ins.opname == "GET_ITER":
@@ -133,7 +136,9 @@ def _is_none(ins) -> bool:
 
 def _use_of(step):
     if step[0] == "item":
-        return LAST if counts_back((step,)) else STEPPED
+        if type(step[1]) is int and step[1] < 0:
+            return LAST if counts_back((step,)) else None
+        return STEPPED
     return ADDED if step[1] in _ADDS else None
 
 

@@ -6,59 +6,45 @@ import functools
 import os
 import sys
 import types
-from collections import deque
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from ..runtime.nn.hooks import GLOBAL as EVERY_MODULES
 from ..runtime.nn.module import Module
 from ..runtime.state import tls
-from ..runtime.tensor import Tensor
 from .asked import NOTHING, asked_of, catches, imports_of, names_by_value
 from .asked_by_name import AskedByName
-from .bystanders import is_alone
 from .casts import Casts
-from .contents import AnyOf, Contents, item_of
-from .effects import is_repeatable
-from .errors import DisturbedError, TraceError
-from .frames import cells_of, function_of, functions_with_code, is_user, unwatched, watch_again, works_for_user
+from .contents import Contents
+from .errors import TraceError
+from .findings import Findings
+from .frames import function_of, functions_with_code, is_user, unwatched, watch_again, works_for_user
 from .given import Parts
-from .guards import UNREAD, Guard, ModulesGuard, module_state
+from .guards import module_state
 from .handed_on import calls_of, note_arguments
-from .hidden_reads import HiddenReads, Reading, known_in_class, owners_above
+from .hidden_reads import HiddenReads, known_in_class, owners_above
 from .instances import attributes_of_module, is_instance, is_users, is_users_space
-from .lack import Keys, Lack
 from .module_writes import ModuleWrites
+from .noted import Noted
 from .numpy_scalars import fixed
 from .outside import Outside
-from .overwritten import overwritten
-from .photograph import PLAIN_CONTAINERS, Exactly, is_changeable, is_container, is_item, is_plain, looks_like, photograph
-from .places import CONTEXT, EXTEND, RESTORED, WHOLE, Held, read, root_value
+from .photograph import is_changeable
+from .places import Held, root_value
 from .plain_arguments import make_plain, settle
 from .reads import (
     ARGUMENT,
     BY_NAME,
     FREE,
     GLOBAL,
-    LENGTH,
-    LENGTH_OF,
-    MISSING,
-    MOST_LAST,
     Chain,
     computed_at,
-    counts_back,
-    follow,
     reads_of,
     stores_of,
     writes_of,
 )
-from .stand_ins import real
 from .stores import Stores
-from .tables import real_table
 from .tensor_attributes import TensorAttributes
-from .uses import CONTAINED, SINGLE, uses_of
+from .uses import uses_of
 from .world import World, modes, random_states
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
@@ -68,7 +54,7 @@ _NEW = (copyreg.__newobj__, copyreg.__newobj_ex__, copyreg._reconstructor)      
 _COPIES = frozenset(("__reduce_ex__", "__getstate__"))
 
 
-class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
+class Watch(AskedByName, Findings, Noted, Outside, HiddenReads, Stores, TensorAttributes, World):
     """Collects guards and refuses what cannot be repeated, while a function runs for the first time."""
 
     def __init__(self, held=None):
@@ -135,6 +121,12 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
         self.casts.close()
         tls.m.run = self._run
         watch_again(self._before)
+
+    def close(self):
+        """Lets go of what others may ask who holds it (`placed.py`)."""
+        self.contents.close()
+        self.containers, self._keep = [], []
+        self.copies, self.stored, self._unwalked = {}, {}, {}
 
     def _event(self, frame, event, arg):
         if event == "call":
@@ -329,232 +321,6 @@ class Watch(AskedByName, Outside, HiddenReads, Stores, TensorAttributes, World):
             found = self._functions[frame.f_code] = functions_with_code(frame)
         return found
 
-    def _note_local(self, chain, frame, value):
-        if chain.root == FREE:
-            for cell in cells_of(self._functions_of(frame), frame.f_code, chain.name, value) or [{chain.name: value}]:
-                self._note(chain, cell, value)
-        elif isinstance(value, Tensor):
-            is_others = id(value) in self.passed or id(value) in self.tensors
-            if is_others and chain.steps and chain.steps[0][1] in value.__dict__:
-                self._note_own(value, chain.steps[0][1])
-        elif id(value) not in self.made:
-            chain, value = self._past_containers(chain, value)
-            if chain.steps or not is_container(value):
-                self._note(chain, value, value)
-
-    def _past_containers(self, chain, value):
-        """(chain, where it begins) from the first object on the way that is no container: what containers hold is watched where
-        they come from, and nobody else sees those that the function has made."""
-        at, steps = value, chain.steps
-        while steps and is_item(at, *steps[0]):
-            at, steps = follow(at, steps[:1]), steps[1:]
-        if at is value and not is_container(at):
-            return chain, value
-        found = follow(at, steps)
-        if id(found) in self.copies:
-            self._note_use(chain, value, found, self._uses.get(chain), self._calls.get(chain, ()))
-        if not steps or type(at) in PLAIN_CONTAINERS:
-            return Chain(ARGUMENT, chain.name, ()), ()
-        return Chain(ARGUMENT, str(replace(chain, steps=chain.steps[: len(chain.steps) - len(steps)])), steps), at
-
-    def _note(self, chain, root, base):
-        how, calls = self._uses.get(chain), self._calls.get(chain, ())
-        only_asks = how in (CONTAINED, *SINGLE) and not calls
-        if self._unwalked and not only_asks:
-            late = self._unwalked.pop(id(follow(base, chain.steps)), None)
-            if late is not None:
-                self._walk(*late)
-        at = computed_at(base, chain.steps)
-        if at is not None:
-            self._note_computed(follow(base, chain.steps[:at]), *chain.steps[at])
-            chain = replace(chain, steps=chain.steps[:at])
-        past = self._past_modules(chain, root, base)
-        if past is None and real_table(follow(base, chain.steps)).__class__ is tuple:
-            self._note_use(chain, base, follow(base, chain.steps), how, calls)
-        if past is None or (base is None and chain.root == ARGUMENT):
-            return
-        chain, root, base = past
-        found = follow(base, chain.steps)
-        self._note_cache(found)
-        self._note_use(chain, base, found, how, calls)
-        key = (id(root), chain)
-        if key in self.guards or self._through_tensor(base, chain.steps) or self._is_beside(base, chain.steps):
-            return
-        value = self._first_at(base, chain.steps)
-        if value is sys.modules:        # any import adds to it, those within ingot, too
-            return
-        if chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value):
-            return
-        if self._is_own_item(base, chain.steps, value):
-            return
-        kind = self.parts.class_with(base, chain.steps, value)
-        if kind is not None:
-            self._note(Chain(ARGUMENT, kind.__name__, chain.steps[-1:]), kind, kind)
-            return
-        self._keep.append(root)
-        if not (is_plain(value) or looks_like(read(base, chain.steps), value)):
-            return
-        value = real_table(real(value))
-        if chain.root != ARGUMENT or id(base) in self.outside:
-            self._note_tensor(value)
-            self._note_library(str(chain), value)
-        self.guards[key] = Guard(chain, root, photograph(value, self.held), self._reader)
-        self._note_hidden(value)
-        self._note_generator(value)
-        self._keep_outside(chain, value, only_asks)
-
-    def _is_beside(self, base, steps) -> bool:
-        """Whether a chain leads to the length, or items at the end, of something of which all counts, or to what a list or
-        dictionary holds that the function has made."""
-        owner = follow(base, steps[:-1])
-        if steps and steps[-1][0] != "attr" and type(owner) in RESTORED and not self.contents.has_seen(owner):
-            return not self.parts.leads_to(base, steps[:-1], owner)
-        return (steps[-1:] == LENGTH_OF and type(owner) is not list) or (counts_back(steps) and isinstance(owner, np.ndarray))
-
-    def _first_at(self, base, steps):
-        """What a chain leads to. The length of a list, and items at its end, are what they were before the function has
-        appended to it."""
-        if steps[-1:] == LENGTH_OF:
-            return self.held.first_length(self.contents.before(follow(base, steps[:-1])), follow(base, steps[:-1]))
-        owner = follow(base, steps[:-1]) if counts_back(steps) else None
-        return item_of(self.contents.before(owner), steps[-1][1]) if type(owner) in (list, deque) else read(base, steps)
-
-    def _is_own_item(self, base, steps, value) -> bool:
-        """Whether a chain leads to an item or attribute that the function has set, of which is watched where that came from, or
-        to what its schedules of learning rates have set."""
-        if steps and self.scheduled and (id(follow(base, steps[:-1])), steps[-1][1]) in self.scheduled:
-            return True
-        if not steps or not is_repeatable(value, self.contents):
-            return False
-        if steps[-1][0] == "attr":
-            target = self.stored.get((id(follow(base, steps[:-1])), steps[-1][1]))
-            return target is not None and target.kind == "attr" and self._is_changed(target)
-        if counts_back(steps) or steps[-1:] == LENGTH_OF:       # of which it counts what was there before
-            return False
-        return self.contents.is_written(follow(base, steps[:-1]), steps[-1][1])
-
-    def _note_computed(self, owner, step, name):
-        """Code of the user's gives an attribute or item of an object: that it is this code which does so is noted."""
-        kind, text = type(owner), type(owner).__qualname__
-        if step == "attr" and known_in_class(kind, name):
-            self._note_attributes(text, kind, (name,))
-        elif step == "attr":
-            self._note_attributes(text, kind, ("__getattr__",))
-            self._note_lack(text, owner, {name})
-            self._note_lack(text, kind, {name})
-        else:
-            self._note_attributes(text, kind, ("__getitem__",))
-
-    def _note_use(self, chain, base, value, how, calls):
-        """Looks at a list or dictionary before anything changes in it, and notes what is done with it."""
-        value = self.held.given(value, how, calls)
-        is_given = chain.root == ARGUMENT and self.parts.leads_to(base, chain.steps, value)
-        if type(value) in RESTORED and not is_given and not self._is_own_item(base, chain.steps, value):
-            self.contents.see(value, str(chain), self.held)
-            self.contents.used(value, how, calls)
-        elif type(value) in (tuple, np.ndarray):
-            self.contents.used(value, how, calls)
-
-    def found_outside(self, tensors) -> list:
-        """(number, tensor) of those that the function reaches on other ways than as its arguments, too."""
-        for m in self.modules.values():
-            for value in module_state(m).values():
-                self._note_tensor(value)
-        return [(i, t) for i, t in enumerate(tensors) if id(t) in self.tensors]
-
-    def _past_modules(self, chain, root, base):
-        """(chain, root, base) from the first object on a chain that is no module; modules on the way are watched as a whole.
-        None where there is no more to it."""
-        steps, value, owner, first = chain.steps, base, base, ()
-        while isinstance(value, Module) and steps:
-            self._see_module(value)
-            self.module_reads.add((id(value), steps[0][1]))
-            if steps[0][0] == "attr":
-                self._see_in_class(value, steps[0][1])
-            owner, first = value, steps[:1]
-            value, steps = follow(value, steps[:1]), steps[1:]
-        if isinstance(value, Module):
-            self._see_module(value)
-        elif value is not base:
-            self._note_cache(value)
-            self._see_held(chain, len(chain.steps) - len(steps), value)
-        if value is base:
-            return chain, root, base
-        if value is None or value is MISSING or not (steps or is_changeable(value)):
-            return None
-        text = str(Chain(chain.root, chain.name, chain.steps[: len(chain.steps) - len(steps) - 1]))
-        return Chain(ARGUMENT, text, (*first, *steps)), owner, owner
-
-    def _see_held(self, chain, depth, value):
-        """Takes in an object that is an attribute of a module: `depth` steps of the chain lead there."""
-        text = str(Chain(chain.root, chain.name, chain.steps[:depth]))
-        if is_instance(value) and id(value) not in self.outside and id(value) not in self.made:
-            self._walk(text, value)
-        self._note_library(text, value)
-
     def _refuse(self, reason):
         if self.problem is None:
             self.problem = TraceError("this function cannot be traced: " + reason)
-
-    # At the end.
-
-    def finish(self, effects=(), turned=(), touched=()) -> list:
-        """The guards; raises if the run changed what it had read, but for the targets of `effects`, and whether tensors (the
-        ids `turned`) require grad. `touched` are the ids of the tensors that took part in it."""
-        if self.problem is None and self._has_drawn():
-            self._refuse("it draws from Python's or numpy's random numbers, which would happen only when the trace is "
-                         "recorded; use ingot's random functions, or pass the numbers as an argument")
-        self._check_modes()
-        if self.problem is not None:
-            raise self.problem
-        written = {t.place: t for t in effects}
-        self.guard_what_stayed(written)
-        changed = self.module_writes.restructured(written)
-        if changed is not None:
-            raise DisturbedError(f"while this function was recorded, it changed the parameters, children or hooks of a "
-                                 f"{type(changed).__name__}")
-        self._note_imports()
-        self._check_copies()
-        self._check_others()
-        refilled = {at for at, key in written if key == WHOLE}
-        set_here = written.keys() | self.scheduled
-        is_counted = {LENGTH, *range(-MOST_LAST, 0)}.__contains__         # keys that are others once a list has grown
-        grown = {at for at, key in written if key == EXTEND}
-        for guard in self.guards.values():
-            on_the_way = [place for at in guard.places_on_the_way() for place in self.contents.positions(*at)]
-            if not (self.contents.was(guard.value(), guard.expected) or not set_here.isdisjoint(on_the_way)
-                    or any(at in refilled or (at in grown and is_counted(key)) for at, key in on_the_way)):
-                if not is_alone():
-                    raise DisturbedError("while this function was recorded, it or another thread changed "
-                                         f"{guard.chain} ({guard})")
-                raise TraceError(f"this function cannot be traced: it changed {guard.chain} ({guard}); return the value "
-                                 "instead, or keep it in a tensor that is updated in place")
-        before = {place: UNREAD if self._is_unread(t) else t.before for place, t in written.items()}
-        seen = {id(m): m for top in self.modules.values() for m in Module.modules(top)}
-        seen.update({id(m): m for m in self.module_writes.reached()})
-        modules = [ModulesGuard(seen.values(), self.held, before, turned)] if seen else []
-        for reading in self.readings.values():
-            fills = type(reading) in (Keys, Lack) and reading.is_filled_by(written)
-            is_set = reading.watched[0] == CONTEXT and (reading.watched[1], CONTEXT) in written
-            if not (fills or is_set or reading.holds() or self.is_of_filled_cache(reading)):
-                raise TraceError(f"this function cannot be traced: it changed what it reads: {reading}")
-        replaced = overwritten(effects, {*touched, *[id(g.root) for g in self.guards.values()]})
-        for guard in self.guards.values() if replaced else ():
-            self.contents.loosen(guard.expected, guard.value(), replaced)
-        guards = [replace(g, expected=self._settled(g.expected, g.value())) for g in self.guards.values()]
-        readings = [replace(r, expected=self._settled(r.expected, r.read())) if type(r) is Reading else r
-                    for r in self.readings.values()]
-        return [*modules, *readings, *guards, *self._written_on_the_way()]
-
-    def _settled(self, expected, now):
-        return self.contents.exact(self.contents.settled(expected), now)
-
-    def _written_on_the_way(self) -> list:
-        """Guards of the containers that the run writes to, on the way to what guards look at."""
-        found = {}
-        for g in self.guards.values():
-            for n, container in self.contents.on_the_way(g):
-                chain = replace(g.chain, steps=g.chain.steps[:n])
-                if (id(g.root), chain) not in self.guards:
-                    found[id(g.root), chain] = replace(g, chain=chain, expected=Exactly(container, AnyOf(type(container))))
-        return [*found.values()]

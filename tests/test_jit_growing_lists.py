@@ -372,3 +372,179 @@ def test_a_list_that_is_added_to_in_place_stays_the_same():
             add(ingot.ones(2 + i if is_symbolic else 2))
             assert m.values is values and m.table is table and values == [float(2 + k if is_symbolic else 2)
                                                                          for k in range(i + 1)] and table["n"] == i + 1
+
+
+def replaced_outside(m):
+    def fn(x):
+        m.values.append(total(x))
+        return x * len(m.values) + m.values[-1]
+    return fn, lambda i: m.reset() if i % 4 == 3 else None
+
+
+def replaced_and_kept(m):
+    kept = []
+
+    def change(i):
+        if i % 4 == 3:
+            kept.append(m.values)
+            m.reset()
+        m.best = [*map(list, kept)]
+
+    def fn(x):
+        m.values.append(total(x))
+        return x
+    return fn, change
+
+
+def replaced_inside(m):
+    m.n = 0
+
+    def fn(x):
+        m.n += 1
+        m.values.append(total(x))
+        if m.n % 4 == 0:
+            m.best.append(m.values[-1])
+            m.values = []
+        return x
+    return fn, lambda i: None
+
+
+def added_to_and_replaced(m):
+    kept = []
+
+    def change(i):
+        if 2 < i < 9:
+            kept.append(m.values)       # which the next call adds to
+        m.best = [*map(list, kept)]
+
+    def fn(x):
+        m.values.append(total(x))
+        m.values = [1.0]
+        return x
+    return fn, change
+
+
+def replaced_by_one_with_another_name(m):
+    m.other = [2.0]
+
+    def change(i):
+        if i % 4 == 3:
+            m.reset()
+        if i % 8 == 5:
+            m.other = m.values
+        if i % 8 == 7:
+            m.other = [3.0]
+
+    def fn(x):
+        m.values.append(total(x))
+        return x * len(m.other) + m.other[-1]
+    return fn, change
+
+
+def both_grow(m):
+    m.other = []
+
+    def change(i):
+        if i % 5 == 3:
+            m.reset()
+            m.other = []
+        if i % 10 == 6:
+            m.other = m.values
+        if i % 10 == 8:
+            m.other = [3.0]
+
+    def fn(x):
+        m.values.append(total(x))
+        m.other.append(1.0)
+        return x * len(m.other) + m.values[-1]
+    return fn, change
+
+
+def table_replaced(m):
+    def change(i):
+        if i % 5 == 3:
+            m.table = {}
+
+    def fn(x):
+        m.table["loss"] = total(x)
+        m.table["n"] = m.table.get("n", 0) + 1
+        return x
+    m.table = {}
+    return fn, change
+
+
+def taken_from_until_empty(m):
+    def change(i):
+        if not m.values:
+            m.values = [1.0 + i, 2.0, 3.0]
+
+    def fn(x):
+        return x * m.values.pop()
+    m.values = [1.0, 2.0]
+    return fn, change
+
+
+def first_item_by_a_helper(m):
+    def first():
+        return m.values[0]
+
+    def fn(x):
+        m.values.append(total(x))
+        return x * first()
+
+    def change(i):
+        if i % 5 == 3:
+            m.reset()
+        if i % 7 == 3:
+            m.values = [1.0, 2.0]
+    return fn, change
+
+
+def last_item_by_a_helper(m):
+    def last():
+        return m.values[-1] if m.values else 0.5
+
+    def fn(x):
+        before = last()
+        m.values.append(total(x))
+        return x * last() + before
+
+    def change(i):
+        if i % 5 == 3:
+            m.reset()
+        if i % 7 == 3:
+            m.values = [1.0, 2.0]
+    return fn, change
+
+
+def third_item_if_there_is_one(m):
+    def fn(x):
+        m.values.append(total(x))
+        return x * (m.values[2] if len(m.values) > 2 else -1.0) + m.values[0]
+
+    def change(i):
+        if i % 5 == 3:
+            m.reset()
+        if i % 7 == 3:
+            m.values = [1.0, 2.0, 3.0]
+    return fn, change
+
+
+@pytest.mark.parametrize("make, most", [
+    (replaced_outside, 4), (replaced_and_kept, 2), (replaced_inside, 5), (added_to_and_replaced, 8),
+    (replaced_by_one_with_another_name, 6), (both_grow, 9), (table_replaced, 6), (taken_from_until_empty, 10),
+    (first_item_by_a_helper, 8), (last_item_by_a_helper, 8),
+    (third_item_if_there_is_one, 12)], ids=lambda v: getattr(v, "__name__", ""))
+def test_what_is_replaced_between_calls_is_written_where_it_lies_then(make, most):
+    def life(wrap):
+        m = Meter()
+        fn, change = make(m)
+        fn, got = wrap(fn), []
+        for i in range(24):
+            got.append((plain(fn(ingot.full((2,), float(i)))), state(m)))
+            change(i)
+        return got, fn
+    want, _ = life(lambda f: f)
+    got, traced = life(jit.trace)
+    assert got == want
+    assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
