@@ -9,7 +9,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -192,6 +192,15 @@ class Recorded:
         return found
 
 
+class Ready(NamedTuple):
+    """What runs the arrays of a call: `compiled`, on these, then early numbers, what is `derived` of weights alone (or None),
+    and late numbers. `variant` says what the numbers are for values of the symbols, or is None if there are none."""
+
+    compiled: Any
+    derived: Any
+    variant: Any = None
+
+
 class Job:
     """A piece and what it is to give, in order; compiled when it first runs."""
 
@@ -259,9 +268,8 @@ class Job:
         return self.compiled.in_place
 
     def ready(self, symbols=()):
-        """(what runs arrays in the order of `slots`, what is made of weights alone and comes behind these, or None) if it is
-        compiled and takes nothing else; else None."""
-        return None if self.compiled is None else (self.compiled, self.derived)
+        """What runs arrays in the order of `slots`, if it is compiled; else None."""
+        return None if self.compiled is None else Ready(self.compiled, self.derived)
 
     def compile(self, env=None):
         """The compiled graph, made at the first question, for the device of the arrays in `env` that it reads; without `env`

@@ -17,6 +17,7 @@ from .guards import Guard
 from .hidden_reads import FunctionGuard
 from .lack import Lack
 from .photograph import Photograph
+from .places import SameAs
 from .reads import ARGUMENT, LENGTH, MISSING
 
 
@@ -33,7 +34,7 @@ def tests_of(guards, names: dict) -> list:
     """The guards as expressions over `names`, which take in what these need."""
     names["builtins"] = builtins
     lines, known = [], {}
-    for g in sorted(guards, key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
+    for g in sorted(filter(_may_fail, guards), key=lambda g: len(g.chain.steps) if type(g) is Guard else 0):
         line = _line(g, names, known) if type(g) is Guard else None
         if type(g) is FunctionGuard and not g.named:
             f, parts = _name(names, g.function), [_name(names, x) for x in g.parts]
@@ -44,6 +45,12 @@ def tests_of(guards, names: dict) -> list:
             line = f"({_name(names, g)}.version == Structure.version or {_name(names, g)}.holds())"
         lines.append(line or f"{_name(names, g)}.holds()")
     return lines
+
+
+def _may_fail(guard) -> bool:
+    """Whether a guard says anything: not that what is looked up at each call is what it is."""
+    expected = guard.expected if type(guard) is Guard else None
+    return type(expected) is not SameAs or guard.watched != expected.place.watched
 
 
 def _line(guard, names, known):

@@ -85,16 +85,17 @@ class Tree:
                 raise
 
     def straight(self, symbols=()):
-        """(inputs, compiled graph, what it reads that is made of weights alone, positions of its results) of a tree that is one
-        stretch without writes, gradients or draws, once that is compiled; inputs are numbers of arguments, and captured
-        tensors, and a position comes with the permutation that brings dims to their places. Else None."""
+        """(inputs, what is compiled, as `Job.ready` gives it, positions of its results) of a tree that is one stretch without
+        writes, gradients or draws, once that is compiled; inputs are numbers of arguments, and captured tensors, and a position
+        comes with the permutation that brings dims to their places. Else None."""
         here, work = self.first, self.first.work
-        finish, (compiled, derived) = here.finish, work.job.ready(symbols) or (None, None)
+        finish, ready = here.finish, work.job.ready(symbols)
+        compiled = None if ready is None else ready.compiled
         if here.question is not None or compiled is None or not compiled.is_native or finish.does_more:
             return None
         if not here.is_plain or any(o.does_more for _, o in finish.outputs):
             return None
-        return [here.sources[-1 - slot].what for slot in work.job.slots], compiled, derived, [
+        return [here.sources[-1 - slot].what for slot in work.job.slots], ready, [
             (at, o.back) for at, (_, o) in zip(work.hand[0], finish.outputs)]
 
     def _follow(self, replay):

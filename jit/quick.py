@@ -1,11 +1,12 @@
 """The quick road: a call that is like the last one, as one generated function.
 
-A call is plain where tensors and arrays come in (and objects, of which the guards know what they are), one native call
+A call is plain where tensors, arrays and numbers come in (and objects, of which the guards know what they are), one native call
 computes, and tensors come out, or values that are read out of these: nothing is written, no gradient is wanted. For such a kind
 of call a function is generated that asks all that the recording relies on (what the arguments are, the captured tensors, what
-was made of weights, the guards), makes the results and enters native code. It answers MISS for whatever is not plain: the long
-road knows more. Two arguments may lie in one memory, since nobody writes; which of them are one and
-the same is part of the kind.
+was made of weights, the guards, what is required of numbers), makes the results and enters native code. Numbers, those in
+places that are looked up at each call too, may be any for which the recording is good. It answers MISS for whatever is not
+plain: the long road knows more. Two arguments may lie in one memory, since nobody writes; which of them are one and the same is
+part of the kind.
 """
 
 from typing import Any
@@ -18,10 +19,13 @@ from ..runtime.parts import PARTS
 from ..runtime.state import OPEN_PROFILES, Defaults, tls
 from ..runtime.structure import Structure
 from ..runtime.tensor import Tensor
+from .dynamic import SIZE
 from .entry import sharing
 from .guard_code import tests_of
-from .tree import GivenArray
+from .numpy_scalars import KINDS
+from .tree import NUMBER, GivenArray
 
+_NUMBERS = (int, float)
 MISS = object()
 MOST = 8        # functions made for one entry, after which only the long road is taken
 
@@ -30,9 +34,9 @@ def quick_call(entry, symbols, call):
     """A function of the arguments of a call that was just replayed: its result, or MISS for a call of another kind; None if the
     call was not plain."""
     finish, key, leaves = entry.tree.first.finish, call.key, call.leaves
-    if finish is None or not entry.is_simple or finish.outcome.has_symbols or finish.outcome.effects:
+    if finish is None or not entry.is_simple or finish.outcome.effects:
         return None
-    if not has_plain_arguments(call):
+    if not has_plain_arguments(call) or not is_good_for_numbers(entry, call):
         return None
     if (key[1] is not None and not is_only_repeated(leaves)) or key[3] is not None:
         return None
@@ -41,7 +45,9 @@ def quick_call(entry, symbols, call):
     if not all([t._a.flags.c_contiguous for t, *_ in entry.captured.values()]):  # noqa: C419
         return None
     straight = entry.tree.straight(symbols)
-    return None if straight is None else _Writer(entry, call).function(*straight)
+    if straight is None or not _is_bound_by_sizes(entry):
+        return None
+    return _Writer(entry, call).function(*straight)
 
 
 def is_only_repeated(leaves) -> bool:
@@ -51,11 +57,29 @@ def is_only_repeated(leaves) -> bool:
 
 
 def has_plain_arguments(call) -> bool:
-    """Whether each argument is a tensor, an array that stands for one, or an object that counts by being itself."""
-    if call.kwargs or call.numbers or call.places:
+    """Whether each argument is a tensor, an array that stands for one, a number, or an object that counts by being itself, and
+    there are only numbers in the places that are looked up."""
+    if call.kwargs or not all(kind in _NUMBERS for kind in call.key[0][2] or ()):
         return False
     _, ((_, specs), _) = call.key[0][0]
-    return all(_is_leaf(x) or (type(spec) is tuple and spec[1] is x) for x, spec in zip(call.args, specs))
+    return all(_is_leaf(x) or ((type(spec) is tuple and (spec[1] is x or spec == (NUMBER, type(x)))) and type(x) not in KINDS)
+               for x, spec in zip(call.args, specs))
+
+
+def is_good_for_numbers(entry, call) -> bool:
+    """Whether a recording is known to be good for all numbers that meet its conditions: it has met two values of each, or those
+    of this call alone are asked for."""
+    if entry.symbols is None:
+        return not call.places
+    numbers = {name for place, name in entry.symbols.names.items() if place[0] != SIZE}
+    return all(name not in numbers or (len(seen) > 1 and entry.symbols.scope.lows[name] is None)
+               for name, seen in zip(entry.symbols.hints, entry.compared))
+
+
+def _is_bound_by_sizes(entry) -> bool:
+    """Whether what is compiled has no numbers put in but sizes, which are those of the kind of call."""
+    sizes = {name for place, name in (entry.symbols.names if entry.symbols is not None else {}).items() if place[0] == SIZE}
+    return getattr(entry.tree.first.work.job, "names", frozenset()) <= sizes
 
 
 def _is_leaf(x) -> bool:
@@ -66,24 +90,26 @@ class _Writer:
     """Writes the function for one entry and one kind of arguments."""
 
     def __init__(self, entry, call):
-        self.entry, self.args, key = entry, call.args, call.key
+        self.entry, self.args, self.places, key = entry, call.args, call.places, call.key
+        self.shapes, self.given = call.shapes, call.numbers
         self.grad, self.inference = key[2], key[4][2]
         self.names: dict[str, Any] = {
             "tls": tls, "Defaults": Defaults, "dtype": key[4][0], "device": key[4][1],
             "current": config.current, "settings": config.current(),
             "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
-            "Structure": Structure, "ndarray": np.ndarray}
+            "Structure": Structure, "ndarray": np.ndarray, "same": is_same}
 
-    def function(self, inputs, compiled, derived, places):
-        """The function that calls `compiled` on `inputs` (numbers of arguments, or captured tensors) and on what is `derived`
-        of weights, and gives the results at `places`."""
+    def function(self, inputs, ready, places):
+        """The function that calls what is `ready` on `inputs` (numbers of arguments, or captured tensors), and gives the
+        results at `places`."""
+        compiled, derived, variant = ready
         constant = [] if derived is None else derived.arrays()
         tests = [*self._mode(), *self._captured(), *tests_of(self.entry.guards.values(), self.names)]
         if derived is not None:                  # a list of its own until a weight is written
             tests.append(f"{self._name(derived.arrays)}() is {self._name(constant)}")
         asked = [x for x in inputs if type(x) is int] if hasattr(compiled.run, "parts") else []
-        lines = [f"if len(args) != {len(self.args)}: return MISS", *self._arguments(asked),
-                 f"if not ({' and '.join(tests)}): return MISS", *self._compute(inputs, constant, compiled),
+        lines = [f"if len(args) != {len(self.args)}: return MISS", *self._arguments(asked), *self._numbers(variant),
+                 f"if not ({' and '.join(tests)}): return MISS", *self._compute(inputs, constant, compiled, variant),
                  *self._results(places)]
         body = "\n".join([f"            {line}" for line in lines])
         source = f"def make({', '.join(self.names)}):\n    def quick(args):\n        m = tls.m\n        try:\n{body}\n" \
@@ -110,6 +136,9 @@ class _Writer:
         if self.args:
             lines.append(f"{''.join([f'x{i}, ' for i in range(len(self.args))])}= args")
         for i, given in enumerate(self.args):
+            if type(given) in _NUMBERS:
+                lines.append(f"if x{i}.__class__ is not {type(given).__name__}: return MISS")
+                continue
             if not _is_leaf(given):
                 lines.append(f"if x{i} is not {self._name(given)}: return MISS")
                 continue
@@ -140,8 +169,29 @@ class _Writer:
             tests.append(f"{name}._a is {self._name(t._a)} and {_node_test(name, t)}")
         return tests
 
-    def _compute(self, inputs, constant, compiled):
-        arrays = [*[f"a{x}" if type(x) is int else self._name(x._a) for x in inputs], *map(self._name, constant)]
+    def _numbers(self, variant):
+        """What is asked of numbers, and what comes of them: the values of the symbols, and arrays for native code."""
+        texts = [f"x{i}" for i, x in enumerate(self.args) if type(x) in _NUMBERS]
+        lines, symbols = [], self.entry.symbols
+        for k, place in enumerate(self.places):
+            value = place.value()
+            lines += [f"n{k} = {self._name(place.value)}()", f"if n{k}.__class__ is not {type(value).__name__}: return MISS"]
+            texts.append(f"n{k}")
+        if symbols is None:
+            return [*lines, *[f"if not same({text}, {self._name(x)}): return MISS" for text, x in zip(texts, self.given)]]
+        given = "".join([f"{text}, " for text in texts])
+        lines += [f"symbols = {self._name(self.entry.match)}({self._name(self.shapes)}, ({given}))",
+                  "if symbols is None: return MISS"]
+        if variant is not None:
+            lines += [f"if not {self._name(variant.holds)}(*symbols): return MISS"] if not variant.is_sure else []
+            lines.append(f"early, late = {self._name(variant.numbers)}(symbols)")
+        return lines
+
+    def _compute(self, inputs, constant, compiled, variant):
+        arrays = [f"a{x}" if type(x) is int else self._name(x._a) for x in inputs]
+        early, late = ([], []) if variant is None else (
+            [f"{name}[{i}]" for i in range(len(kinds))] for name, kinds in (("early", variant.early), ("late", variant.late)))
+        arrays += [*early, *map(self._name, constant), *late]
         parts = getattr(compiled.run, "parts", None)
         if parts is None:
             return [f"found = {self._name(compiled.run)}([{', '.join(arrays)}])"]
@@ -163,7 +213,13 @@ class _Writer:
             lines += [f"t{i} = new(Tensor)", f"t{i}._a = found[{at}]{turned}", f"t{i}._node = t{i}._shared = None"]
         made = ", ".join([f"t{i}" for i in range(len(places))])
         outcome = self.entry.tree.first.finish.outcome
-        return [*lines, "return t0" if outcome.is_single else f"return {self._name(outcome.give)}([{made}])"]
+        symbols = ", symbols" if outcome.has_symbols else ""
+        return [*lines, "return t0" if outcome.is_single else f"return {self._name(outcome.give)}([{made}]{symbols})"]
+
+
+def is_same(a, b) -> bool:
+    """Whether two numbers of one type are the same: zeros have signs, and nan is nan."""
+    return a is b or (a == b if type(a) is int else a.hex() == b.hex())
 
 
 def _node_test(name, t) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from ..ir.lazy import lazy
 from ..passes.lift_numbers import lift_numbers
 from ..runtime.device_array import DeviceArray
-from .execute import PASSES, Job, Piece, without_collections
+from .execute import PASSES, Job, Piece, Ready, without_collections
 from .for_sizes import ForSizes
 from .report import announce
 
@@ -137,12 +137,13 @@ class SymbolicJob(Job):
         return (self._known(symbols) or self._bind(symbols)).compiled.in_place
 
     def ready(self, symbols=()):
-        """(what runs arrays in the order of `slots`, what is made of weights alone and comes behind these, or None) if it is
-        compiled and takes nothing else; else None."""
+        """What runs arrays in the order of `slots`, if it is compiled; else None."""
         bound = self._known(symbols)
-        if bound is None or bound.takes_numbers:
+        if bound is None:
             return None
-        return bound.compiled if bound.variant.is_elsewhere else bound.compiled.whole, bound.variant.derived
+        compiled, variant = bound.compiled, bound.variant
+        takes_symbols = bound.takes_numbers or not variant.is_sure
+        return Ready(compiled if variant.is_elsewhere else compiled.whole, variant.derived, variant if takes_symbols else None)
 
     def compile(self):
         """What was compiled last, or for the sizes that were recorded, where that was."""

@@ -238,18 +238,19 @@ class Traced(Learning):
     def _quick_road(self, call, entry, symbols):
         """The quick road of a call that was just replayed: made at its second time, and again where it no longer leads
         there."""
-        if call.kwargs or call.numbers or self._places:
+        if call.kwargs:
             return None
-        function, times = entry.quick.get(call.key, (None, -1))
+        kind = call.key if symbols == () else call.key[:-1]         # numbers are asked for at each call
+        function, times = entry.quick.get(kind, (None, -1))
         if times < MOST and (function is None or function is self._quick):
             if times >= 0:
                 function = quick_call(entry, symbols, call)
             if len(entry.quick) > MOST_QUICK:
                 entry.quick.clear()
-            entry.quick[call.key] = function, times + 1
+            entry.quick[kind] = function, times + 1
         elif function is not None and function is self._quick:       # it led nowhere, once too often
             function = None
-            entry.quick[call.key] = None, times
+            entry.quick[kind] = None, times
         return function
 
     def _family(self, call) -> Family:

@@ -229,3 +229,67 @@ def test_a_tensor_given_twice_takes_the_quick_road(monkeypatch):
         f(x, x)
     monkeypatch.setattr("ingot.jit.traced.sharing", None)          # which the long road asks
     assert f(x, x).tolist() == [5.0] * 8
+
+
+def scaled_by_an_attribute(o):
+    return lambda x, k: x * o.k + W
+
+
+def read_and_given_back(o):
+    return lambda x, k: (x * k, o.k * 2, k)
+
+
+def divided_by(o):
+    return lambda x, k: x / k - o.k / (k + 1.5)
+
+
+def decided_by(o):
+    return lambda x, k: x * k if k > 1 else x + o.k
+
+
+def with_powers(o):
+    return lambda x, k: x ** k + nn.functional.leaky_relu(x - 1, o.k)
+
+
+def counted(o):
+    return lambda x, k: x * len(o.log) + k
+
+
+def with_sizes(o):
+    return lambda x, k: x.sum() / x.shape[0] * k + ingot.zeros(int(o.k) % 3 + 2).sum()
+
+
+NUMBERS = [0.5, 1.5, 0.25, 3.0, 2.0, 1.0, -0.0, 0.0, 7.25, 2.0, float("inf"), float("nan"), 2.0, 4.0, 2, 3, True,
+           np.float32(0.5), np.float64(2.5), 0.125, 1e300, -1.0, 5.0]
+
+
+@pytest.mark.parametrize("make", [scaled_by_an_attribute, read_and_given_back, divided_by, decided_by, with_powers, counted,
+                                  with_sizes], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("where", ["argument", "attribute", "both"])
+def test_changing_numbers_are_those_of_the_call(make, where):
+    def life(wrap):
+        o = Scaler(0.75)
+        o.log = [1]
+        fn, got = wrap(make(o)), []
+        for i, v in enumerate([0.3, 0.4, 0.6, 0.7, 0.8, *NUMBERS, *reversed(NUMBERS)]):
+            o.k = v if where != "argument" else 0.75
+            o.log.append(v)
+            with np.errstate(all="ignore"):
+                try:
+                    got.append(str(plain(fn(vec(1.0, 2.0, 0.5 * i), v if where != "attribute" else 0.5))))
+                except (ZeroDivisionError, ValueError, OverflowError) as error:
+                    got.append(str(error))
+        return got
+    assert life(jit.trace) == life(lambda f: f)
+
+
+def test_changing_numbers_take_the_quick_road(monkeypatch):
+    o = Scaler(0.5)
+    traced = jit.trace(lambda x, k: x * o.k + k)
+    for i in range(9):
+        o.k *= 0.9
+        traced(vec(), 1.0 / (i + 1))
+    monkeypatch.setattr(type(traced), "_call", lambda *_: pytest.fail("the long road"))
+    for k in (0.1, 0.2, 0.3):
+        o.k = k
+        assert plain(traced(vec(), k * 3)) == plain(vec() * k + k * 3)
