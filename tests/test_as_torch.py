@@ -59,13 +59,14 @@ def test_what_libraries_ask_about_an_installed_pytorch():
     assert python("-c", ask, PYTHONPATH=python("-m", "ingot.as_torch", "--path")) == "True True True"
 
 
-SHOWN = ("repr(torch.float32)", "repr(torch.Size([2]))", "repr(torch.strided)", "repr(torch.channels_last)", "repr(torch.qint8)",
-         "torch.ones(2).type()", "torch.ones(2).long().type()", "torch.eye(2).to_sparse().type()",
+SHOWN = ("repr(torch.float32)", "repr(torch.Size([2]))", "repr(torch.strided)", "repr(torch.channels_last)",
+         "repr(torch.qint8)", "torch.ones(2).type()", "torch.ones(2).long().type()", "torch.eye(2).to_sparse().type()",
          "torch.ones(2).storage().type()", "repr(torch.eye(2).max(0))[:22]")
 
 
 def test_names_are_shown_as_pytorch_has_them():
-    look = HERE + f"import torch; print([{', '.join(SHOWN)}]); assert torch.ones(2).type('torch.LongTensor').dtype is torch.int64"
+    look = (HERE + f"import torch; print([{', '.join(SHOWN)}]); "
+            "assert torch.ones(2).type('torch.LongTensor').dtype is torch.int64")
     assert python("-W", "ignore", "-c", look) == str([
         "torch.float32", "torch.Size([2])", "torch.strided", "torch.channels_last", "torch.qint8",
         "torch.FloatTensor", "torch.LongTensor", "torch.sparse.FloatTensor", "torch.FloatStorage", "torch.return_types.max"])
