@@ -1,30 +1,10 @@
 """What functions do for nested tensors: most of them to the values, some sample by sample, some to what is padded."""
 
 from ...ir.errors import DimError, DTypeError, ShapeError
+from ..api.elementwise_names import DUNDERS, POINTWISE
 from ..api.register import FUNCTIONS
 from ..tensor import Tensor
 from .structure import HANDLERS, NestedTensor, Ragged, RaggedSize
-
-# Each element by itself, or with those in its place in other tensors.
-_POINTWISE = (
-    "abs", "acos", "acosh", "add", "addcdiv", "addcmul", "angle", "arccos", "arcsin", "arctan", "asin", "asinh", "atan",
-    "atan2", "atanh", "bernoulli", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "ceil", "clamp", "clamp_max",
-    "clamp_min", "clip", "clone", "contiguous", "copy", "copysign", "cos", "cosh", "deg2rad", "detach", "digamma", "div",
-    "divide",
-    "double", "empty_like", "eq", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fill", "float", "float_power", "floor",
-    "floor_divide", "fmax", "fmin", "fmod", "frac", "full_like", "ge", "greater", "greater_equal", "gt", "half", "bfloat16",
-    "heaviside", "hypot", "int", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf", "ldexp", "le", "lerp",
-    "less", "less_equal", "lgamma", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "logit", "long", "lt", "masked_fill", "maximum", "minimum", "mul", "multiply",
-    "nan_to_num", "ne", "neg", "negative", "not_equal", "ones_like", "positive", "pow", "rad2deg", "rand_like",
-    "randn_like", "reciprocal", "remainder", "round", "rsqrt", "rsub", "sgn", "sigmoid", "sign", "signbit", "sin", "sinc",
-    "sinh", "sqrt", "square", "sub", "subtract", "tan", "tanh", "true_divide", "trunc", "type", "where", "xlogy",
-    "zero", "zeros_like", "bool", "relu", "relu6", "gelu", "silu", "mish", "elu", "selu", "celu",
-    "leaky_relu", "hardswish", "hardsigmoid", "hardtanh", "hardshrink", "softshrink", "tanhshrink", "softplus", "softsign",
-    "logsigmoid", "threshold", "dropout", "alpha_dropout", "feature_alpha_dropout")
-_ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
-_DUNDERS = [f"__{kind}{name}__" for name in _ARITHMETIC for kind in ("", "r", "i")]
-_DUNDERS += [f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert")]
 
 
 def handles(*names):
@@ -107,7 +87,7 @@ def _long_enough(fn, like, x):
     return x if x.shape[0] != 1 else x.expand(like._ragged.count, *x.shape[1:])
 
 
-handles(*_POINTWISE, *[f"{name}_" for name in _POINTWISE], *_DUNDERS)(_pointwise)
+handles(*POINTWISE, *[f"{name}_" for name in POINTWISE], *DUNDERS)(_pointwise)
 
 
 @handles("to", "cpu", "cuda")

@@ -15,6 +15,7 @@ from ..api.formats import format_of
 from ..api.layouts import layout_named
 from ..api.sparse.making import rebuilt
 from ..device import Device
+from ..masked.structure import made_again as masked_again
 from ..nested.structure import made_again
 from ..nn.functional import activation
 from ..nn.hooks import Hooks
@@ -27,7 +28,8 @@ from .pickle_machine import PLAIN_GLOBALS, Callable_, PickleMachine
 
 _PROTOCOL = 4
 _TABLE = PLAIN_GLOBALS | {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in (
-    Hooks, Size, Device, dt.by_name, format_of, layout_named, made_again, rebuilt, owned_again, uninitialized_again)}
+    Hooks, Size, Device, dt.by_name, format_of, layout_named, made_again, masked_again, rebuilt, owned_again,
+    uninitialized_again)}
 
 
 class _Pickler(pickle.Pickler):

@@ -1,1 +1,1 @@
-from ..runtime.masked import *
+from ..runtime.masked.reductions import *

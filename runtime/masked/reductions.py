@@ -7,12 +7,12 @@ number. What is not selected has no influence on gradients either, nan and infin
 from math import inf, nan
 from typing import Any
 
-from ..ir import dtype as dt
-from ..ir.aval import canonical_dims
-from ..ir.errors import ArgumentError, DTypeError, ShapeError
-from .api.creation import ones
-from .api.reduce import vector_norm
-from .tensor import Tensor
+from ...ir import dtype as dt
+from ...ir.aval import canonical_dims
+from ...ir.errors import ArgumentError, DTypeError, ShapeError
+from ..api.creation import ones
+from ..api.reduce import vector_norm
+from ..tensor import Tensor
 
 __all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
            "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]

@@ -1,0 +1,3 @@
+from ...runtime.masked import *
+from . import core as core
+from . import creation as creation

@@ -1,0 +1,241 @@
+"""Masked tensors: what counts is computed with, what does not has no influence, nan and infinities included."""
+
+import copy
+import io
+import pickle
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import masked
+from ingot.masked import MaskedTensor, as_masked_tensor, is_masked_tensor, masked_tensor
+
+nan = float("nan")
+DATA = [[0.5, nan, 2.0], [nan, -1.0, 5.0], [nan, nan, nan]]
+MASK = [[True, False, True], [False, True, True], [False, False, False]]
+
+
+def parts(dtype=ingot.float64):
+    return ingot.tensor(DATA, dtype=dtype), ingot.tensor(MASK)
+
+
+def made(**options):
+    return masked_tensor(*parts(), **options)
+
+
+def same(t, values, mask):
+    """Whether a masked tensor has values where a mask says so."""
+    values, mask = np.asarray(values), np.asarray(mask)
+    assert is_masked_tensor(t) and type(t) is MaskedTensor and isinstance(t, ingot.Tensor)
+    assert tuple(t.shape) == values.shape and t.get_mask().dtype is ingot.bool
+    np.testing.assert_array_equal(t.get_mask().numpy(), np.broadcast_to(mask, values.shape))
+    np.testing.assert_allclose(t.to_tensor(0).detach().numpy(), np.where(mask, values, 0), rtol=1e-6)
+
+
+ELEMENTS = {
+    "add": lambda t: t + t, "add number": lambda t: t + 1, "number less": lambda t: 1 - t, "power": lambda t: t ** 2,
+    "power of": lambda t: 2 ** t, "tensor beside": lambda t: t * ingot.ones(3, dtype=ingot.float64) * 3,
+    "exp": lambda t: t.exp(),
+    "function": ingot.sin, "alpha": lambda t: ingot.add(t, t, alpha=3), "less": lambda t: t < 1, "not": lambda t: ~(t < 1),
+    "clamp": lambda t: t.clamp(0, 1), "relu": lambda t: ingot.nn.functional.relu(t), "double": lambda t: t.double(),
+    "like": ingot.ones_like, "lerp": lambda t: ingot.lerp(t, t * 2, 0.5), "isnan": ingot.isnan, "detach": lambda t: t.detach(),
+    "max": lambda t: ingot.maximum(t, -t), "fill": lambda t: t.masked_fill(t.get_mask(), 3.0),
+    "beside": lambda t: t + t.get_data()}
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_functions_of_elements(name):
+    fn, (data, mask) = ELEMENTS[name], parts()
+    clean = data.nan_to_num(7.0)
+    t = MaskedTensor(data, mask)
+    plain = {"fill": lambda x: x.masked_fill(mask, 3.0), "beside": lambda x: x + clean}.get(name, fn)
+    same(fn(t), plain(clean).numpy(), MASK)
+
+
+WRITES = {"add_": lambda t: t.add_(2), "times": lambda t: t.mul_(t), "operator": lambda t: t.__isub__(1),
+    "copy_": lambda t: t.copy_(t * 2),
+          "zero_": lambda t: t.zero_(), "abs_": lambda t: t.abs_()}
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_writes_in_place(name):
+    t, other = made(), parts()[0].nan_to_num(7.0)
+    assert WRITES[name](t) is t
+    WRITES[name](other)
+    same(t, other.numpy(), MASK)
+    assert parts()[0].isnan().any()         # (copies were made)
+
+
+MOVES = {
+    "view": lambda t: t.view(9), "reshape": lambda t: t.reshape(1, -1), "T": lambda t: t.T, "mT": lambda t: t.mT,
+    "t": lambda t: t.t(),
+    "transpose": lambda t: t.transpose(0, 1), "permute": lambda t: t.permute(1, 0), "unsqueeze": lambda t: t.unsqueeze(1),
+    "squeeze": lambda t: t[None].squeeze(0), "expand": lambda t: t.expand(2, 3, 3), "row": lambda t: t[1],
+    "column": lambda t: t[:, 0],
+    "element": lambda t: t[0, 2], "mask": lambda t: t[ingot.tensor([True, False, True])],
+    "list": lambda t: t[ingot.tensor([2, 0])],
+    "select": lambda t: t.select(1, 2), "narrow": lambda t: t.narrow(0, 1, 2),
+    "index_select": lambda t: t.index_select(1, ingot.tensor([2, 0])),
+    "flatten": lambda t: t.flatten(), "flip": lambda t: t.flip(0), "roll": lambda t: t.roll(1, 0),
+    "repeat": lambda t: t.repeat(2, 1),
+    "diagonal": lambda t: t.diagonal(), "chunk": lambda t: t.chunk(2)[0], "split": lambda t: t.split(1)[1],
+    "unbind": lambda t: t.unbind(1)[2],
+    "cat": lambda t: ingot.cat([t, t]), "stack": lambda t: ingot.stack([t, t], 1), "rows": lambda t: list(t)[1]}
+
+
+@pytest.mark.parametrize("name", MOVES)
+def test_what_moves_elements_moves_the_mask(name):
+    data, mask = parts()
+    same(MOVES[name](made()), MOVES[name](data.nan_to_num(7.0)).numpy(), MOVES[name](mask).numpy())
+
+
+REDUCTIONS = {name: lambda x, axis, name=name: getattr(x, name)(axis) for name in ("sum", "prod", "mean", "all", "any")}
+REDUCTIONS.update(amax=lambda x, axis: x.max(axis), amin=lambda x, axis: x.min(axis), var=lambda x, axis: x.var(axis, ddof=0),
+                  std=lambda x, axis: x.std(axis, ddof=0), logsumexp=lambda x, axis: np.ma.log(np.exp(x).sum(axis)),
+                  norm=lambda x, axis: np.ma.sqrt((x * x).sum(axis)))
+OPTIONS = {"var": {"correction": 0}, "std": {"correction": 0}, "norm": {"p": 2}}
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("dim", [None, 0, 1, -1, (0, 1)])
+@pytest.mark.parametrize("keepdim", [False, True])
+def test_reductions_are_those_of_what_counts(name, dim, keepdim):
+    data, mask = parts()
+    want = REDUCTIONS[name](np.ma.array(data.nan_to_num(7.0).numpy(), mask=~mask.numpy()), dim)
+    values, there = np.ma.getdata(want), ~np.ma.getmaskarray(want)
+    options = dict(OPTIONS.get(name, {}))
+    if dim is not None and not (name in ("all", "any") and isinstance(dim, tuple)):
+        options.update(dim=dim, keepdim=keepdim)
+        if keepdim:
+            values, there = (np.expand_dims(v, dim) for v in (values, there))
+    same(getattr(made(), name)(**options), values, there)
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_where_the_largest_that_counts_is(name):
+    same(getattr(made(), name)(1), {"argmax": [2, 2, 0], "argmin": [0, 1, 0]}[name], [True, True, False])
+
+
+def test_shares_of_what_counts():
+    t = made()
+    same(t.softmax(1).sum(1), [1, 1, 0], [True, True, False])
+    same(t.log_softmax(1).exp(), t.softmax(1).to_tensor(0).numpy(), MASK)
+    same(t.cumsum(0), [[0.5, 0, 2], [0, -1, 7], [0, 0, 0]], MASK)
+    assert made().max().item() == 5 and made().min().item() == -1
+
+
+def test_where_takes_what_counts_of_each():
+    x = ingot.tensor([-10.0, -1.0, 0.0, 5.0, 100.0, 1000.0], requires_grad=True)
+    small = x < 6
+    mine, other = as_masked_tensor(x, small), as_masked_tensor(ingot.ones_like(x), ~small)
+    y = ingot.where(small, mine.exp(), other)
+    same(y, np.where(small.numpy(), np.exp(np.minimum(x.detach().numpy(), 6)), 1), np.ones(6, bool))
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), np.where(small.numpy(), np.exp(np.minimum(x.detach().numpy(), 6)), 0), rtol=1e-6)
+    same(ingot.where(small, mine, 0.0), np.where(small.numpy(), x.detach().numpy(), 0), np.ones(6, bool))
+
+
+GRADIENTS = {
+    "sum": (lambda t: t.sum(), lambda x: 1 + 0 * x), "squares": (lambda t: (t * t).sum(), lambda x: 2 * x),
+    "mean": (lambda t: t.mean(), lambda x: 0 * x + 1 / 4),
+    "root": (lambda t: (t + 2).sqrt().sum(0).sum(), lambda x: 0.5 / np.sqrt(x + 2)),
+    "log of 0": (lambda t: (t.to_tensor(0) * 0 + t).exp().sum(), np.exp),
+    "tensor": (lambda t: (t * 3).to_tensor(0.0).sum(), lambda x: 3 + 0 * x),
+    "amax": (lambda t: t.amax(1).sum(), lambda x: (x == 2) + 1.0 * (x == 5)),
+    "moved": (lambda t: (t.T[2] * 2).sum(), lambda x: 2.0 * (x >= 2))}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+@pytest.mark.parametrize("leaf", ["plain", "masked"])
+@pytest.mark.parametrize("traced", [False, True])
+def test_gradients_go_to_what_counts(name, leaf, traced):
+    """Zeros go to all else, whatever it holds."""
+    loss, slope = GRADIENTS[name]
+    data, mask = parts()
+    x = data.requires_grad_() if leaf == "plain" else made(requires_grad=True)
+
+    def step(x):
+        loss(as_masked_tensor(x, mask) if leaf == "plain" else x).backward()
+
+    (ingot.jit.trace(step) if traced else step)(x)
+    want = np.where(mask.numpy(), slope(np.nan_to_num(data.detach().numpy(), nan=1)), 0)
+    if leaf == "plain":
+        np.testing.assert_allclose(x.grad.numpy(), want, rtol=1e-6)
+    else:
+        same(x.grad, want, MASK)
+
+
+def test_traces_take_and_give_masked_tensors():
+    traced = ingot.jit.trace(lambda t, u: ((t * u).exp(), (t + 1).sum(0)))
+    for scale in (1.0, 2.0, 3.0):
+        t = masked_tensor(parts()[0] * scale, parts()[1])
+        for got, want in zip(traced(t, made()), ((t * made()).exp(), (t + 1).sum(0))):
+            same(got, want.to_tensor(0).numpy(), want.get_mask().numpy())
+    assert traced.stats()["compiles"] <= 2
+
+
+ARGUMENTS = {
+    "a mask of numbers": lambda d, m: masked_tensor(d, m.double()), "a short mask": lambda d, m: masked_tensor(d, m[0]),
+    "a list": lambda d, m: masked_tensor(DATA, m), "a masked one": lambda d, m: masked_tensor(made(), m),
+    "sparse": lambda d, m: masked_tensor(ingot.eye(3).to_sparse(), m), "two masks": lambda d, m: made() + masked_tensor(d, ~m),
+    "a product": lambda d, m: made() @ d, "sorted": lambda d, m: made().sort(), "numpy": lambda d, m: made().numpy(),
+    "tolist": lambda d, m: made().tolist(), "item": lambda d, m: made()[2, 2].item(), "bool": lambda d, m: bool(made()[2, 2]),
+    "max along": lambda d, m: made().max(1), "setitem": lambda d, m: made().__setitem__(0, 1.0),
+    "into plain": lambda d, m: d.add_(made()),
+    "out": lambda d, m: ingot.add(made(), 1, out=d), "masked condition": lambda d, m: ingot.where(made() > 0, d, d),
+    "a layer": lambda d, m: ingot.nn.functional.linear(made(), d),
+    "mean of ints": lambda d, m: masked_tensor(m.int(), m).mean()}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_what_is_refused(name):
+    with pytest.raises((TypeError, ValueError)):
+        ARGUMENTS[name](*parts())
+
+
+def test_what_it_is_made_of():
+    data, mask = parts(ingot.float32)
+    t = masked_tensor(data, mask, requires_grad=True)
+    data.zero_(), mask.zero_()
+    same(t, DATA, MASK)
+    assert t.requires_grad and t.is_leaf and t.dtype is ingot.float32 and t.ndim == 2 == t.dim() and len(t) == 3 == t.size(0)
+    assert t.to_dense() is t and t.numel() == 9 and t.device == data.device and not is_masked_tensor(data)
+    assert t.to(ingot.float64).dtype is ingot.float64 and t[0, 0].item() == 0.5 == float(t[0, 0])
+
+
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])
+def test_copies(again):
+    t = made()
+    other = again(t)
+    t.zero_()
+    same(other, DATA, MASK)
+
+
+def test_files():
+    file = io.BytesIO()
+    ingot.save({"t": made(), "n": 3}, file)
+    file.seek(0)
+    same(ingot.load(file)["t"], DATA, MASK)
+
+
+SHOWN = {
+    "MaskedTensor(\n  [\n    [  0.5000,       --],\n    [      --, 12345.6777]\n  ]\n)":
+        ([[0.5, 1.0], [2.0, 12345.6777]], [[1, 0], [0, 1]]),
+    "MaskedTensor(\n  [0,       --, 2]\n)": ([0, 1, 2], [1, 0, 1]), "MaskedTensor(3.0000, True)": (3.0, 1),
+    "MaskedTensor(--, False)": (3.0, 0)}
+
+
+@pytest.mark.parametrize("text", SHOWN)
+def test_how_it_is_shown(text):
+    data, mask = SHOWN[text]
+    dtype = None if isinstance(data, list) and data[0] == 0 else ingot.float64
+    t = masked_tensor(ingot.tensor(data, dtype=dtype), ingot.tensor(mask).bool())
+    shown = str(t)
+    assert repr(t) == shown == f"{t}"
+    assert [line.split() for line in shown.splitlines()] == [line.split() for line in text.splitlines()]
+
+
+def test_reductions_by_name_are_there_as_before():
+    data, mask = parts()
+    assert masked.sum(data, mask=mask).item() == 6.5 == made().sum().item()
