@@ -133,6 +133,8 @@ def test_where_takes_what_counts_of_each():
     same(y, np.where(small.numpy(), np.exp(np.minimum(x.detach().numpy(), 6)), 1), np.ones(6, bool))
     y.sum().backward()
     np.testing.assert_allclose(x.grad.numpy(), np.where(small.numpy(), np.exp(np.minimum(x.detach().numpy(), 6)), 0), rtol=1e-6)
+    same(mine.where(small, 0.0), np.where(small.numpy(), x.detach().numpy(), 0), np.ones(6, bool))
+    same(ingot.zeros(6).where(~small, mine), np.where(small.numpy(), x.detach().numpy(), 0), np.ones(6, bool))
     same(ingot.where(small, mine, 0.0), np.where(small.numpy(), x.detach().numpy(), 0), np.ones(6, bool))
 
 

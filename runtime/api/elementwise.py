@@ -350,6 +350,7 @@ def _where_method(self, condition, other):
     return where(condition, self, other)
 
 
+_where_method.__name__, _where_method.__qualname__ = "where", "Tensor.where"
 Tensor.where = _where_method
 
 

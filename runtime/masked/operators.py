@@ -58,6 +58,8 @@ handles(*POINTWISE, *[f"{name}_" for name in POINTWISE], *DUNDERS, "copy_")(_poi
 @handles("where")
 def _where(fn, condition, input, other):
     """Of each of two tensors what a condition says, with what counts of it."""
+    if fn.__qualname__ == "Tensor.where":       # the method has the condition behind its tensor
+        condition, input, fn = input, condition, FUNCTIONS["where"]
     if isinstance(condition, MaskedTensor):
         raise DTypeError("where takes a plain condition; give it t.to_tensor(False)")
     ones = FUNCTIONS["ones_like"]
@@ -163,7 +165,7 @@ def _normalized(fn, input, p=2.0, dim=1, eps=1e-12):
 # What is asked of the values.
 
 
-@handles("is_floating_point", "is_complex", "is_signed", "is_contiguous", "is_same_size", "stride", "nelement", "element_size",
-         "get_device", "retain_grad")
+@handles("is_floating_point", "is_complex", "is_signed", "is_contiguous", "is_same_size", "stride", "numel", "nelement",
+         "element_size", "get_device", "retain_grad")
 def _asked(fn, input, *args, **kwargs):
     return fn(input._values, *map(_values, args), **kwargs)
