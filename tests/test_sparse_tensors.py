@@ -466,3 +466,22 @@ def test_places_are_checked_at_each_call_of_a_trace(name, wrong):
         traced(*map(ingot.tensor, GOOD))
     assert outcome(traced) == outcome(program)
     assert traced(*map(ingot.tensor, GOOD)).equal(program(*map(ingot.tensor, GOOD)))
+
+
+@pytest.mark.parametrize(("entries", "told", "coalesced"), [
+    (0, None, True), (1, None, True), (2, None, False), (1, False, False)])
+def test_fewer_than_two_entries_are_in_order(entries, told, coalesced):
+    x = ingot.sparse_coo_tensor([[1] * entries, [0] * entries], [2.0] * entries, (2, 3), is_coalesced=told)
+    assert x.is_coalesced() is coalesced
+    if coalesced:
+        assert tuple(x.indices().shape) == (2, entries) and x.values().tolist() == [2.0] * entries
+
+
+ORDERS = [lambda x: x.permute(dims=(1, 0)), lambda x: ingot.permute(x, dims=(1, 0)), lambda x: x.permute(1, 0),
+          lambda x: x.movedim(source=0, destination=1), lambda x: ingot.movedim(x, 0, 1)]
+
+
+@pytest.mark.parametrize("turn", ORDERS)
+def test_orders_by_name(turn):
+    x = ingot.arange(6.0).reshape(2, 3)
+    assert turn(x.to_sparse()).to_dense().tolist() == x.T.tolist()

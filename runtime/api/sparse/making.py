@@ -65,7 +65,7 @@ def sparse_coo_tensor(indices=None, values=None, size=None, *, dtype=None, devic
     if len(size) != i.shape[0] + v.ndim - 1 or tuple(size[i.shape[0]:]) != tuple(v.shape[1:]):
         raise ShapeError(f"sparse_coo_tensor: size {tuple(size)} must have {i.shape[0]} sparse dimensions, then those of a "
                          f"value, {tuple(v.shape[1:])}")
-    made = CooTensor(i, v, size, bool(is_coalesced))
+    made = CooTensor(i, v, size, bool(v.shape[0] < 2 if is_coalesced is None else is_coalesced))
     if not i.is_meta:
         for d, row in enumerate(made.rows()):
             require_inside("sparse_coo_tensor", row, size[d], d)

@@ -40,8 +40,9 @@ def turned(fn, input):
 
 
 @handles("permute", "movedim", "moveaxis")
-def permute(fn, input, *dims, source=None, destination=None):
+def permute(fn, input, *given, dims=None, source=None, destination=None):
     """Dims in another order; sparse ones stay before dense ones."""
+    dims = given if dims is None and source is None else (source, destination) if dims is None else (dims,)
     if "move" in fn.__name__:
         order = FUNCTIONS["movedim"](FUNCTIONS["empty"](tuple(range(input.ndim)), device="meta"), *dims).shape
     else:
