@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from ...ir.errors import ArgumentError
 from ...runtime.nn import Module
-from ...runtime.tensor import Tensor
 from .graph import Graph
 from .graph_module import GraphModule, _copy_attr
+from .matching import Matcher
 from .node import Node, map_arg
 from .symbolic import symbolic_trace
 
@@ -29,73 +29,6 @@ class ReplacedPatterns(NamedTuple):
     replacements: list[Node]
 
 
-class _Matcher:
-    """Compares a pattern with a graph, from its results backwards."""
-
-    def __init__(self, pattern: Graph, modules: dict, own: dict, ignore_literals: bool):
-        self.pattern, self.modules, self.own, self.ignore_literals = pattern, modules, own, ignore_literals
-        self.results = list(pattern.output_node().all_input_nodes)
-        if not self.results or all(n.op == "placeholder" for n in pattern.nodes if n.op != "output"):
-            raise ArgumentError("a pattern computes something: its graph has an output that is made of calls")
-        self.found: dict[Node, Node] = {}
-
-    def match(self, start: Node) -> dict[Node, Node] | None:
-        """The nodes for those of the pattern, if its last result is `start`; other results are what uses the same nodes."""
-        self.found = {}
-        if not self.node(self.results[-1], start):
-            return None
-        for result in self.results[:-1]:
-            if result not in self.found and not self._elsewhere(result, start.graph):
-                return None
-        return self.found if self._is_closed() else None
-
-    def _elsewhere(self, result, graph) -> bool:
-        """Another result of the pattern, which the last one does not use."""
-        for node in graph.nodes:
-            before = dict(self.found)
-            if node not in self.found.values() and self.node(result, node):
-                return True
-            self.found = before
-        return False
-
-    def node(self, p: Node, g: Any) -> bool:
-        """Whether a node is like one of the pattern, with all before it."""
-        if p in self.found:
-            return self.found[p] is g or (p.op == "placeholder" and not isinstance(g, Node) and self.found[p] == g)
-        if p.op == "placeholder":
-            self.found[p] = g
-            return True
-        if not isinstance(g, Node) or g in self.found.values() or p.op != g.op or not self._same_target(p, g):
-            return False
-        self.found[p] = g
-        return self.value(p.args, g.args) and self.value(p.kwargs, g.kwargs)
-
-    def _same_target(self, p, g) -> bool:
-        if p.target == g.target:
-            return True
-        if p.op == "get_attr":          # a tensor of the pattern stands for any
-            return all(isinstance(_found(modules, n.target), Tensor) for modules, n in ((self.own, p), (self.modules, g)))
-        return p.op == "call_module" and type(self.own.get(p.target)) is type(self.modules.get(g.target)) is not type(None)
-
-    def value(self, p, g) -> bool:
-        """Whether arguments are alike."""
-        if isinstance(p, Node):
-            return self.node(p, g)
-        if isinstance(p, (tuple, list)):
-            return isinstance(g, (tuple, list)) and len(p) == len(g) and all(map(self.value, p, g))
-        if isinstance(p, dict):
-            return isinstance(g, dict) and p.keys() == g.keys() and all(self.value(p[k], g[k]) for k in p)
-        if isinstance(p, slice):
-            return isinstance(g, slice) and self.value((p.start, p.stop, p.step), (g.start, g.stop, g.step))
-        return not isinstance(g, Node) and (self.ignore_literals or (type(p) is type(g) and p == g))
-
-    def _is_closed(self) -> bool:
-        """Whether nobody else uses what lies inside."""
-        inside = {g for p, g in self.found.items() if p.op != "placeholder"}
-        results = {self.found[r] for r in self.results}
-        return all(g in results or all(u in inside for u in g.users) for g in inside)
-
-
 def _graph_of(program) -> tuple[Graph, Module | None]:
     if isinstance(program, GraphModule):
         return program.graph, program
@@ -111,13 +44,16 @@ def replace_pattern(gm: GraphModule, pattern: Callable | GraphModule, replacemen
     return [Match(r.anchor, r.nodes_map) for r in replace_pattern_with_filters(gm, pattern, replacement)]
 
 
-def replace_pattern_with_filters(gm: GraphModule, pattern, replacement, match_filters=None, ignore_literals: bool = False
-                                 ) -> list[ReplacedPatterns]:
+def replace_pattern_with_filters(gm: GraphModule, pattern, replacement=None, match_filters=None, ignore_literals: bool = False,
+                                 replacement_callback: Callable | None = None) -> list[ReplacedPatterns]:
     """`replace_pattern` of the matches for which each `filter(match, graph, pattern graph)` says yes; with `ignore_literals`,
-    numbers of the pattern stand for any."""
+    numbers of the pattern stand for any. Instead of a `replacement`, `replacement_callback(match, graph, pattern graph)` gives
+    the graph that takes a match's place."""
+    if (replacement is None) == (replacement_callback is None):
+        raise ArgumentError("replace_pattern_with_filters takes a replacement, or a replacement_callback that gives one")
     wanted, own = _graph_of(pattern)
-    new, extra = _graph_of(replacement)
-    matcher = _Matcher(wanted, dict(gm.named_modules()), dict(own.named_modules()) if own is not None else {}, ignore_literals)
+    given = None if replacement is None else _graph_of(replacement)
+    matcher = Matcher(wanted, dict(gm.named_modules()), dict(own.named_modules()) if own is not None else {}, ignore_literals)
     taken: set[Node] = set()
     done: list[ReplacedPatterns] = []
     for node in list(gm.graph.nodes):
@@ -125,12 +61,15 @@ def replace_pattern_with_filters(gm: GraphModule, pattern, replacement, match_fi
         inside = {} if found is None else {p: g for p, g in found.items() if p.op != "placeholder"}
         if found is None or taken & set(inside.values()):
             continue
-        match = Match(node, found)
+        match = matcher.as_match()
         if all(allowed(match, gm.graph, wanted) for allowed in match_filters or ()):
+            new, extra = given or _graph_of(replacement_callback(match, gm.graph, wanted))      # type: ignore[misc]
             done.append(ReplacedPatterns(node, found, _put(gm, wanted, new, extra, matcher.results, found, inside)))
             taken.update(inside.values())
             taken.update(done[-1].replacements)
     gm.recompile()
+    if isinstance(replacement, Module):         # those of the pattern may have nothing to do any more
+        gm.delete_all_unused_submodules()
     return done
 
 
@@ -168,12 +107,6 @@ def _copied(graph, node, values) -> Node:
     made = graph.create_node(node.op, node.target, args, kwargs, node.name, node.type)
     made.meta = dict(node.meta)
     return made
-
-
-def _found(modules: dict, path: str):
-    """What a module has at a path, given all modules by their paths; None if it has nothing there."""
-    owner, _, name = path.rpartition(".")
-    return getattr(modules.get(owner), name, None)
 
 
 def _has(module, path: str) -> bool:

@@ -1,5 +1,5 @@
 """`ingot.fx.passes`: what goes over whole graphs."""
 
-from . import shape_prop, split_module
+from . import infra, shape_prop, split_module, utils
 
-__all__ = ["shape_prop", "split_module"]
+__all__ = ["infra", "shape_prop", "split_module", "utils"]

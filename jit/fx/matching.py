@@ -1,0 +1,107 @@
+"""Where a graph looks like a small one, the pattern."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...ir.errors import ArgumentError
+from ...runtime.tensor import Tensor
+from .graph import Graph
+from .node import Node
+
+__all__ = ["InternalMatch", "Matcher"]
+
+
+@dataclass
+class InternalMatch:
+    """Where a pattern was found: the nodes from which it was looked for, the nodes (or plain values) for those of the pattern,
+    and among them those for its arguments and results."""
+
+    anchors: list[Node]
+    nodes_map: dict[Node, Any] = field(default_factory=dict)
+    placeholder_nodes: list[Node] = field(default_factory=list)
+    returning_nodes: list[Node] = field(default_factory=list)
+    name_node_map: dict[str, Node] = field(default_factory=dict)
+
+    @property
+    def anchor(self) -> Node:
+        """The node that gives the last result."""
+        return self.anchors[0]
+
+
+class Matcher:
+    """Compares a pattern with a graph, from its results backwards."""
+
+    def __init__(self, pattern: Graph, modules: dict, own: dict, ignore_literals: bool):
+        self.pattern, self.modules, self.own, self.ignore_literals = pattern, modules, own, ignore_literals
+        self.results = list(pattern.output_node().all_input_nodes)
+        if not self.results or all(n.op == "placeholder" for n in pattern.nodes if n.op != "output"):
+            raise ArgumentError("a pattern computes something: its graph has an output that is made of calls")
+        self.found: dict[Node, Node] = {}
+
+    def match(self, start: Node) -> dict[Node, Node] | None:
+        """The nodes for those of the pattern, if its last result is `start`; other results are what uses the same nodes."""
+        self.found = {}
+        if not self.node(self.results[-1], start):
+            return None
+        for result in self.results[:-1]:
+            if result not in self.found and not self._elsewhere(result, start.graph):
+                return None
+        return self.found if self._is_closed() else None
+
+    def as_match(self) -> InternalMatch:
+        """What was found last."""
+        given = [self.found[p] for p in self.pattern.nodes if p.op == "placeholder" and p in self.found]
+        results = [self.found[r] for r in self.results]
+        return InternalMatch([results[-1]], self.found, [n for n in given if isinstance(n, Node)], results)
+
+    def _elsewhere(self, result, graph) -> bool:
+        """Another result of the pattern, which the last one does not use."""
+        for node in graph.nodes:
+            before = dict(self.found)
+            if node not in self.found.values() and self.node(result, node):
+                return True
+            self.found = before
+        return False
+
+    def node(self, p: Node, g: Any) -> bool:
+        """Whether a node is like one of the pattern, with all before it."""
+        if p in self.found:
+            return self.found[p] is g or (p.op == "placeholder" and not isinstance(g, Node) and self.found[p] == g)
+        if p.op == "placeholder":
+            self.found[p] = g
+            return True
+        if not isinstance(g, Node) or g in self.found.values() or p.op != g.op or not self._same_target(p, g):
+            return False
+        self.found[p] = g
+        return self.value(p.args, g.args) and self.value(p.kwargs, g.kwargs)
+
+    def _same_target(self, p, g) -> bool:
+        if p.target == g.target:
+            return True
+        if p.op == "get_attr":          # a tensor of the pattern stands for any
+            return all(isinstance(_found(modules, n.target), Tensor) for modules, n in ((self.own, p), (self.modules, g)))
+        return p.op == "call_module" and type(self.own.get(p.target)) is type(self.modules.get(g.target)) is not type(None)
+
+    def value(self, p, g) -> bool:
+        """Whether arguments are alike."""
+        if isinstance(p, Node):
+            return self.node(p, g)
+        if isinstance(p, (tuple, list)):
+            return isinstance(g, (tuple, list)) and len(p) == len(g) and all(map(self.value, p, g))
+        if isinstance(p, dict):
+            return isinstance(g, dict) and p.keys() == g.keys() and all(self.value(p[k], g[k]) for k in p)
+        if isinstance(p, slice):
+            return isinstance(g, slice) and self.value((p.start, p.stop, p.step), (g.start, g.stop, g.step))
+        return not isinstance(g, Node) and (self.ignore_literals or (type(p) is type(g) and p == g))
+
+    def _is_closed(self) -> bool:
+        """Whether nobody else uses what lies inside."""
+        inside = {g for p, g in self.found.items() if p.op != "placeholder"}
+        results = {self.found[r] for r in self.results}
+        return all(g in results or all(u in inside for u in g.users) for g in inside)
+
+
+def _found(modules: dict, path: str):
+    """What a module has at a path, given all modules by their paths; None if it has nothing there."""
+    owner, _, name = path.rpartition(".")
+    return getattr(modules.get(owner), name, None)

@@ -1,0 +1,130 @@
+"""`fx.passes.infra.pass_manager`: passes that run one after the other, in an order that meets constraints, with checks."""
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
+from graphlib import CycleError, TopologicalSorter
+
+from .....ir.errors import ArgumentError
+from .....runtime.nn import Module
+from ...graph_module import GraphModule
+from .pass_base import PassResult
+
+__all__ = ["PassManager", "pass_result_wrapper", "this_before_that_pass_constraint"]
+
+
+def pass_result_wrapper(fn: Callable | None) -> Callable | None:
+    """A pass made of a function that changes a module, or gives another one."""
+    if fn is None:
+        return None
+
+    @functools.wraps(fn)
+    def run(module):
+        result = fn(module)
+        return result if isinstance(result, PassResult) else PassResult(module if result is None else result, True)
+
+    run.__name__ = _name(fn)
+    return run
+
+
+def this_before_that_pass_constraint(this: Callable, that: Callable) -> Callable:
+    """The constraint that one pass runs before another one: of two passes, whether the first may run before the second."""
+    return lambda first, second: first != that or second != this
+
+
+def _name(fn) -> str:
+    return getattr(fn, "__name__", type(fn).__name__)
+
+
+class PassManager:
+    """Runs passes, all of them up to `steps` times, as long as one changes something. With `run_checks_after_each_pass` the
+    checks run after each; with `suppress_check_failures` one that fails is a warning."""
+
+    def __init__(self, passes=None, constraints=None, steps=None, run_checks_after_each_pass: bool = False,
+                 suppress_check_failures: bool = False):
+        self.passes: list = list(passes or ())
+        self.constraints: list = list(constraints or ())
+        self.checks: list = []
+        self.steps = steps or 1
+        self.run_checks_after_each_pass = run_checks_after_each_pass
+        self.suppress_check_failures = suppress_check_failures
+
+    def add_pass(self, _pass: Callable):
+        """One more pass, behind the others."""
+        self.passes.append(_pass)
+
+    def add_constraint(self, constraint: Callable):
+        """One more constraint on the order."""
+        self.constraints.append(constraint)
+
+    def add_checks(self, check: Callable):
+        """One more check: a function of the module, which raises where that is not as it has to be."""
+        if len(inspect.signature(check).parameters) != 1:
+            raise TypeError("a check of a PassManager takes one argument, the module")
+        self.checks.append(check)
+
+    def validate_constraints(self):
+        """Raises if the passes do not stand in an order that meets the constraints."""
+        for at, second in enumerate(self.passes):
+            for first in self.passes[:at]:
+                if not all(allows(first, second) for allows in self.constraints):
+                    raise ArgumentError(f"{_name(first)} runs before {_name(second)}, which a constraint does not allow")
+
+    def solve_constraints(self):
+        """Puts the passes into an order that meets the constraints; those that these do not concern stay in theirs."""
+        before = {b: [a for a in range(len(self.passes)) if a != b and not self._may(b, a)] for b in range(len(self.passes))}
+        sorter = TopologicalSorter(before)
+        try:
+            sorter.prepare()
+        except CycleError as error:
+            names = [_name(self.passes[i]) for i in error.args[1]]
+            raise ArgumentError(f"no order of the passes meets the constraints: {' before '.join(names)}") from None
+        ordered, ready = [], []
+        while sorter.is_active():
+            ready = sorted([*ready, *sorter.get_ready()])
+            ordered.append(ready.pop(0))
+            sorter.done(ordered[-1])
+        self.passes = [self.passes[i] for i in ordered]
+
+    def _may(self, first: int, second: int) -> bool:
+        return all(allows(self.passes[first], self.passes[second]) for allows in self.constraints)
+
+    def check(self, module: Module):
+        """Runs the checks."""
+        for check in self.checks:
+            try:
+                check(module)
+            except Exception as error:
+                if not self.suppress_check_failures:
+                    raise
+                warnings.warn(f"the check {_name(check)} failed: {error}", stacklevel=3)
+
+    def __call__(self, module: Module) -> PassResult:
+        self.solve_constraints()
+        self.check(module)
+        changed_any = False
+        for _ in range(self.steps):
+            changed = False
+            for at, fn in enumerate(self.passes):
+                module, has_changed = self._run(fn, module, at)
+                changed = changed or has_changed
+            changed_any = changed_any or changed
+            if not changed:
+                break
+        return PassResult(module, changed_any)      # type: ignore[arg-type]
+
+    def _run(self, fn, module, at) -> PassResult:
+        try:
+            result = fn(module)
+            if not isinstance(result, PassResult):
+                raise TypeError(f"the pass {_name(fn)} gives {type(result).__name__}, and has to give a PassResult; "
+                                "pass_result_wrapper makes one of what it gives")
+            if isinstance(result.graph_module, GraphModule):
+                result.graph_module.recompile()
+            if self.run_checks_after_each_pass:
+                self.check(result.graph_module)
+        except Exception as error:
+            error.add_note(f"while the pass {_name(fn)} ran, after {[_name(p) for p in self.passes[:at]]}")
+            raise
+        return result
