@@ -251,6 +251,10 @@ def with_powers(o):
     return lambda x, k: x ** k + nn.functional.leaky_relu(x - 1, o.k)
 
 
+def of_integers(o):
+    return lambda x, k: (x.long() * k, x.long() + o.k)
+
+
 def counted(o):
     return lambda x, k: x * len(o.log) + k
 
@@ -263,20 +267,20 @@ NUMBERS = [0.5, 1.5, 0.25, 3.0, 2.0, 1.0, -0.0, 0.0, 7.25, 2.0, float("inf"), fl
            np.float32(0.5), np.float64(2.5), 0.125, 1e300, -1.0, 5.0]
 
 
-@pytest.mark.parametrize("make", [scaled_by_an_attribute, read_and_given_back, divided_by, decided_by, with_powers, counted,
-                                  with_sizes], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("make", [scaled_by_an_attribute, read_and_given_back, divided_by, decided_by, with_powers, of_integers,
+                                  counted, with_sizes], ids=lambda f: f.__name__)
 @pytest.mark.parametrize("where", ["argument", "attribute", "both"])
 def test_changing_numbers_are_those_of_the_call(make, where):
     def life(wrap):
         o = Scaler(0.75)
         o.log = [1]
         fn, got = wrap(make(o)), []
-        for i, v in enumerate([0.3, 0.4, 0.6, 0.7, 0.8, *NUMBERS, *reversed(NUMBERS)]):
+        for i, v in enumerate([*[0.3 + 0.01 * i for i in range(10)], *[v for n in NUMBERS for v in (n, 0.61, 0.62)]]):
             o.k = v if where != "argument" else 0.75
             o.log.append(v)
             with np.errstate(all="ignore"):
                 try:
-                    got.append(str(plain(fn(vec(1.0, 2.0, 0.5 * i), v if where != "attribute" else 0.5))))
+                    got.append(repr(plain(fn(vec(1.0, 2.0, 0.5 * i), v if where != "attribute" else 0.5))))
                 except (ZeroDivisionError, ValueError, OverflowError) as error:
                     got.append(str(error))
         return got
