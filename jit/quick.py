@@ -92,7 +92,7 @@ class _Writer:
     def __init__(self, entry, call):
         self.entry, self.args, self.places, key = entry, call.args, call.places, call.key
         self.shapes, self.given = call.shapes, call.numbers
-        self.grad, self.inference = key[2], key[4][2]
+        self.grad, self.inference, self.fast_path = key[2], key[4][2], key[4][3]
         self.names: dict[str, Any] = {
             "tls": tls, "Defaults": Defaults, "dtype": key[4][0], "device": key[4][1],
             "current": config.current, "settings": config.current(),
@@ -128,7 +128,8 @@ class _Writer:
         return [f"m.recorder is None and m.grad is {self.grad} and m.inference is {self.inference}",
                 "m.autocast is None and not m.asked",
                 "current() is settings",
-                "not profiles and Defaults.dtype is dtype and Defaults.device == device"]
+                "not profiles and Defaults.dtype is dtype and Defaults.device == device",
+                f"Defaults.fast_path is {self.fast_path}"]
 
     def _arguments(self, asked):
         """What is asked of the arguments; of the arrays that are `asked` for dtype and order by native code, shapes alone."""

@@ -88,7 +88,7 @@ class Traced(Learning):
         places, given = self._places, (len(leaves), len(numbers))
         kinds = places and read_places(places, leaves, numbers)
         key = ((spec, settings.numerics, kinds), sharing(leaves), m.grad, m.autocast,
-               (Defaults.dtype, Defaults.device, m.inference), kinds_of(leaves), numbers_key(numbers))
+               (Defaults.dtype, Defaults.device, m.inference, Defaults.fast_path), kinds_of(leaves), numbers_key(numbers))
         self._stats["calls"] += 1
         call = Call(args, kwargs, leaves, numbers, key, places, given, met.containers)
         if self._why:

@@ -87,6 +87,7 @@ class Defaults:
 
     dtype = dt.float32
     device = "cpu"
+    fast_path = True    # whether encoders leave zeros in the places of padding (`backends.mha`)
     told: list = []     # called without arguments when the dtype changes
 
 

@@ -1,6 +1,7 @@
 """Adaptive softmax, pruning, calls with other parameters, averages of models, sparse Adam, and the picture of a module."""
 
 import copy
+import math
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -281,3 +282,49 @@ def test_losses_of_the_users_begin_with_the_base_class(base, args, reduction):
     loss = Scaled(2.0, **args)
     assert loss.reduction == reduction and list(loss.state_dict()) == list(args.keys() & {"weight"})
     assert ingot.equal(loss(ingot.ones(3), ingot.zeros(3)), 2 * F.l1_loss(ingot.ones(3), ingot.zeros(3), reduction=reduction))
+
+
+def _encoder(**changes):
+    settings = {"norm": nn.LayerNorm(8), "enable_nested_tensor": True, "nhead": 2, "norm_first": False, "activation": "relu",
+                "batch_first": True, "training": False, **changes}
+    outer = {k: settings.pop(k) for k in ("norm", "enable_nested_tensor")}
+    training = settings.pop("training")
+    layer = nn.TransformerEncoderLayer(8, dim_feedforward=8, dropout=0.0, **settings)
+    return nn.TransformerEncoder(layer, 2, **outer).train(training)
+
+
+ENDS = ingot.tensor([[False, False, True, True], [False, False, False, True]])
+APART = ingot.tensor([[False, True, False, True], [False, False, False, True]])
+CLEARED = {"bool": ({}, ENDS), "float": ({}, ingot.zeros(2, 4).masked_fill(ENDS, -math.inf)),
+           "no norm": ({"norm": None}, ENDS),
+           "gelu": ({"activation": nn.GELU()}, ENDS)}
+KEPT = {"training": ({"training": True}, ENDS), "not wanted": ({"enable_nested_tensor": False}, ENDS), "apart": ({}, APART),
+        "norm first": ({"norm_first": True}, ENDS), "odd": ({"nhead": 1}, ENDS),
+        "other": ({"activation": nn.functional.silu}, ENDS)}
+
+
+@pytest.mark.parametrize("name", [*CLEARED, *KEPT])
+def test_encoders_in_inference_leave_zeros_for_padding_as_pytorch_does(name):
+    settings, padding = (CLEARED | KEPT)[name]
+    net, x = _encoder(**settings), ingot.randn(2, 4, 8)
+    computed = net(x, src_key_padding_mask=padding)            # wants gradients, so nothing is cleared
+    run = ingot.jit.trace(lambda x, padding: net(x, src_key_padding_mask=padding))
+    for on in (True, False):
+        ingot.backends.mha.set_fastpath_enabled(on)
+        try:
+            with ingot.no_grad():
+                found, traced = net(x, src_key_padding_mask=padding), run(x, padding)
+        finally:
+            ingot.backends.mha.set_fastpath_enabled(True)
+        assert ingot.equal(found, traced)
+        assert ingot.allclose(found[~padding.bool()], computed[~padding.bool()])
+        after = ingot.zeros(8) if net.norm is None else net.norm.bias
+        wanted = after.expand(int(padding.bool().sum()), 8) if on and name in CLEARED else computed[padding.bool()]
+        assert ingot.allclose(found[padding.bool()], wanted)
+
+
+def test_encoders_with_a_mask_of_their_own_clear_nothing():
+    net, x, mask = _encoder(), ingot.randn(2, 4, 8), ingot.zeros(4, 4)
+    with ingot.no_grad():
+        found = net(x, mask, src_key_padding_mask=ENDS)
+    assert ingot.allclose(found, net(x, mask, src_key_padding_mask=ENDS)) and bool((found != 0).all())

@@ -3,7 +3,7 @@
 import sys
 
 from .. import float32_precision
-from . import cpu, cuda, cudnn, mkl, mkldnn, mps, openmp, opt_einsum, quantized
+from . import cpu, cuda, cudnn, mha, mkl, mkldnn, mps, openmp, opt_einsum, quantized
 from .switches import Freezing, SwitchBoard, switched
 
 # What PyTorch's builds may lack, by the names that programs ask for at the top level.
@@ -12,8 +12,8 @@ has_mkl = has_mkldnn = has_openmp = False
 
 fp32_precision: str
 
-__all__ = ["cpu", "cuda", "cudnn", "disable_global_flags", "flags", "flags_frozen", "fp32_precision", "mkl", "mkldnn", "mps",
-           "openmp", "opt_einsum", "quantized"]
+__all__ = ["cpu", "cuda", "cudnn", "disable_global_flags", "flags", "flags_frozen", "fp32_precision", "mha", "mkl", "mkldnn",
+           "mps", "openmp", "opt_einsum", "quantized"]
 
 
 class _Board(SwitchBoard):

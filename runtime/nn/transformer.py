@@ -2,9 +2,14 @@
 
 import copy
 
+from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
+from ..amp.autocast_mode import is_autocast_enabled
+from ..autograd.grad_mode import is_grad_enabled
+from ..state import Defaults
 from . import functional as F
 from . import init
+from .activation import GELU, ReLU
 from .attention import MultiheadAttention, causal_mask
 from .container import ModuleList
 from .dropout import Dropout
@@ -114,20 +119,55 @@ class TransformerDecoderLayer(_Layer):
         return self.dropout3(self._feed_forward(x))
 
 
+def _nests(layer) -> bool:
+    """Whether PyTorch takes samples of different lengths apart for layers like this one."""
+    if not isinstance(layer, TransformerEncoderLayer) or layer.norm_first:
+        return False
+    attention, activation = layer.self_attn, layer.activation
+    return (attention.batch_first and attention.in_proj_bias is not None
+            and (activation in (F.relu, F.gelu) or isinstance(activation, (ReLU, GELU)))
+            and layer.norm1.eps == layer.norm2.eps and attention.num_heads % 2 == 0)
+
+
 class TransformerEncoder(Module):
-    """A stack of encoder layers."""
+    """A stack of encoder layers.
+
+    As in PyTorch, what layers of the common kind give in inference (`eval()`, and nothing that wants a gradient) is zero
+    where `src_key_padding_mask` marks the ends of samples; `enable_nested_tensor=False` and
+    `backends.mha.set_fastpath_enabled(False)` leave what was computed there.
+    """
 
     def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=True, mask_check=True):
         super().__init__()
         self.layers = _get_clones(encoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
+        self.enable_nested_tensor, self.mask_check = enable_nested_tensor, mask_check
+        self.use_nested_tensor = enable_nested_tensor and _nests(encoder_layer)
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=None):
         """The output of the last layer."""
+        out = src
         for layer in self.layers:
-            src = layer(src, src_mask=mask, src_key_padding_mask=src_key_padding_mask,
+            out = layer(out, src_mask=mask, src_key_padding_mask=src_key_padding_mask,
                         is_causal=bool(is_causal) and mask is not None)
-        return src if self.norm is None else self.norm(src)
+        if src_key_padding_mask is not None and mask is None and self._clears_padding(src):
+            out = _cleared(out, src_key_padding_mask)
+        return out if self.norm is None else self.norm(out)
+
+    def _clears_padding(self, src):
+        first = self.layers[0]
+        if not (Defaults.fast_path and self.use_nested_tensor) or first.training or src.ndim != 3:
+            return False
+        if is_autocast_enabled("cuda"):
+            return False
+        return not is_grad_enabled() or not (src.requires_grad or any(p.requires_grad for p in first.parameters()))
+
+
+def _cleared(out, padding):
+    """Zeros where samples have ended, if all padding stands at their ends."""
+    ended = padding if padding.dtype is dt.bool_ else padding != 0
+    at_ends = (ended[:, 1:] >= ended[:, :-1]).all()
+    return out.masked_fill((ended & at_ends).unsqueeze(-1), 0.0)
 
 
 class TransformerDecoder(Module):
