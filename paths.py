@@ -168,7 +168,7 @@ PUBLIC = {
     "functional": "runtime.functional",
     "futures": "runtime.futures",
     "fx": "jit.fx",
-    "fx._symbolic_trace": "jit.fx.symbolic",
+    "fx._symbolic_trace": "jit.fx.own_loops",
     "fx.experimental": "jit.fx.recorded_run",
     "fx.experimental.proxy_tensor": "jit.fx.recorded_run",
     "fx.experimental.symbolic_shapes": "jit.fx.symbolic_shapes",

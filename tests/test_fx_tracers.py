@@ -1,6 +1,7 @@
 """What tracers of `ingot.fx` make of programs: which methods, arguments of which classes, and what nodes know."""
 
 import copy
+import importlib
 from dataclasses import dataclass
 
 import pytest
@@ -161,3 +162,59 @@ def test_a_tensor_of_a_pattern_stands_for_any():
 def test_names_of_functions_and_types():
     assert ingot.typename(ingot.log_).endswith(".log_") and ingot.typename(nn.Linear).endswith(".Linear")
     assert ingot.typename(X) == "ingot.FloatTensor" and ingot.typename(3) == "int" and ingot.typename(len) == "len"
+
+
+class OwnLoop(fx.Tracer):
+    """A tracer that goes through a program itself, by the names of PyTorch's private file, as libraries' copies of it do."""
+
+    def trace(self, root, concrete_args=None):
+        own = importlib.import_module("ingot.fx._symbolic_trace")
+        self.root, self.graph, cache = root, fx.Graph(tracer_cls=type(self)), {}
+        self.tensor_attrs = {p: name for name, p in root.named_parameters()}
+        self.submodule_paths = {module: name for name, module in root.named_modules()}
+        fn, args = self.create_args_for_root(type(root).forward, True, concrete_args)
+
+        def finding(module, name):
+            return self.getattr(name, own._orig_module_getattr(module, name), cache)
+
+        def calling(module, *args, **kwargs):
+            own._autowrap_check(patcher, module.forward.__globals__, self._autowrap_function_ids)
+            return self.call_module(module, lambda *a, **k: own._orig_module_call(module, *a, **k), args, kwargs)
+
+        with own._Patcher() as patcher:
+            patcher.patch_method(nn.Module, "__getattr__", finding, deduplicate=False)
+            patcher.patch_method(nn.Module, "__call__", calling, deduplicate=False)
+            own._patch_wrapped_functions(patcher)
+            for module in self._autowrap_search:
+                own._autowrap_check(patcher, vars(module), self._autowrap_function_ids)
+            self.create_node("output", "output", (self.create_arg(fn(*args)),), {})
+        return self.graph
+
+
+def test_tracers_that_go_through_a_program_themselves():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.scale = nn.Linear(3, 3), nn.Parameter(ingot.tensor([1.0, 2.0, 3.0]))
+
+        def forward(self, x):
+            return self.layer(x).relu() * self.scale
+
+    net, x, before = Net(), ingot.randn(2, 3), (nn.Module.__call__, nn.Module.__getattr__)
+    graph = OwnLoop().trace(net)
+    assert before == (nn.Module.__call__, nn.Module.__getattr__)
+    assert [(n.op, str(n.target)) for n in graph.nodes if n.op in ("get_attr", "call_module")] == [
+        ("call_module", "layer"), ("get_attr", "scale")]
+    assert ingot.equal(fx.GraphModule(net, graph)(x), net(x))
+
+
+def test_a_place_for_new_nodes_holds_without_a_block():
+    graph = fx.Graph()
+    x = graph.placeholder("x")
+    graph.output(x)
+    graph.inserting_after(x)
+    first = graph.call_function(ingot.relu, (x,))
+    with graph.inserting_before(first):
+        graph.call_function(ingot.neg, (x,))
+    last = graph.call_function(ingot.exp, (x,))
+    assert [n.name for n in graph.nodes] == ["x", "neg", first.name, last.name, "output"]

@@ -5,7 +5,6 @@ import copy
 import keyword
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ...ir.errors import ArgumentError, IngotError
@@ -58,6 +57,22 @@ class _Nodes:
 
     def __reversed__(self):
         return _Nodes(self.graph, not self.backwards)
+
+
+class _Place:
+    """Where new nodes of a graph go, at once and until a `with` block ends: before a node."""
+
+    def __init__(self, graph, node):
+        if node.graph is not graph:
+            raise ArgumentError(f"{node} is a node of another graph")
+        self.graph, self.before = graph, graph._before
+        graph._before = node
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *raised):
+        self.graph._before = self.before
 
 
 class Graph:
@@ -140,23 +155,13 @@ class Graph:
             val_map[node] = self.node_copy(node, lambda n: val_map[n])
         return None
 
-    @contextmanager
-    def _going_before(self, node):
-        if node.graph is not self:
-            raise ArgumentError(f"{node} is a node of another graph")
-        before, self._before = self._before, node
-        try:
-            yield
-        finally:
-            self._before = before
-
     def inserting_before(self, n: Node | None = None):
-        """In a `with` block: new nodes go before a node (the first one if not given)."""
-        return self._going_before(self._root.next if n is None else n)
+        """From here on, or in a `with` block: new nodes go before a node (the first one if not given)."""
+        return _Place(self, self._root.next if n is None else n)
 
     def inserting_after(self, n: Node | None = None):
-        """In a `with` block: new nodes go after a node (the last one if not given), in order."""
-        return self._going_before(self._root if n is None else n.next)
+        """From here on, or in a `with` block: new nodes go after a node (the last one if not given), in order."""
+        return _Place(self, self._root if n is None else n.next)
 
     # Looking and removing.
 

@@ -81,7 +81,7 @@ def _recording(fn):
     return wrapped
 
 
-class _Patches:
+class Patches:
     """Names with other values for a while."""
 
     def __init__(self):
@@ -116,6 +116,16 @@ class _Patches:
             self.undo.pop()()
 
 
+def patch_wrapped(patches: Patches) -> set[int]:
+    """Has the functions be nodes of which `wrap` said so; their ids."""
+    found = [(names, name, names.get(name, vars(builtins).get(name))) for (_, name), names in list(_wrapped.items())]
+    wrapped = [row for row in found if callable(row[2])]
+    for names, name, function in wrapped:
+        if not hasattr(function, "recorded"):
+            patches.item(names, name, _recording(function))
+    return {id(function) for _, _, function in wrapped}
+
+
 class Tracer(TracerBase):
     """Goes through a program. Override `is_leaf_module` to say what is not looked into.
 
@@ -128,15 +138,15 @@ class Tracer(TracerBase):
     traced_func_name = "forward"
 
     def __init__(self, autowrap_modules=(math,), autowrap_functions=(), param_shapes_constant: bool = False):
-        self._wrapped_ids = {id(value) for module in autowrap_modules for name, value in vars(module).items()
+        self._autowrap_function_ids = {id(value) for module in autowrap_modules for name, value in vars(module).items()
                              if callable(value) and name[:1] != "_"} | {id(fn) for fn in autowrap_functions}
-        self._wrapped_ids |= {id(fn) for fn in _DRAWS}
-        self._all_ids = self._wrapped_ids           # with those that wrap() has said, while a program runs
-        self._wrapped_modules = (*autowrap_modules, sys.modules[FACE])
+        self._autowrap_function_ids |= {id(fn) for fn in _DRAWS}
+        self._all_ids = self._autowrap_function_ids           # with those that wrap() has said, while a program runs
+        self._autowrap_search = (*autowrap_modules, sys.modules[FACE])
         self.param_shapes_constant = param_shapes_constant
         self.root: Module = Module()
         self.submodule_paths: dict[Module, str] = {}
-        self._attributes: dict[int, str] = {}
+        self.tensor_attrs: dict[Tensor, str] = {}
         self.module_stack: dict[str, tuple] = {}
 
     # What may be overridden.
@@ -154,7 +164,7 @@ class Tracer(TracerBase):
 
     def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict) -> Any:
         """What a module's attribute is while it is traced: its parameters and buffers are nodes."""
-        path = self._attributes.get(id(attr_val)) if isinstance(attr_val, Tensor) else None
+        path = self.tensor_attrs.get(attr_val) if isinstance(attr_val, Tensor) else None
         if path is None or not (isinstance(attr_val, Parameter) or self.proxy_buffer_attributes):
             return attr_val
         if path not in parameter_proxy_cache:
@@ -182,18 +192,18 @@ class Tracer(TracerBase):
     def create_arg(self, a: Any) -> Any:
         """An argument as nodes have it; tensors that the program makes are attributes of the root."""
         if isinstance(a, Tensor):
-            path = self._attributes.get(id(a))
+            path = self.tensor_attrs.get(a)
             if path is None:
                 if isinstance(a, Parameter):
                     raise NameError("a parameter that is no attribute of what is traced is used: keep it in an attribute")
-                path = self._attributes[id(a)] = self.get_fresh_qualname("_tensor_constant")
+                path = self.tensor_attrs[a] = self.get_fresh_qualname("_tensor_constant")
                 setattr(self.root, path, a)
             return self.create_node("get_attr", path, (), {})
         return super().create_arg(a)
 
     def check_writable(self, a: Any) -> None:
         """Raises if a value that is traced is to be written into a tensor that the program has made of values that are not."""
-        if isinstance(a, Tensor) and id(a) not in self._attributes:
+        if isinstance(a, Tensor) and a not in self.tensor_attrs:
             raise TraceError(f"{users_line()}: a value that is traced is written into a tensor that is made anew at each call, "
                              f"which in the graph would be made once. Make it of the value (x.new_zeros, zeros_like), or do "
                              f"not write in place")
@@ -210,17 +220,17 @@ class Tracer(TracerBase):
         else:
             self.root, fn = Module(), root
         self.submodule_paths = {module: name for name, module in self.root.named_modules()}
-        self._attributes = {id(t): path for path, t in _tensors_of(self.root)}
+        self.tensor_attrs = {t: path for path, t in _tensors_of(self.root)}
         self.graph = Graph(tracer_cls=type(self))
-        program, args, named = self.create_args_for_root(fn, isinstance(root, Module), concrete_args)
+        program, args = self.create_args_for_root(fn, isinstance(root, Module), concrete_args)
         with self._at_work(fn):
-            result = program(*args, **named)
+            result = program(*args)
         self.create_node("output", "output", (self.create_arg(result),), {})
         self.submodule_paths = {}
         return self.graph
 
-    def create_args_for_root(self, root_fn: Callable, is_module: bool, concrete_args=None) -> tuple[Callable, list, dict]:
-        """The program, the arguments that it is run with by position (for each a placeholder), and those by name."""
+    def create_args_for_root(self, root_fn: Callable, is_module: bool, concrete_args=None) -> tuple[Callable, list]:
+        """The program, which knows its arguments by name, and those that it is run with by position; for each a placeholder."""
         program = inspect.unwrap(root_fn)
         parameters = list(inspect.signature(program).parameters.values())
         concrete, given = dict(concrete_args or {}), {}
@@ -235,10 +245,10 @@ class Tracer(TracerBase):
             raise ArgumentError(f"concrete_args has {', '.join(concrete)}, which the program does not take")
         if not any(p.kind in _STARS for p in parameters):
             named = {p.name: given.pop(p.name) for p in parameters if p.kind is p.KEYWORD_ONLY}
-            return root_fn, list(given.values()), named
+            return functools.partial(root_fn, **named) if named else root_fn, list(given.values())
         if program is not root_fn or not isinstance(program, FunctionType):
             raise ArgumentError("a decorated function with *args or **kwargs cannot be traced: trace the function in it")
-        return _without_stars(program), [given[name] for name in program.__code__.co_varnames[:len(parameters)]], {}
+        return _without_stars(program), [given[name] for name in program.__code__.co_varnames[:len(parameters)]]
 
     def _placeholder(self, target, parameter, concrete):
         name = parameter.name
@@ -259,7 +269,7 @@ class Tracer(TracerBase):
     @contextmanager
     def _at_work(self, fn):
         """While a program runs: calls of modules, their attributes, and functions that are not looked into, become nodes."""
-        before, patches, cache = getattr(_here, "tracer", None), _Patches(), {}     # type: ignore[var-annotated]
+        before, patches, cache = getattr(_here, "tracer", None), Patches(), {}     # type: ignore[var-annotated]
         _here.tracer = self
         with _patching:
             try:
@@ -291,7 +301,7 @@ class Tracer(TracerBase):
     def __deepcopy__(self, memo):
         made = object.__new__(type(self))
         memo[id(self)] = made
-        shared = ("_all_ids", "_wrapped_ids", "_wrapped_modules")
+        shared = ("_all_ids", "_autowrap_function_ids", "_autowrap_search")
         vars(made).update({name: value if name in shared else copy.deepcopy(value, memo) for name, value in vars(self).items()})
         return made
 
@@ -317,14 +327,9 @@ class Tracer(TracerBase):
         patches.attribute(Module, "__getattr__", finding)
 
     def _patch_functions(self, patches, fn):
-        found = [(names, name, names.get(name, vars(builtins).get(name))) for (_, name), names in list(_wrapped.items())]
-        wrapped = [row for row in found if callable(row[2])]
-        ids = self._all_ids = self._wrapped_ids | {id(function) for _, _, function in wrapped}
-        for names, name, function in wrapped:
-            if not hasattr(function, "recorded"):
-                patches.item(names, name, _recording(function))
+        ids = self._all_ids = self._autowrap_function_ids | patch_wrapped(patches)
         patches.functions(getattr(inspect.unwrap(fn), "__globals__", {}), ids)
-        for module in self._wrapped_modules:
+        for module in self._autowrap_search:
             patches.functions(vars(module), ids)
 
 
