@@ -14,12 +14,12 @@ _WITH_USERS_CODE = ("ipykernel.subshell",)
 
 def is_alone() -> bool:
     """Whether no thread but this one may run code of the user."""
-    frames = sys._current_frames()
-    if len(frames) == 1:
+    others = sys._current_frames()
+    del others[threading.get_ident()]       # a frame that held itself would keep all below it until the next collection
+    if not others:
         return True
     threads = {thread.ident: thread for thread in threading.enumerate()}
-    here = threading.get_ident()
-    return all(ident == here or _is_service(threads.get(ident), frame) for ident, frame in frames.items())
+    return all(_is_service(threads.get(ident), frame) for ident, frame in others.items())
 
 
 def is_service(name) -> bool:

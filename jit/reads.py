@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from ..runtime.tensor import Tensor
-from .stack import CONSTANTS, is_lookup
+from .stack import CONSTANTS, is_lookup, variables_of
 from .whose import is_users_code
 
 GLOBAL, FREE, ARGUMENT = "global", "free", "argument"
@@ -129,8 +129,15 @@ def is_measured(instructions, start, at) -> bool:
 
 
 def instructions_in(code) -> list:
-    """The instructions of code that do anything."""
-    return [i for i in dis.get_instructions(code) if i.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG", "RESUME")]
+    """The instructions of code that do anything. From Python 3.13 on one may move two variables (LOAD_FAST_LOAD_FAST): it
+    counts as two."""
+    found = []
+    for ins in dis.get_instructions(code):
+        if type(ins.argval) is tuple and (moves := variables_of(ins)) is not None:
+            found += [ins._replace(opname="STORE_FAST" if is_store else "LOAD_FAST", argval=name) for is_store, name in moves]
+        elif ins.opname not in ("CACHE", "PRECALL", "EXTENDED_ARG", "RESUME"):
+            found.append(ins)
+    return found
 
 
 def kept_arguments(code) -> set:
@@ -141,16 +148,14 @@ def kept_arguments(code) -> set:
 def kept_in(code, instructions) -> set:
     """The arguments that the code does not assign to, so that they are what they were when it was called.
 
-    From Python 3.13 on one instruction may store and load (STORE_FAST_LOAD_FAST), with a pair of names. From 3.12 on a
-    comprehension's variable is set aside (LOAD_FAST_AND_CLEAR) and put back, which is no assignment.
+    From Python 3.12 on a comprehension's variable is set aside (LOAD_FAST_AND_CLEAR) and put back, which is no assignment.
     """
     stored, lent = set(), set()
     for ins in instructions:
-        names = ins.argval if isinstance(ins.argval, tuple) else (ins.argval,)
         if ins.opname == "LOAD_FAST_AND_CLEAR":
-            lent.update(names)
+            lent.add(ins.argval)
         elif ins.opname.startswith(("STORE_FAST", "DELETE_FAST", "STORE_DEREF", "DELETE_DEREF")):
-            stored.update(names[:1] if "LOAD_FAST" in ins.opname else names)
+            stored.add(ins.argval)
     return set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) - (stored - lent)
 
 
@@ -161,11 +166,7 @@ def root_of(ins, code, arguments) -> tuple | None:
         return (ARGUMENT, ins.argval) if ins.argval in arguments else None
     if kind:
         return kind, ins.argval
-    if "LOAD_FAST" in ins.opname:
-        name = ins.argval[-1] if isinstance(ins.argval, tuple) else ins.argval
-        if name in arguments:
-            return ARGUMENT, name
-    return None
+    return (ARGUMENT, ins.argval) if "LOAD_FAST" in ins.opname and ins.argval in arguments else None
 
 
 def steps_after(instructions, at) -> list:

@@ -1,10 +1,12 @@
 """Threads that never run the user's code do not make a recording careful; all others do."""
 
 import _thread
+import gc
 import sys
 import threading
 import time
 import types
+import weakref
 
 import pytest
 
@@ -64,6 +66,24 @@ def test_all_others_do(beside, kind):
     beside("tqdm._monitor")
     beside(kind)
     assert not is_alone()
+
+
+def test_frames_that_were_looked_at_end_with_their_calls(beside):
+    class Held:
+        pass
+
+    def asks():
+        held = Held()
+        is_alone()
+        return weakref.ref(held)
+
+    beside("tqdm._monitor")
+    gc.collect()
+    gc.disable()
+    try:
+        assert asks()() is None
+    finally:
+        gc.enable()
 
 
 @pytest.mark.parametrize("kind, most", [("ipykernel.control", 2), (None, 8)])
