@@ -65,6 +65,7 @@ class Contents:
                     raise TraceError(f"this function cannot be traced: it changes {self._raw[id(container)][2]}, and so does a "
                                      "host function that it calls; leave it to one of them")
                 self.changed_by_others(container)
+                self.used(container, None)      # how much is added may differ, so all that was there counts
 
     def used(self, container, how, calls=()):
         """Some code does no more than `how` with a container (`uses.uses_of`); None for all the rest. `calls` are those to

@@ -38,8 +38,8 @@ class Findings:
         self._note_imports()
         self._check_copies()
         self._check_others()
-        self._check_guards(written)
         self.guards = {at: g for at, g in self.guards.items() if g.measured is None or self.contents.may_grow(g.measured)}
+        self._check_guards(written)
         self.contents.alone = alone_in([(g, self._first_of(g)) for g in self.guards.values()], self.contents)
         before = {place: UNREAD if self._is_unread(t) else t.before for place, t in written.items()}
         seen = {id(m): m for top in self.modules.values() for m in Module.modules(top)}

@@ -247,7 +247,7 @@ def index_reduce(input, dim, index, source, reduce, *, include_self=True, out=No
 _WHOLE = slice(None)
 
 
-@api(inplace=ix.index_put)
+@api(inplace=ix.index_put, checked=True)
 def index_put(input, indices, values, accumulate=False):
     """input[indices] = values (or += if accumulate), as a new tensor. Indices are tensors, or None for all of a dimension."""
     _check_written("index_put", input, values)
