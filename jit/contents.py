@@ -39,6 +39,8 @@ class Contents:
         self._met: dict = {}         # by id: the containers with which something is done
         self._calls: dict = {}       # by id: the calls (code, offset) to which it is given
         self._written: dict = {}     # by id: those that the run has written to, when that was last asked
+        self._filled: set = set()    # ids of those that a host function has changed: how much it adds may differ, so all that
+                                     # was there counts where their length is asked for
         self._arrived: set = set()   # (id, call) that lead to a function whose code says what that does with it
 
     def see(self, container, text: str, held) -> None:
@@ -65,13 +67,15 @@ class Contents:
                     raise TraceError(f"this function cannot be traced: it changes {self._raw[id(container)][2]}, and so does a "
                                      "host function that it calls; leave it to one of them")
                 self.changed_by_others(container)
-                self.used(container, None)      # how much is added may differ, so all that was there counts
+                self._filled.add(id(container))
+                self.used(container, self._done.get(id(container)))
 
     def used(self, container, how, calls=()):
         """Some code does no more than `how` with a container (`uses.uses_of`); None for all the rest. `calls` are those to
         which it gives it."""
         self._met[id(container)] = container
-        self._done[id(container)] = both(self._done.get(id(container), how), how)
+        now = both(self._done.get(id(container), how), how)
+        self._done[id(container)] = None if id(container) in self._filled and now in (MEASURED, COUNTED) else now
         self._calls.setdefault(id(container), set()).update(calls)
 
     def arrived(self, container, call):
