@@ -67,26 +67,28 @@ def reads_of(code) -> tuple:
     """All chains that a code object reads, each with the prefixes that lead to it."""
     found: dict[Chain, None] = {}
     instructions = instructions_in(code)
-    arguments = kept_in(code, instructions)
-    for at, ins in enumerate(instructions):
-        root = root_of(ins, code, arguments)
-        if root is None:
-            continue
-        steps = tuple(steps_after(instructions, at + 1))
+    for at, root, steps, end in chains_in(instructions, code):
         ways = [steps[:n] for n in range(len(steps) + 1)]
-        ways += [(*steps, ("item", -n)) for n in range(1, last_items(instructions, end_of(steps, at + 1)) + 1)]
+        ways += [(*steps, ("item", -n)) for n in range(1, last_items(instructions, end) + 1)]
         ways += [(*way[:-1], ("item", -n)) for way in ways if counts_back(way) for n in range(1, -way[-1][1])]
-        ways += [steps + LENGTH_OF] if is_measured(instructions, at, end_of(steps, at + 1)) else []
-        ways += [steps + ANY_OF] if is_asked(instructions, end_of(steps, at + 1)) else []
+        ways += [steps + LENGTH_OF] if is_measured(instructions, at, end) else []
+        ways += [steps + ANY_OF] if is_asked(instructions, end) else []
         for way in ways:
             if way or root[0] != ARGUMENT:
                 found.setdefault(Chain(root[0], root[1], way), None)
     return tuple(found)
 
 
-def end_of(steps, at) -> int:
-    """Where instructions stand that have gone some steps from a place."""
-    return at + sum([1 if kind == "attr" else 2 for kind, _ in steps])
+def chains_in(instructions, code) -> list:
+    """(index of the instruction that loads a variable, the variable as `_root_of` gives it, the steps from it on, the index
+    behind these) of each that code reads."""
+    arguments, found = _kept_in(code, instructions), []
+    for at, ins in enumerate(instructions):
+        root = _root_of(ins, code, arguments)
+        if root is not None:
+            steps = _steps_after(instructions, at + 1)
+            found.append((at, root, steps, at + 1 + sum([1 if kind == "attr" else 2 for kind, _ in steps])))
+    return found
 
 
 def counts_back(steps) -> bool:
@@ -142,10 +144,10 @@ def instructions_in(code) -> list:
 
 def kept_arguments(code) -> set:
     """The arguments that the code does not assign to."""
-    return kept_in(code, instructions_in(code))
+    return _kept_in(code, instructions_in(code))
 
 
-def kept_in(code, instructions) -> set:
+def _kept_in(code, instructions) -> set:
     """The arguments that the code does not assign to, so that they are what they were when it was called.
 
     From Python 3.12 on a comprehension's variable is set aside (LOAD_FAST_AND_CLEAR) and put back, which is no assignment.
@@ -159,7 +161,7 @@ def kept_in(code, instructions) -> set:
     return set(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]) - (stored - lent)
 
 
-def root_of(ins, code, arguments) -> tuple | None:
+def _root_of(ins, code, arguments) -> tuple | None:
     """(kind, name) of the variable that an instruction leaves on top of the stack, if it is one to watch."""
     kind = _LOADS.get(ins.opname)
     if kind == FREE and ins.argval not in code.co_freevars:       # a variable that functions made inside see as well
@@ -169,7 +171,7 @@ def root_of(ins, code, arguments) -> tuple | None:
     return (ARGUMENT, ins.argval) if "LOAD_FAST" in ins.opname and ins.argval in arguments else None
 
 
-def steps_after(instructions, at) -> list:
+def _steps_after(instructions, at) -> tuple:
     """The steps that instructions take from a variable on, which lies on top of the stack before one of them."""
     steps = []
     while at < len(instructions):
@@ -178,15 +180,15 @@ def steps_after(instructions, at) -> list:
             steps.append(("attr", ins.argval))
             at += 1
         elif ins.opname == "COPY" and at + 1 < len(instructions) and instructions[at + 1].opname in ATTRIBUTES:
-            return [*steps, ("attr", instructions[at + 1].argval)]      # as in `a.n += 1`
+            return *steps, ("attr", instructions[at + 1].argval)      # as in `a.n += 1`
         elif ins.opname in CONSTANTS and at + 1 < len(instructions) and is_lookup(instructions[at + 1]):
             steps.append(("item", ins.argval))
             at += 2
         elif ins.opname in CONSTANTS and is_updated(instructions, at):
-            return [*steps, ("item", ins.argval)]
+            return *steps, ("item", ins.argval)
         else:
             break
-    return steps
+    return tuple(steps)
 
 
 def is_updated(instructions, at) -> bool:
@@ -200,18 +202,12 @@ def stores_of(code) -> tuple:
     """Chains whose last step is an attribute that the code assigns to or deletes."""
     found: dict[Chain, None] = {}
     instructions = instructions_in(code)
-    arguments = kept_in(code, instructions)
     changed = {i.argval for i in instructions if i.opname in _STORES}
-    for at, ins in enumerate(instructions):
-        root = root_of(ins, code, arguments)
-        if root is None:
-            continue
-        steps = steps_after(instructions, at + 1)
-        end = end_of(steps, at + 1)
+    for _, root, steps, end in chains_in(instructions, code):
         if end < len(instructions) and instructions[end].opname in _STORES:
             found.setdefault(Chain(root[0], root[1], (*steps, ("attr", instructions[end].argval))), None)
         elif steps and steps[-1][0] == "attr" and steps[-1][1] in changed:
-            found.setdefault(Chain(root[0], root[1], tuple(steps)), None)
+            found.setdefault(Chain(root[0], root[1], steps), None)
     return tuple(found)
 
 
@@ -240,13 +236,10 @@ def names_in_text(code) -> set:
 
 def loose_in(instructions, code) -> list:
     """(index, instruction) of those that read or assign attributes of objects that no chain leads to."""
-    arguments = kept_in(code, instructions)
     chained: set = set()
-    for at, ins in enumerate(instructions):
-        if root_of(ins, code, arguments) is not None:
-            steps = steps_after(instructions, at + 1)
-            chained.update(range(at + 1, at + 1 + 2 * len(steps)))
-            chained.add(end_of(steps, at + 1))          # where it is assigned to
+    for at, _, steps, end in chains_in(instructions, code):
+        chained.update(range(at + 1, at + 1 + 2 * len(steps)))
+        chained.add(end)        # where it is assigned to
     return [(at, i) for at, i in enumerate(instructions) if i.opname in (*ATTRIBUTES, *_STORES) and at not in chained]
 
 

@@ -7,18 +7,15 @@ from functools import lru_cache
 from .reads import (
     ATTRIBUTES,
     Chain,
+    chains_in,
     counts_back,
-    end_of,
     instructions_in,
     is_asked,
     is_measured,
     is_updated,
-    kept_in,
     last_items,
     loose_in,
     names_in_text,
-    root_of,
-    steps_after,
 )
 from .stack import CONSTANTS, Walk, is_lookup
 
@@ -71,15 +68,9 @@ def _uses_in(code) -> tuple:
     """(chain, how it is used, offset of the call to which it is given) for each place where code has one."""
     found: list = []
     instructions = instructions_in(code)
-    arguments = kept_in(code, instructions)
-    for at, ins in enumerate(instructions):
-        root = root_of(ins, code, arguments)
-        if root is None:
-            continue
-        steps = steps_after(instructions, at + 1)
-        end = end_of(steps, at + 1)
+    for at, root, steps, end in chains_in(instructions, code):
         for n in range(len(steps) + 1):
-            chain, offset = Chain(root[0], root[1], tuple(steps[:n])), None
+            chain, offset = Chain(root[0], root[1], steps[:n]), None
             if n == len(steps) - 1 and is_updated(instructions, end - 2):
                 how = KEYED
             elif n < len(steps):
@@ -163,7 +154,7 @@ def _is_extended(instructions, at) -> bool:
 
 def _adds_to_default(instructions, at, steps) -> bool:
     """Whether the method that was looked up before a place is that of `d.setdefault(key, []).append(...)`, `steps` behind d."""
-    if steps != [("attr", "setdefault")]:
+    if steps != (("attr", "setdefault"),):
         return False
     walk = Walk(stack=[HANDED])
     for ins, after in zip(instructions[at:], instructions[at + 1:]):
@@ -199,5 +190,5 @@ def _used_at(instructions, at) -> tuple:
     following = instructions[at:at + 1]
     if following and following[0].opname in ATTRIBUTES:
         step = ("attr", following[0].argval)
-        return ITEMS if _adds_to_default(instructions, at + 1, [step]) else _use_of(step), None
+        return ITEMS if _adds_to_default(instructions, at + 1, (step,)) else _use_of(step), None
     return (STORED, None) if _is_store(instructions, at) else _taken(instructions, at, at)
