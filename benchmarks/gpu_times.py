@@ -6,18 +6,44 @@ microsecond, which is part of the figures). `gpu_ledger` says the same without a
 """
 
 import argparse
+import math
 import os
 import statistics
+import time
 
 import ingot
 from ingot.runtime.cuda import ledger
+from ingot.runtime.cuda.times import Times
 
-from .gpu_launches import Times
 from .gpu_ledger import prepared, wanted
 from .gpu_steps import Step
 
 WARM, ROUNDS = 4, 5
-AHEAD, COPIES = 1 << 30, 64             # bytes that are copied while the host gets ahead, and how often
+AHEAD, SOME = 1 << 30, 8                # bytes, one half of which is copied while the host gets ahead; copies timed first
+LONGER = 1.5                            # times as long as the host takes for a step
+
+
+class Busy:
+    """Copies that the device is busy with."""
+
+    def __init__(self):
+        memory = ingot.empty(AHEAD, dtype=ingot.uint8, device="cuda")
+        self._to, self._source = memory.chunk(2)
+        self.copy(SOME)
+        ingot.cuda.synchronize()
+        start = time.perf_counter()
+        self.copy(SOME)
+        ingot.cuda.synchronize()
+        self._seconds = (time.perf_counter() - start) / SOME
+
+    def copy(self, count):
+        """So many of them."""
+        for _ in range(count):
+            self._to.copy_(self._source)
+
+    def needed(self, seconds) -> int:
+        """How many take so long."""
+        return math.ceil(seconds / self._seconds)
 
 
 def timed(step: Step, times: Times) -> list:
@@ -25,16 +51,17 @@ def timed(step: Step, times: Times) -> list:
     run, given = prepared(step)
     for _ in range(WARM):
         run(*given)
-    busy, found = ingot.empty(AHEAD, dtype=ingot.uint8, device="cuda"), []
-    for _ in range(ROUNDS):
+    busy, copies, found = Busy(), 1, []
+    for _ in range(ROUNDS + 1):             # the first says how long the host takes
         ingot.cuda.synchronize()
-        for _ in range(COPIES):
-            busy[AHEAD // 2:].copy_(busy[:AHEAD // 2])
+        busy.copy(copies)
         times.clear()
         times.mark()
+        start = time.perf_counter()
         run(*given)
+        copies = max(copies, busy.needed(LONGER * (time.perf_counter() - start)))
         found.append(times.seconds())
-    each = map(statistics.median, zip(*found))
+    each = map(statistics.median, zip(*found[1:]))
     return [(row, [next(each) for _ in own]) for row, own in zip(times.rows, times.owners)]
 
 
