@@ -242,6 +242,8 @@ class Language:
     def trans(x):
         return Tile(np.swapaxes(x.a, -1, -2))
 
+    static_range = range                # of plain numbers
+
     @staticmethod
     def range(*bounds, flatten=False, warp_specialize=False):
         return (Tile(i, np.int32) for i in range(*[b if isinstance(b, int) else b.__index__() for b in bounds]))

@@ -86,9 +86,7 @@ def test_what_follows_a_product(taken, road):
 
 
 ATTENTION = list(dict.fromkeys([tile for tiles in attention.ROADS.values() for tile in tiles]))
-# The first tile of each part that is on a road, together; where a part has none, its first one.
-FIRST = [tuple(dict.fromkeys([next((tile for tile in tiles if tile[-1] == road), tiles[0])
-                              for tiles in attention.ROADS.values()])) for road in (attention.COPIES, attention.SPECIAL)]
+FIRST = [tuple(dict.fromkeys([tiles[0] for tiles in attention.ROADS.values()]))]       # of each part, together
 
 
 @pytest.mark.parametrize("tiles, causal", [

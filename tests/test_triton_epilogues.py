@@ -274,7 +274,7 @@ def test_bulk_copies_compile(road, briefly):
             assert ("setmaxnreg" in ptx) == (road == matmul_hopper.SPECIAL) and binary.threads >= 32 * chosen.warps
 
 
-DEEP = {"deep, few tiles": (768, 768, 8192), "many tiles": (768, 8192, 768), "soon done": (16, 768, 3072),
+DEEP = {"deep, few tiles": (512, 512, 8192), "many tiles": (768, 8192, 768), "soon done": (16, 768, 3072),
         "large": (8192, 768, 8192)}
 
 

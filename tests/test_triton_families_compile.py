@@ -231,14 +231,16 @@ ATTENTION = ((attention.FORWARD, attention.forward, ("q", "k", "v", "out")),
 @pytest.mark.parametrize("kind, size", [(dt.bfloat16, 64), pytest.param(dt.bfloat16, 128, marks=pytest.mark.slow),
                                         pytest.param(dt.float32, 64, marks=pytest.mark.slow)], ids=str)
 def test_attention(kind, size, arch, full):
-    """Lengths that fill their tiles, with operands and results that have strides; others, with those that take them then."""
+    """Lengths that fill their tiles, with operands and results that have strides; others, with those that take them then.
+    (Triton 3.9 puts 8 bytes aside in the gradient of keys, 3.6 none, by which it takes 0.7 of the time of the next tile.)"""
     how = attention.Kind(kind, attention.NO_MASK, True, even=True, full=full, late=True)
     for part, write, names in ATTENTION:
         names = [n for n in names if full or part == attention.FORWARD or attention.takes_strides(how, n, size, size, arch)]
         source = write(replace(how, strided=tuple(names)))
         constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
         rows = tuple([(attention.strides_of(n)[2], 768 if n in ("g", "out") else 2304) for n in names])
-        _, ptx = compiled(source, (*constants, *rows), warps, arch, stages)
+        few = 8 if full and part == attention.KEYS and kind.itemsize == 2 else 0
+        _, ptx = compiled(source, (*constants, *rows), warps, arch, stages, spills=few)
         if kind.itemsize == 2:
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx and "cp.async" in ptx
 
@@ -347,7 +349,7 @@ def test_attention_by_bulk_copies(part, size, causal):
         binary, ptx = compiler._binary(v, made), made.asm["ptx"]
         assert binary.spills <= SPILLS.get((part, size), 0) and binary.shared <= 232448 and binary.scratch, (tile, road)
         assert "cp.async.bulk.tensor" in ptx and "wgmma" in ptx
-        assert ("setmaxnreg" in ptx) == (road == attention.SPECIAL) == (binary.threads > 32 * warps), (tile, road)
+        assert binary.threads == 32 * warps, (tile, road)
 
 
 WINDOW = tuple(zip(conv.WINDOW, (1, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1)))
@@ -469,13 +471,16 @@ def test_phases_and_depthwise(arch):
 
 
 def test_pools():
-    counted = tuple([(n, 0) for n in pools.COUNTED])
-    for even in (False, True):
-        compiled(pools.maximum(dt.bfloat16, even), (*WINDOW, ("BLOCK", 256)), 4, 90)
-    compiled(pools.drawn_maximum(dt.bfloat16, dt.float32, 2), (*WINDOW, ("BLOCK", 256)), 4, 80)
-    for write in (pools.average, pools.average_grad):
-        for divisor in (False, True):
-            compiled(write(dt.float32, divisor), (*WINDOW, *counted, ("DIVISOR", 9), ("BLOCK", 256)), 4, 90)
+    """Few places are known in advance, many are not."""
+    counted, tile = tuple([(n, 0) for n in pools.COUNTED]), tuple(zip(pools.TILE, pools.tile(56)))
+    for short in (False, True):
+        for even in (False, True):
+            compiled(pools.maximum(dt.bfloat16, short, even), (*WINDOW, *tile), 4, 90)
+        compiled(pools.drawn_maximum(dt.bfloat16, short, dt.float32, 2), (*WINDOW, *tile), 4, 80)
+        compiled(pools.maximum_grad(dt.bfloat16, short), (*WINDOW, *tile), 4, 90)
+        for write in (pools.average, pools.average_grad):
+            for divisor in (False, True):
+                compiled(write(dt.float32, short, divisor), (*WINDOW, *counted, ("DIVISOR", 9), *tile), 4, 90)
 
 
 ALONG, DOWN = (False, True), (True, False)        # which of the last two strides is 1

@@ -41,18 +41,24 @@ def test_products_in_every_layout(d, tolerance, flips):
 CHIP = 132      # multiprocessors
 
 
-@pytest.mark.parametrize("sizes, parts", [((4096, 4096, 4096), 1), ((768, 768, 8192), 2), ((64, 64, 8192), 16),
+@pytest.mark.parametrize("sizes, parts", [((4096, 4096, 4096), 1), ((768, 3072, 8192), 1), ((512, 512, 8192), 8),
+                                          ((64, 64, 8192), 16),
                                           ((64, 64, 500), 1), ((768, 768, 8200), 1)], ids=str)
 def test_deep_products_of_few_tiles_are_cut(sizes, parts):
     chosen = matmul.tiles(dt.bfloat16, *sizes, True, 232448)
     assert matmul.parts(chosen, 2, True, sizes, CHIP) == parts
 
 
-@pytest.mark.parametrize("k, n, stages", [(64, 128, 2), (128, 128, 2), (192, 256, 3), (4096, 256, 3)])
+@pytest.mark.parametrize("k, n, stages", [(64, 128, 2), (128, 128, 4), (192, 128, 4), (768, 256, 3)])
 def test_shallow_products_share_multiprocessors(k, n, stages):
     """What is written takes longer than the sums: tiles are such that two fit beside each other."""
     chosen = matmul.tiles(dt.bfloat16, 200704, 256, k, True, 232448)
     assert (chosen.n, chosen.stages) == (n, stages)
+
+
+def test_products_of_few_tiles_have_lower_ones():
+    for kind in (dt.bfloat16, dt.float32):
+        assert [matmul.tiles(kind, m, 1024, 512, True, 232448).m for m in (16, 1024, 2048)] == [16, 64, 128]
 
 
 @pytest.mark.parametrize("d, tolerance", [(dt.float32, 1e-5), (dt.bfloat16, 2e-2), (dt.float64, 1e-12)], ids=str)
@@ -90,6 +96,21 @@ def test_products_by_bulk_copies(road, flips):
         assert programs[0] <= 2 or road != matmul_hopper.PERSISTENT
         mock_cuda_triton.run(source.text, source.name, programs, values, dict(chosen.constants) | {"INDEX": np.int32})
         np.testing.assert_allclose(z.astype(np.float64), want, rtol=2e-2, atol=0.2, err_msg=f"{road} {m} {n} {k}")
+
+
+@pytest.mark.parametrize("wide, along, offset, persistent", [(True, True, 0, True), (True, False, 0, False),
+                                                             (False, True, 0, False), (True, True, 1, False)], ids=str)
+def test_wide_products_of_rows_and_rows_are_persistent_on_hopper(wide, along, offset, persistent):
+    """Where each multiprocessor (the mock's chip has four) has several tiles, and both factors lie as bulk copies want them."""
+    n = 1100 if wide else 200
+    memory = ingot.from_numpy(np.random.default_rng(9).standard_normal(n * 64 + 1)).bfloat16()
+    with mock_cuda.installed(arch=90) as cuda:
+        x, w = memory.cuda()[:n * 64].view(n, 64), memory.cuda()[offset:offset + n * 64].view(n, 64)
+        w = w if along else w.t().contiguous().t()
+        got = (x @ w.t()).cpu()
+        assert ("persistent" in cuda.launches[-1]["name"]) == persistent
+    want = memory[:n * 64].view(n, 64).double() @ memory[offset:offset + n * 64].view(n, 64).double().t()
+    assert (got.double() - want).abs().max() < 1e-2 * want.abs().max()
 
 
 @pytest.mark.parametrize("road", ["", *matmul_hopper.TILES])

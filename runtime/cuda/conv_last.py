@@ -5,7 +5,7 @@ Turning costs a pass over an image; gathering pixel by pixel costs several times
 pixels over many channels.
 """
 
-from math import prod
+from math import log2, prod
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from .templates import launch, variant
 
 PARTS = 256          # most parts of a sum over pixels
 DEPTH = 1024         # least pixels of a part
+BESIDE = 4           # programs of a multiprocessor, which wait in turn
 
 
 def takes(kind, w, groups, pixels) -> bool:
@@ -77,7 +78,7 @@ def weight_sums(device, images, shape, sizes, window, last) -> tuple:
     kind, (outputs, channels) = dt.from_numpy(images[1].dtype), (sizes["O"], sizes["C"])
     taps = prod(shape) // (outputs * channels)
     crossed = are_crossed(device, kind)
-    (bm, bn, _), _, _ = _tiles(device, kind, outputs, channels, crossed)[0]
+    (bm, bn, _), _, _ = _tiles(device, kind, outputs, channels, crossed, True)[0]
     parts = parts_of(device, -(-outputs // bm) * (channels // bn) * taps, prod(images[0].shape[:-1]))
     out = empty(device, (parts, *shape), np.float32)
     source = text.weight_grad(kind, precision.of_convolutions(), last)
@@ -87,7 +88,7 @@ def weight_sums(device, images, shape, sizes, window, last) -> tuple:
         constants = (*window, *zip(gathers.TILE, tile), ("GROUPS", 1), ("PARTS", parts))
         return (constants, warps, (-(-outputs // tile[0]) * (channels // tile[1]) * taps, 1, parts)), stages
 
-    launched(device, source, (*images, out), sizes, how, (*window, parts), (outputs, channels), crossed)
+    launched(device, source, (*images, out), sizes, how, (*window, parts), (outputs, channels), crossed, True)
     return out, parts
 
 
@@ -100,7 +101,7 @@ def takes_points(kind, w, groups) -> bool:
 def point_weight_grad(device, x, g, shape) -> tuple:
     """The same for windows of one pixel, which neither strides nor padding move."""
     kind, pixels = dt.from_numpy(x.dtype), prod(g.shape[2:])
-    (bm, bn, bk), _, _ = _tiles(device, kind, *shape[:2])[0]
+    (bm, bn, bk), _, _ = _tiles(device, kind, shape[0], shape[1], over_pixels=True)[0]
     tiles, steps = -(-shape[0] // bm) * (shape[1] // bn), -(-pixels // bk)
     parts = parts_of(device, tiles, x.shape[0] * steps * bk)
     out = empty(device, (parts, *shape), np.float32)
@@ -113,14 +114,14 @@ def point_weight_grad(device, x, g, shape) -> tuple:
         constants = (("BM", bm), ("BN", bn), ("BK", bk), ("PARTS", parts))
         return (constants, warps, (-(-shape[0] // bm) * (shape[1] // bn), 1, parts)), stages
 
-    launched(device, source, arrays, sizes, how, (parts,), shape[:2])
+    launched(device, source, arrays, sizes, how, (parts,), shape[:2], over_pixels=True)
     return out, parts
 
 
 def parts_of(device, tiles, pixels) -> int:
-    """In how many parts sums over pixels are cut, so that all multiprocessors have work."""
-    wanted = max(1, min(PARTS, 2 * contexts.context(device).processors // tiles, pixels // DEPTH))
-    return 1 << wanted.bit_length() - 1
+    """In how many parts sums over pixels are cut, so that each multiprocessor has work for several programs."""
+    wanted = round(log2(BESIDE * contexts.context(device).processors / tiles))
+    return 1 << max(0, min(wanted, (pixels // DEPTH).bit_length() - 1, PARTS.bit_length() - 1))
 
 
 def is_fast(kind) -> bool:
@@ -133,17 +134,17 @@ def are_crossed(device, kind) -> bool:
     return kind.itemsize == 4 and has_warp_groups(contexts.context(device).arch)
 
 
-def _tiles(device, kind, rows, columns, crossed=False) -> list:
-    return text.candidates(kind, rows, columns, contexts.context(device).shared_memory, crossed)
+def _tiles(device, kind, rows, columns, crossed=False, over_pixels=False) -> list:
+    return text.candidates(kind, rows, columns, contexts.context(device).shared_memory, crossed, over_pixels)
 
 
-def launched(device, source, arrays, sizes, how, mark, face, crossed=False):
+def launched(device, source, arrays, sizes, how, mark, face, crossed=False, over_pixels=False):
     """Launches a product of `face` (rows, columns) by the tile to take; `how(tile)` gives ((constants, warps, grid), stages),
-    `mark` tells from other windows; `crossed` is as `candidates` has it."""
+    `mark` tells from other windows; `crossed` and `over_pixels` are as `candidates` has them."""
     def prepare(chosen):
         return variant(device, source, arrays, sizes, *how(chosen)), lambda: launch(device, source, arrays, sizes, *how(chosen))
 
     key = source.name, source.text, mark, *sizes.items()
     rows, columns = face
-    found = _tiles(device, source.parameters[0].dtype, rows, columns, crossed)
+    found = _tiles(device, source.parameters[0].dtype, rows, columns, crossed, over_pixels)
     launch(device, source, arrays, sizes, *how(tuning.best(key, found, prepare, device)))

@@ -22,7 +22,6 @@ from .templates import launch
 from .transfer import write
 from .windows import (
     RANK,
-    blocks,
     convolve,
     fits,
     gathered,
@@ -196,6 +195,13 @@ def _parts(device, programs, k) -> int:
     return 1 << max(1, min(_MOST_PARTS, wanted, k // _LEAST_DEPTH)).bit_length() - 1
 
 
+def _in_rows(out) -> tuple:
+    """(how many rows an image has, constants, warps, grid) of a kernel that makes it in tiles of rows."""
+    width, sizes = out.shape[-1], pool_text.tile(out.shape[-1])
+    rows = out.size // width
+    return rows, tuple(zip(pool_text.TILE, sizes)), 4, (-(-rows // sizes[0]) * -(-width // sizes[1]), 1, 1)
+
+
 def max_pool(inputs, params, device):
     """The largest element of each window, and its flat index in the plane."""
     x, = inputs
@@ -206,10 +212,10 @@ def max_pool(inputs, params, device):
     shape = (*x.shape[:2], *counts)
     out, places = empty(device, shape, x.dtype), empty(device, shape, np.int64)
     if out.size:
-        block, warps, grid = blocks(out.size)
-        sizes = {"N": out.size} | spaces(x.shape[2:], counts)
-        launch(device, pool_text.maximum(dt.from_numpy(x.dtype)), (contiguous(x), out, places), sizes,
-               ((*window(*how), block), warps, grid))
+        rows, tile, warps, grid = _in_rows(out)
+        sizes = {"N": rows} | spaces(x.shape[2:], counts)
+        source = pool_text.maximum(dt.from_numpy(x.dtype), pool_text.is_short(params["kernel"]))
+        launch(device, source, (contiguous(x), out, places), sizes, ((*window(*how), *tile), warps, grid))
     return out, places
 
 
@@ -224,10 +230,10 @@ def adaptive_max_pool(inputs, params, device):
     if out.size:
         longest = [pool.bin_places(n, m).shape[1] for n, m in zip(x.shape[2:], size)]
         ones = (1,) * len(size)
-        block, warps, grid = blocks(out.size)
-        launch(device, pool_text.maximum(dt.from_numpy(x.dtype), True), (contiguous(x), out, places),
-               {"N": out.size} | spaces(x.shape[2:], size),
-               ((*window(longest, ones, ((0, 0),) * len(size), ones), block), warps, grid))
+        rows, tile, warps, grid = _in_rows(out)
+        source = pool_text.maximum(dt.from_numpy(x.dtype), pool_text.is_short(longest), True)
+        launch(device, source, (contiguous(x), out, places), {"N": rows} | spaces(x.shape[2:], size),
+               ((*window(longest, ones, ((0, 0),) * len(size), ones), *tile), warps, grid))
     return out, places
 
 
@@ -240,10 +246,10 @@ def fractional_max_pool(inputs, params, device):
     shape = (*x.shape[:2], *size)
     out, places = empty(device, shape, x.dtype), empty(device, shape, np.int64)
     if out.size:
-        ones, (block, warps, grid) = (1,) * rank, blocks(out.size)
-        source = pool_text.drawn_maximum(dt.from_numpy(x.dtype), dt.from_numpy(samples.dtype), rank)
-        launch(device, source, (contiguous(x), contiguous(samples), out, places), {"N": out.size} | spaces(x.shape[2:], size),
-               ((*window(kernel, ones, ((0, 0),) * rank, ones), block), warps, grid))
+        ones, (rows, tile, warps, grid) = (1,) * rank, _in_rows(out)
+        source = pool_text.drawn_maximum(dt.from_numpy(x.dtype), pool_text.is_short(kernel), dt.from_numpy(samples.dtype), rank)
+        launch(device, source, (contiguous(x), contiguous(samples), out, places), {"N": rows} | spaces(x.shape[2:], size),
+               ((*window(kernel, ones, ((0, 0),) * rank, ones), *tile), warps, grid))
     return out, places
 
 
@@ -253,10 +259,11 @@ def max_pool_grad(inputs, params, device):
     if g.ndim > RANK + 2 or not g.size or g.dtype.kind in "cb" or not isinstance(places, DeviceArray):
         return NotImplemented
     out = empty(device, (*g.shape[:2], *params["size"]), g.dtype)
-    block, warps, grid = blocks(out.size)
+    rows, tile, warps, grid = _in_rows(out)
     how = window(params["kernel"], params["stride"], params["padding"], params["dilation"])
-    launch(device, pool_text.maximum_grad(dt.from_numpy(g.dtype)), (contiguous(g), contiguous(places), out),
-           {"N": out.size} | spaces(params["size"], g.shape[2:]), ((*how, block), warps, grid))
+    source = pool_text.maximum_grad(dt.from_numpy(g.dtype), pool_text.is_short(params["kernel"]))
+    launch(device, source, (contiguous(g), contiguous(places), out), {"N": rows} | spaces(params["size"], g.shape[2:]),
+           ((*how, *tile), warps, grid))
     return out
 
 
@@ -266,10 +273,10 @@ def _averaged(write, x, out, inner, outer, params, device):
     how = window(params["kernel"], params["stride"], params["padding"], (1,) * rank)
     low, high = ([pair[side] for pair in params["counted"]] for side in (0, 1))
     counted = zip(pool_text.COUNTED, [*three(low, 0), *three(high, 0)])
-    block, warps, grid = blocks(out.size)
-    constants = (*how, *counted, ("DIVISOR", 1 if divisor is None else divisor), block)
-    launch(device, write(kind, divisor is not None), (contiguous(x), out), {"N": out.size} | spaces(inner, outer),
-           (constants, warps, grid))
+    rows, tile, warps, grid = _in_rows(out)
+    constants = (*how, *counted, ("DIVISOR", 1 if divisor is None else divisor), *tile)
+    source = write(kind, pool_text.is_short(params["kernel"]), divisor is not None)
+    launch(device, source, (contiguous(x), out), {"N": rows} | spaces(inner, outer), (constants, warps, grid))
 
 
 def avg_pool(inputs, params, device):

@@ -219,7 +219,7 @@ def multiply(x, y, out, device, beside: Beside | None = None, operands=(), fast=
             return
     for first in range(0, batch, _MOST_BATCHES) if batch > _MOST_BATCHES else (0,):
         case = Case(x_laid, y_laid, z, m, n, k, min(_MOST_BATCHES, batch - first), device, how)
-        made = _tuned(case, beside, x_at, y_at) if config.current().cuda_tune else _prepared(case, _first(case), beside)
+        made = _tuned(case, beside, x_at, y_at) if config.current().cuda_tune else _usual(case, beside, x_at, y_at)
         given = (*x_at, *y_at, used(out, stream), *operands)
         if first:
             more = () if beside is None else beside.steps
@@ -282,7 +282,7 @@ def _multiply_in_parts(case: Case, parts, out, x_at, y_at):
     cut = case._replace(x=x, y=y, z=wide, k=depth, batch=parts)
     stream = streams.current(case.device).handle
     sums = empty(case.device, (parts, case.m * case.n), wide.np)
-    made = _tuned(cut, None, x_at, y_at) if config.current().cuda_tune else _prepared(cut, _first(cut), None)
+    made = _tuned(cut, None, x_at, y_at) if config.current().cuda_tune else _usual(cut, None, x_at, y_at)
     made(case.device, stream, (*x_at, *y_at, used(sums, stream)), {})
     _added(parts, int(case.m * case.n), wide, case.z)(case.device, stream, [used(sums, stream), used(out, stream)])
 
@@ -360,25 +360,47 @@ def _is_fast(case: Case) -> bool:
 def _candidates(case: Case, copies=False) -> list:
     """The tiles of a product that are worth trying, the one to take without trying first."""
     shared = contexts.context(case.device).shared_memory
-    return template.candidates(case.x.kind, case.m, case.n, case.k, _is_fast(case), shared, copies, case.batch, _loaded(case))
+    return template.candidates(case.x.kind, case.m, case.n, case.k, _is_fast(case), shared, copies, case.batch, _loaded(case),
+                               _is_crossed(case))
 
 
 def _first(case: Case) -> template.Tiles:
     """The first of them."""
     shared = contexts.context(case.device).shared_memory
-    return template.tiles(case.x.kind, case.m, case.n, case.k, _is_fast(case), shared, case.batch, _loaded(case))
+    return template.tiles(case.x.kind, case.m, case.n, case.k, _is_fast(case), shared, case.batch, _loaded(case),
+                          _is_crossed(case))
+
+
+def _is_crossed(case) -> bool:
+    """Whether the second factor lies along the depth."""
+    return case.in_memory and case.y.last[0] == 1 != case.y.last[1]
 
 
 def _loaded(case) -> tuple:
     return () if case.in_memory else (case.x.loaded, case.y.loaded)
 
 
+def _usual(case: Case, beside, x_at, y_at):
+    """A product by the tile to take without trying."""
+    tile = _first(case)
+    if beside is None and case.kinds.x.itemsize == 2 and _is_crossed(case) and tile.m * tile.n == 128 * 128 \
+            and hopper.pays(case.m, case.n, case.batch, contexts.context(case.device).processors) and _copies(case, x_at, y_at):
+        bm, bn, bk, warps, stages = hopper.TILES[hopper.PERSISTENT][0]
+        tile = template.Tiles(bm, bn, bk, warps, stages, hopper.PERSISTENT)
+    return _prepared(case, tile, beside)
+
+
+def _copies(case: Case, x_at, y_at) -> bool:
+    """Whether the copy engine can bring the factors' tiles."""
+    if not case.in_memory:
+        return False
+    addresses = (*x_at, *y_at, *case.x.steps, *case.y.steps)
+    return hopper.takes(case.kinds, contexts.context(case.device).arch, case.x.last, case.y.last, addresses)
+
+
 def _tuned(case: Case, beside, x_at, y_at):
     """A product by the quickest tile, which is found without what follows it, on a result of its own."""
-    copies = False
-    if case.in_memory:
-        addresses = (*x_at, *y_at, *case.x.steps, *case.y.steps)
-        copies = hopper.takes(case.kinds, contexts.context(case.device).arch, case.x.last, case.y.last, addresses)
+    copies = _copies(case, x_at, y_at)
     found = _candidates(case, copies)
     held: list = []
 

@@ -200,6 +200,9 @@ def _extreme(pick):
     return _same(function, 2)
 
 
+_NAN = np.uint32(0x7FFFFFFF).view(np.float32)       # that each nan of float16 is widened to (seen on an H200)
+
+
 def _convert(i):
     parts = [p for p in i.parts[1:] if p not in ("ftz", "relu")]
     to, start = parts[-2], parts[-1]
@@ -230,7 +233,8 @@ def _convert(i):
             a = rounding(a.astype(np.float64)).astype(a.dtype)
         if d == ml_dtypes.bfloat16 and a.dtype == np.float64:
             a = _odd(a)
-        a = a.astype(d)
+        is_nan = np.isnan(a) if start == "f16" else False
+        a = np.where(is_nan, _NAN, a.astype(d)) if d == np.float32 else a.astype(d)
         return np.where(np.isnan(a), a, np.clip(a, d(0), d(1))) if "sat" in how else a
 
     return d, (s,), apply

@@ -276,6 +276,8 @@ class Builder(ABC):
             return complexes.cast(self, x, dtype)
         if dtype is dt.bool_:
             return self.widen(x).ne(0)
+        if x.dtype is dt.float16 and dtype in dt.FLOAT8:
+            return float8.narrowed(self, self.convert(x, dt.float32), dtype, self.cast(x.as_(dt.uint16), dt.uint32) >> 8)
         if dtype in LOW_PRECISION and x.dtype is not dt.float32:
             x = self.odd_f32(x) if x.dtype is dt.float64 else self.convert(x, dt.float32)
         elif x.dtype in LOW_PRECISION and dtype is not dt.float32:

@@ -54,8 +54,9 @@ def widened(s, x):
     return (value | ((bits & 0x80) << 24)).as_(dt.float32)
 
 
-def narrowed(s, x, dtype):
-    """f32 as f8, to nearest even. Where results are subnormal, adding a power of two puts their last bit at the end of the
+def narrowed(s, x, dtype, signed=None):
+    """f32 as f8, to nearest even. Bit 7 of `signed` is the sign, if x may have lost it (GPUs widen each nan of f16 to the same
+    one). Where results are subnormal, adding a power of two puts their last bit at the end of the
     mantissa, so that the addition rounds; elsewhere half of what is dropped is added, less one where the last bit is 0."""
     form = FORMATS[dtype]
     bits = x.ubits()
@@ -68,4 +69,4 @@ def narrowed(s, x, dtype):
     out = s.select(size < _bits32(least), small, normal)
     out = s.select(size >= _bits32(form.beyond), form.largest, out)
     out = s.select(size > _INF32, NAN, out)
-    return s.cast(out | ((bits >> 24) & 0x80), dt.uint8).as_(dtype)
+    return s.cast(out | (((bits >> 24) if signed is None else signed) & 0x80), dt.uint8).as_(dtype)

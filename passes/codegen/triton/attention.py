@@ -15,9 +15,8 @@ Products that round as float32 does (`Kind.depths`) have no tensor cores: thread
 second one's columns must lie side by side, or they wait for each other. So keys and values that are multiplied as columns come
 turned (kt, vt), and vectors come in pieces, since such a dot holds its factors' whole depth in registers.
 
-On Hopper chips the tuner may take another road, as for products (`matmul_hopper.py`): blocks come by bulk copies (COPIES),
-asked for by warps of their own (SPECIAL). Triton gives those to kernels of four warps, of one loop that loads nothing else; so
-there blocks with edges are not apart, and masks in memory and the gradients of keys take no such road.
+On Hopper chips the tuner may take another road, as for products (`matmul_hopper.py`): blocks come by bulk copies. (Warps of
+their own that ask for them, which Triton splits off where a loop says so, gave nan on an H200 where blocks have edges.)
 """
 
 import functools
@@ -32,7 +31,7 @@ from .positions import made
 from .spelling import TYPE
 
 NO_MASK, BOOLS, ADDED = "none", "bools", "added"
-LOADS, COPIES, SPECIAL = "", "copies", "special"       # roads
+LOADS, COPIES = "", "copies"       # roads
 ALIGNED = 16           # bytes on which rows begin that bulk copies bring
 LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 UNITS = f"(SCALE * {LOG2E})"
@@ -148,7 +147,7 @@ class Kind:
         lines = [f"s = {self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})', 'E')}{'' if self.late else f' * {UNITS}'}"]
         if not masked or (self.full and not self.causal and self.mask == NO_MASK):
             return lines
-        edges = [] if self.full else ["(j < S)[None, :]"] if self.road == SPECIAL else ["(i < L)[:, None]", "(j < S)[None, :]"]
+        edges = [] if self.full else ["(i < L)[:, None]", "(j < S)[None, :]"]
         orders = ["(i[:, None] >= j[None, :])"] if self.causal else []
         lines.append(f"seen = {' & '.join([*edges, *orders]) or 'tl.full([BM, BN], 1, tl.int1)'}")
         if self.mask != NO_MASK:
@@ -198,9 +197,7 @@ class Kind:
 
     def loop(self, first, last, step) -> str:
         """The head of a loop over blocks."""
-        if not self.road:
-            return f"for start in range({first}, {last}, {step}):"
-        return f"for start in tl.range({first}, {last}, {step}{', warp_specialize=True' if self.road == SPECIAL else ''}):"
+        return f"for start in {'tl.range' if self.road else 'range'}({first}, {last}, {step}):"
 
     def loaded(self, name, of, base, index, count, width, size, across=False, masked=True) -> list:
         """Lines: rows (or their transpose) that are multiplied along their vectors: `name`, or its pieces by numbers."""
@@ -212,9 +209,7 @@ class Kind:
         """A load of rows [index, width] (or a piece of their vectors), or of their transpose; those beyond `count` are 0.
         `index` is "i" or "j", which begin at `from_i` and `from_j`."""
         if self.road:
-            # What blocks of queries are loaded from is a number of its own: see `_starts` of matmul_hopper.py.
-            start = "(block + 1) * BM - BM" if self.road == SPECIAL and index == "i" else f"from_{index}"
-            copy = f"{name}_rows.load([{start}, 0])"
+            copy = f"{name}_rows.load([from_{index}, 0])"
             return f"tl.trans({copy})" if across else copy
         a, b = ("[None, :]", "[:, None]") if across else ("[:, None]", "[None, :]")
         column = f"{'e' if size == 'E' else 'f'}{piece}"
@@ -229,7 +224,7 @@ class Kind:
         last = "tl.minimum(S, (block + 1) * BM)" if self.causal else "S"
         if self.full and not self.causal and self.mask == NO_MASK:
             return [self.loop("0", "S", "BN"), *_indent(body(False))]
-        if self.mask != NO_MASK or self.road == SPECIAL or self.drops:
+        if self.mask != NO_MASK or self.drops:
             return [f"last = {last}", self.loop("0", "last", "BN"), *_indent(body(True))]
         whole = "tl.minimum(S, block * BM)" if self.causal else "S"
         return [f"last = {last}", f"whole = {whole} // BN * BN", self.loop("0", "whole", "BN"), *_indent(body(False)),
@@ -409,17 +404,20 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
         return [(32, 32, 4, 2) if 64 < wide <= 128 and not has_warp_groups(arch) else (64, 32, 4, 2)]
     if kind.drops:
         return _where_drawn(kind, part, wide, arch)
+    groups, plain = has_warp_groups(arch), kind.mask == NO_MASK
     if part == FORWARD:
-        # (Four warps on Hopper: what PyTorch's table for that chip begins with, and 232 registers hold without a mask beside;
-        # not measured here.)
         found = [(128, 64, 8, 3), (128, 64, 4, 3), (128, 128, 4, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3),
                  (64, 128, 4, 3)]
-        return [found[1], found[0], *found[2:]] if has_warp_groups(arch) and wide <= 64 and kind.mask == NO_MASK else found
-    if has_warp_groups(arch) and wide <= 64:
-        return [(128, 64, 8, 2), (128, 64, 8, 3), (64, 64, 4, 2), (64, 64, 4, 3), (64, 32, 4, 2), (64, 128, 8, 2)]
-    found = [(64, 32, 4, 2), (64, 64, 4, 2), (64, 32, 8, 2), (32, 64, 8, 2), (64, 64, 8, 2)]
-    first = (1 if part == QUERIES else 2) if has_warp_groups(arch) else 0 if part == QUERIES else 2 if wide <= 64 else 3
-    found.insert(0, found.pop(first))       # (the first of these whose numbers registers hold, whatever Triton's release)
+        first = 5 if groups and plain else 0
+    elif groups and wide <= 64:
+        found = [(64, 64, 4, 3), (64, 64, 4, 2), (128, 64, 8, 3), (128, 64, 8, 2), (64, 32, 4, 2), (64, 128, 8, 2)]
+        crowded = part == KEYS and kind.strided and kind.causal
+        first = 3 if not plain or (part == KEYS and not kind.full) else 1 if crowded else 0
+    else:
+        found = [(64, 32, 4, 2), (64, 64, 4, 2), (64, 32, 8, 2), (32, 64, 8, 2), (64, 64, 8, 2)]
+        first = (1 if part == QUERIES else 0 if plain and kind.full else 2) if groups else 0 if part == QUERIES \
+            else 2 if wide <= 64 else 3
+    found.insert(0, found.pop(first))       # (the quickest on an H200 of those whose numbers registers hold)
     return found
 
 
@@ -448,8 +446,7 @@ def _where_drawn(kind, part, wide, arch) -> list:
 
 
 # (rows of queries, rows of keys, warps, stages, road) of the roads that copy.
-ROADS = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 8, 2, COPIES), (64, 64, 4, 3, COPIES),
-                   (128, 64, 4, 3, SPECIAL), (128, 128, 4, 2, SPECIAL)),
+ROADS = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 8, 2, COPIES), (64, 64, 4, 3, COPIES)),
          QUERIES: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (128, 128, 8, 2, COPIES)),
          KEYS: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (64, 64, 8, 2, COPIES))}
 
@@ -460,7 +457,7 @@ def roads(kind: Kind, e: int, v: int, part: str, arch: int, addresses) -> list:
         return []
     if any(n % ALIGNED for n in (e * kind.dtype.itemsize, v * kind.dtype.itemsize, *addresses)):
         return []
-    return [tile for tile in ROADS[part] if tile[-1] == COPIES or kind.mask == NO_MASK]
+    return list(ROADS[part])
 
 
 def constants(e: int, v: int, scale: float, rows: int, columns: int) -> tuple:

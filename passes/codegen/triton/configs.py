@@ -7,7 +7,7 @@ same in every batch. All that is compiled in are powers of two, and as few as ca
 import functools
 from dataclasses import dataclass, replace
 
-from ....ir.kernel import POINT, SPREAD, Kernel, buffer_of
+from ....ir.kernel import POINT, Kernel, buffer_of
 from ....ir.symbolic import power_of_two
 from ..folds import folds_of, has_scan
 from . import elementwise, sweeps
@@ -28,6 +28,7 @@ ROWS_ACROSS = 32      # rows of a tile whose memory is read along the rows
 WHOLE_ACROSS = 64     # longest row that is held at once there
 WALK_ACROSS = 32      # elements of a longer one read at a time
 SUMMED_ACROSS = 128   # the same where nothing but sums in 32 bits is held of them: loads of several vectors are under way
+ROWS_MOVED = 64       # rows of a tile of a sweep that sums up nothing
 SIDES = {1: 128, 2: 64, 4: 64, 8: 32}      # of tiles that are read in one order and written in another, by bytes of an element
 SIDE = 32             # the same of those of which registers hold few elements
 LEAST_SQUARE = 256    # elements of the smallest of such tiles
@@ -185,7 +186,7 @@ def _swept(kernel) -> tuple[bool, bool, int]:
 def _sweeps(kernel, parallel, reduce, numbers):
     length, (across, scans, count) = _product(reduce), _swept(kernel)
     whole = length <= (WHOLE_ACROSS if across else WHOLE) and not scans
-    columns = power_of_two(length) if whole else min(power_of_two(length), _walk_across(kernel) if across else WALK)
+    columns = power_of_two(length) if whole else min(power_of_two(length), _walk_across(kernel, None) if across else WALK)
     rows = _rows_wanted(across, columns)
     programs = _programs(across, rows, parallel)
     parts = 0 if scans else _parts(count, length, across)
@@ -200,9 +201,7 @@ def _cut(kernel, parallel, numbers, across, parts):
     """A launch for each sweep, with a program for each part of a row, and one for what there is one of for each row; where each
     of the many programs of a sweep would combine many parts, one for that between sweeps."""
     count, width, joined = _product(parallel), power_of_two(parts), across and parts > FEW_PARTS
-    columns = _walk_across(kernel) if across else WALK
-    rows, few = _rows_wanted(across, columns), _rows_wanted(across, width)
-    few = max(1, min(few, COMBINED // width)) if across else few
+    few = max(1, min(ROWS_ACROSS, COMBINED // width)) if across else _rows_wanted(across, width)
     found, swept = [], sweeps.sweeps_of(kernel)
 
     def scratch(states, times):
@@ -214,6 +213,8 @@ def _cut(kernel, parallel, numbers, across, parts):
                       _warps(few * width), (_programs(across, few, parallel), 1, 1), shared, how=how)
 
     for n, sweep in enumerate(swept):
+        columns = _walk_across(kernel, n) if across else WALK
+        rows = ROWS_MOVED if across and not folds_of(sweep) else _rows_wanted(across, columns)
         how = across, False, n, joined
         writer = sweeps.Sweeps(kernel, numbers, *how)
         found.append(Launch(_written(kernel, numbers, *how),
@@ -227,16 +228,17 @@ def _cut(kernel, parallel, numbers, across, parts):
 
 
 def _rows_wanted(across, columns):
-    """Rows of a tile, whatever rows there are: neighbours for a warp by columns, else as many as make a tile."""
-    return ROWS_ACROSS if across else max(1, TILE // columns)
+    """Rows of a tile, whatever rows there are: as many as make one, and by columns neighbours for a warp at least."""
+    return max(ROWS_ACROSS if across else 1, TILE // columns)
 
 
 @functools.lru_cache(4096)
-def _walk_across(kernel) -> int:
-    """How many elements of a row are read at a time where memory is read along the rows."""
-    folds = [i for sweep in sweeps.sweeps_of(kernel) for i in folds_of(sweep)]
-    sums = all(i.attr in ("sum", SPREAD) and i.dtype.itemsize == 4 for i in folds) and not has_scan(kernel)
-    return SUMMED_ACROSS if sums else WALK_ACROSS
+def _walk_across(kernel, number) -> int:
+    """How many elements of a row a sweep of a number, or each of all, reads at a time where memory is read along the rows."""
+    swept = sweeps.sweeps_of(kernel)
+    folds = [i for sweep in (swept if number is None else [swept[number]]) for i in folds_of(sweep)]
+    sums = all(i.attr == "sum" and i.dtype.itemsize == 4 for i in folds) and not has_scan(kernel)
+    return SUMMED_ACROSS if folds and sums else WALK_ACROSS
 
 
 def _programs(across, rows, parallel):

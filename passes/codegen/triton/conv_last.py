@@ -22,6 +22,7 @@ CONSTANTS = ("INDEX", *WINDOW, *TILE, "GROUPS")
 DEEP = {2: 64, 4: 32}      # channels of a step: a line of 128 bytes, by the bytes of an element
 WIDE = 64                  # what outputs are multiples of
 FEW = 16                   # outputs of the narrowest tile
+WAVE = 132                 # multiprocessors of a large chip
 LEAST = 1 << 29            # multiplications from which images are turned
 _PIXELS, OUTPUTS = "(m < N * outer)", "(o < O)"
 SITE = Site(("n", _PIXELS), ("o", OUTPUTS), ("pixel", _PIXELS))
@@ -186,10 +187,10 @@ def pays_for_few(w: tuple, groups: int, pixels: int) -> bool:
 CROSSED = (64, 128, 16, 2, 4), (64, 64, 32, 2, 3), (64, 64, 16, 2, 4)
 
 
-def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int, crossed=False) -> list:
+def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int, crossed=False, over_pixels=False) -> list:
     """((BM, BN, BK), warps, stages) for so many rows and columns, the one to take without trying first. Tiles divide the
     columns, unless these are no whole tiles of any. `crossed`: both factors lie across the depth, are numbers of 32 bits, and
-    the chip is Hopper's."""
+    the chip is Hopper's. `over_pixels`: pixels are what is summed over."""
     if columns % WIDE:
         bn, deep = max(FEW, min(WIDE, power_of_two(columns))), DEEP[kind.itemsize]
         return [((bm, bn, deep), warps, stages) for bm, warps, stages in ((128, 4, 4), (64, 4, 4), (256, 8, 3))
@@ -197,7 +198,11 @@ def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int, cros
     if crossed:
         return [((bm, bn, bk), warps, stages) for bm, bn, bk, warps, stages in CROSSED if columns % bn == 0]
     deep = DEEP[kind.itemsize]
-    sizes = (128, 128, 8, 3), (128, 64, 4, 3), (128, 128, 4, 3), (64, 128, 4, 3), (128, 256, 8, 3), (64, 64, 4, 4)
+    sizes = [(128, 128, 8, 3), (128, 64, 4, 3), (128, 128, 4, 3), (64, 128, 4, 3), (128, 256, 8, 3), (64, 64, 4, 4)]
+    if over_pixels:
+        sizes.insert(0, sizes.pop(1))
+    elif WAVE < -(-rows // 128) * (columns // 128) < 2 * WAVE:
+        sizes.insert(0, sizes.pop(3))           # (of which the last ones leave less of the chip without work)
     return [((bm, bn, deep), warps, stages) for bm, bn, warps, stages in sizes
             if bm <= max(64, power_of_two(rows)) and columns % bn == 0
             and stages * (bm + bn) * deep * kind.itemsize <= shared_memory]

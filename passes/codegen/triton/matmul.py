@@ -20,14 +20,15 @@ CONSTANTS = ("INDEX", "BM", "BN", "BK", "GROUP")
 GROUP = 8
 LEAST = 16          # least size of a tile that tl.dot takes
 MANY = 128 * 256 * 128   # elements of a result from which its widest tiles keep every multiprocessor busy
-SHALLOW = 128       # depth up to which writing a result takes longer than its sums: then programs beside each other count
+LONG = 256          # depth from which writing a result takes little beside its sums: below, programs beside each other count
 NARROWER = 1.15     # how much longer a result takes in tiles of half the width, all multiprocessors being busy
 MOST_PARTS = 32     # of a product's depth
 LEAST_DEPTH = 512   # elements of a part
 # What a large chip (132 multiprocessors) does in a second: multiplications and additions on one multiprocessor by bytes of an
 # element, without tensor cores, bytes of its memory; and a launch in a graph. For choosing, not for telling.
 PROCESSORS, WORTH_A_LAUNCH = 132, 5
-RATES, EXACT_RATE, BANDWIDTH, LAUNCH = {1: 9e12, 2: 4.5e12, 4: 2.3e12, 8: 0.4e12}, 0.3e12, 2.5e12, 2e-6
+ALONE = 1.9         # how much longer a program takes that nobody else shares a multiprocessor with: nothing hides its loads
+RATES, EXACT_RATE, BANDWIDTH, LAUNCH = {1: 9e12, 2: 6.5e12, 4: 2.3e12, 8: 0.4e12}, 0.3e12, 2.5e12, 2e-6
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def {name}({heading}):
 # must bring for a multiply-add; a depth of 16 is what registers hold, since such a dot loads its operands' whole depth at once.
 EXACT = (Tiles(128, 128, 16, 8, 2), Tiles(128, 64, 16, 4, 2), Tiles(64, 128, 16, 4, 2), Tiles(64, 64, 16, 4, 3))
 SMALL = Tiles(32, 32, 32, 4, 2)
-EXACT_COSTS = {128 * 128: 1.3, 128 * 64: 1.5, 64 * 64: 1.9, 32 * 32: 3.4}      # cycles for one of arithmetic, by size of a tile
+EXACT_COSTS = {128 * 128: 1.3, 128 * 64: 1.0, 64 * 64: 0.97, 32 * 32: 1.45}      # of an element, by size of a tile (an H200)
 WAVE = 132          # programs from which all multiprocessors of a large chip have work
 HOPPER_SHARED = 200 << 10     # bytes that a block may share: more than this from sm_90 on
 
@@ -153,22 +154,43 @@ def _first_exact(dtype, m, n, batch) -> Tiles:
     return _exact(dtype, m, n, batch)[0] if dtype is dt.float64 else (*EXACT, SMALL)[_quickest(m, n, batch)]
 
 
-def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, batch: int = 1, loaded=()) -> Tiles:
+def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, batch: int = 1, loaded=(),
+          crossed: bool = False) -> Tiles:
     """The tile for a product of these sizes: large ones where there is enough to do, small ones for small matrices, and such
     that several programs share a multiprocessor where the depth is so short that one could not hide its own loads. `loaded`
-    are the bytes that are loaded for an element of each factor if one is computed, which takes the registers of wider tiles."""
+    are the bytes that are loaded for an element of each factor if one is computed, which takes the registers of wider tiles;
+    `crossed` if the second factor lies along the depth."""
     if not tensor_cores:
         return _first_exact(dtype, m, n, batch)
-    wide = dtype.itemsize == 2 and batch * m * n >= MANY and not loaded and k > SHALLOW
-    widest = 256 if wide and 2 * _waves(m, n, 256, batch) <= NARROWER * _waves(m, n, 128, batch) else 128
-    if shared_memory < HOPPER_SHARED:
-        widest = min(widest, 256 // dtype.itemsize)      # mma.sync keeps operands in registers, which wider tiles overflow
-    bm, bn = max(LEAST, power_of_two(min(128, m))), max(LEAST, power_of_two(min(widest, n)))
-    bk = min(_deep(dtype), max(LEAST, 32 // dtype.itemsize, power_of_two(min(_deep(dtype), k))))
-    found = Tiles(bm, bn, bk, 8 if bm * bn > 64 * 64 else 4, 3 if k > 2 * bk else 2)
+    if shared_memory >= HOPPER_SHARED and not loaded and dtype.itemsize in (2, 4):
+        found = _of_groups(dtype, m, n, k, batch, crossed)
+    else:
+        widest = 128 if shared_memory >= HOPPER_SHARED else min(128, 256 // dtype.itemsize)
+        # (mma.sync keeps operands in registers, which wider tiles overflow)
+        bm, bn = max(LEAST, power_of_two(min(128, m))), max(LEAST, power_of_two(min(widest, n)))
+        found = Tiles(bm, bn, _depth(_deep(dtype), dtype, k), 8 if bm * bn > 64 * 64 else 4, 3 if k > 2 * _deep(dtype) else 2)
     while found.shared(*(loaded or (dtype.itemsize,))) > shared_memory and found.stages > 1:
         found = Tiles(found.m, found.n, found.k, found.warps, found.stages - 1)
     return found
+
+
+def _of_groups(dtype, m, n, k, batch, crossed) -> Tiles:
+    """The tile of a chip whose groups of warps multiply from shared memory, as an H200 was quickest: one wide tile on a
+    multiprocessor where sums are long and many, else two of four warps, which wait in turn; of half the height where whole ones
+    are too few. A second factor that lies along the depth wants all of a line at once."""
+    deep, many = _deep(dtype), batch * m * n >= MANY and k >= LONG
+    if many and not crossed and 2 * _waves(m, n, 256, batch) <= NARROWER * _waves(m, n, 128, batch):
+        return Tiles(128, 256, deep, 8, 3 if dtype.itemsize == 2 else 4)
+    few = 2 * batch * -(-m // 128) * -(-n // 128) <= WAVE
+    bm, bn = max(LEAST, power_of_two(min(64 if few else 128, m))), max(LEAST, power_of_two(min(128, n)))
+    if few or crossed or k <= deep or bm * bn < 128 * 128:
+        return Tiles(bm, bn, _depth(deep, dtype, k), 4, 3 if k > 2 * deep else 2)
+    return Tiles(bm, bn, _depth(deep // 2, dtype, k), 4, 4 if k > 3 * deep // 2 else 2)
+
+
+def _depth(most, dtype, k) -> int:
+    """The depth of a tile, at most: as much as there is, and enough for whole vectors."""
+    return min(most, max(LEAST, 32 // dtype.itemsize, power_of_two(min(most, k))))
 
 
 def _waves(m, n, columns, batch) -> int:
@@ -181,11 +203,11 @@ def parts(tile: Tiles, itemsize: int, tensor_cores: bool, sizes: tuple, processo
     are too few for all multiprocessors, or leave most of them idle at the end."""
     m, n, k = sizes
     count = -(-m // tile.m) * -(-n // tile.n)
-    alone = 2 * tile.m * tile.n * k / (RATES[itemsize] if tensor_cores else EXACT_RATE)
-    whole = best = -(-count // processors) * alone
+    one = 2 * tile.m * tile.n * k / (RATES[itemsize] if tensor_cores else EXACT_RATE)
+    whole = best = max(ALONE, -(-count // processors)) * one
     found, cut = 1, 2
     while cut <= MOST_PARTS and k % (cut * tile.k) == 0 and k // cut >= LEAST_DEPTH:
-        time = -(-count * cut // processors) / cut * alone + 8 * cut * m * n / BANDWIDTH + LAUNCH
+        time = max(ALONE, -(-count * cut // processors)) / cut * one + 8 * cut * m * n / BANDWIDTH + LAUNCH
         if time < min(best, 0.9 * whole):
             found, best = cut, time
         cut *= 2
@@ -231,11 +253,11 @@ def _deep(dtype) -> int:
 
 
 def candidates(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, copies: bool = False,
-               batch: int = 1, loaded=()) -> list:
+               batch: int = 1, loaded=(), crossed: bool = False) -> list:
     """Tiles worth trying, the one to take without trying first; with `copies` those whose operands come by bulk copies, too."""
     if not tensor_cores:
         return _exact(dtype, m, n, batch)
-    first, deep = tiles(dtype, m, n, k, tensor_cores, shared_memory, batch, loaded), _deep(dtype)
+    first, deep = tiles(dtype, m, n, k, tensor_cores, shared_memory, batch, loaded, crossed), _deep(dtype)
     sizes = [(128, 256, 8), (128, 256, 4), (256, 128, 8), (128, 128, 4), (128, 128, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4),
              (64, 256, 4), (64, 32, 4), (32, 64, 4)]
     found = [first]
