@@ -12,10 +12,19 @@ _ALL = "none", "ieee", "tf32", "bf16"
 _CHOICES = {"generic": _ALL, "cuda": _ALL[:3], "mkldnn": _ALL}
 _CONVOLUTIONS = ("cuda", "conv"), ("cuda", "rnn")       # TF32, as long as nobody has said anything
 _chosen: dict[tuple[str, str], str] = {}
+answers: dict = {}      # what was found out from the entries, until one changes
 
 
 def get(backend: str, op: str = "all") -> str:
     """What holds for an operation: what was chosen for it, else for all of the backend, else for everything."""
+    table = answers
+    found = table.get((backend, op))
+    if found is None:
+        found = table[backend, op] = _found(backend, op)
+    return found
+
+
+def _found(backend, op) -> str:
     for key in ((backend, op), (backend, "all"), GENERIC):
         choice = _chosen.get(key, "none")
         if choice != "none" and choice in _CHOICES[backend]:
@@ -28,6 +37,7 @@ def choose(backend: str, op: str, precision: str):
     if precision not in _CHOICES[backend]:
         raise ArgumentError(f"fp32_precision of {backend} is one of {', '.join(_CHOICES[backend])}, got {precision!r}")
     _chosen[backend, op] = precision
+    _forget()
 
 
 def chosen() -> dict:
@@ -39,6 +49,13 @@ def restore(entries: dict):
     """Puts all entries back."""
     _chosen.clear()
     _chosen.update(entries)
+    _forget()
+
+
+def _forget():
+    """Begins a new table of answers: a thread that works one out by the old entries puts it into the old one."""
+    global answers
+    answers = {}
 
 
 def switch(backend: str, op: str = "all") -> Any:

@@ -232,14 +232,15 @@ ATTENTION = ((attention.FORWARD, attention.forward, ("q", "k", "v", "out")),
                                         pytest.param(dt.float32, 64, marks=pytest.mark.slow)], ids=str)
 def test_attention(kind, size, arch, full):
     """Lengths that fill their tiles, with operands and results that have strides; others, with those that take them then.
-    (Triton 3.9 puts 8 bytes aside in the gradient of keys, 3.6 none, by which it takes 0.7 of the time of the next tile.)"""
+    (In the gradient of keys Triton 3.6 and 3.9 put 16 and 8 bytes aside; on an H200 that took 0.7 of the time of the quickest
+    tile that has registers for all.)"""
     how = attention.Kind(kind, attention.NO_MASK, True, even=True, full=full, late=True)
     for part, write, names in ATTENTION:
         names = [n for n in names if full or part == attention.FORWARD or attention.takes_strides(how, n, size, size, arch)]
         source = write(replace(how, strided=tuple(names)))
         constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
         rows = tuple([(attention.strides_of(n)[2], 768 if n in ("g", "out") else 2304) for n in names])
-        few = 8 if full and part == attention.KEYS and kind.itemsize == 2 else 0
+        few = 16 if full and part == attention.KEYS and kind.itemsize == 2 else 0
         _, ptx = compiled(source, (*constants, *rows), warps, arch, stages, spills=few)
         if kind.itemsize == 2:
             assert ("wgmma" if arch == 90 else "mma.sync") in ptx and "cp.async" in ptx
@@ -387,7 +388,7 @@ def test_convolutions_over_many_channels_load_whole_vectors(kind_and_precision, 
         constants = tuple([(n, given[n]) for n in source.constants if n not in ("INDEX", "LAST")])
         _, ptx = compiled(source, constants, warps, arch, stages, size=256)
         assert "st.global.b16" not in ptx or source.name.startswith("conv_last_b"), "planes are written pixel by pixel"
-        assert "ld.global.b16" not in ptx and "cp.async.c" in ptx
+        assert ptx.count("ld.global.b16") <= ("bias" in source.name) and "cp.async.c" in ptx, "a bias is one number a lane"
         assert (kind.itemsize == 4 and ("weight" in source.name or arch == 80)) or "cp.async.ca" not in ptx, source.name
         assert ("wgmma" if arch == 90 and not crossed else "mma.sync") in ptx
 

@@ -1,8 +1,8 @@
 """Which of several configurations a kernel takes.
 
 Without trying it is the first one, the same in every process. With INGOT_CUDA_TUNE=1 the others are compiled beside each other
-by child processes, those that ask for too much shared memory or spill registers are left out, and the rest run on the device
-between events. What was found is kept on disk by kernel, sizes and chip, and taken by later processes that tune.
+by child processes, those that ask for too much shared memory or spill registers (the first may) are left out, and the rest run
+on the device between events. What was found is kept on disk by kernel, sizes and chip, and taken by later processes that tune.
 """
 
 import hashlib
@@ -63,7 +63,7 @@ def _tried(key, said, candidates, prepare, device):
     """The quickest candidate; the times go to disk."""
     made = [(c, *prepare(c)) for c in candidates]
     compile_together([variant for _, variant, _ in made])
-    times = [_seconds(run, device) if _is_fit(variant, device) else None for _, variant, run in made]
+    times = [_seconds(run, device) if _is_fit(variant, device, n == 0) else None for n, (_, variant, run) in enumerate(made)]
     found = _quickest(key, candidates, times)
     if any(t is not None for t in times):
         cache.store(said, json.dumps(times).encode(), kind="tuned")
@@ -72,11 +72,12 @@ def _tried(key, said, candidates, prepare, device):
     return found
 
 
-def _is_fit(variant, device) -> bool:
+def _is_fit(variant, device, may_spill) -> bool:
     """Whether the chip has the shared memory and the registers that a variant asks for."""
     try:
         binary = compiler.compiled(variant)
-        return binary.shared <= contexts.context(device).shared_memory and not binary.spills and bool(function(device, binary))
+        return (binary.shared <= contexts.context(device).shared_memory and (may_spill or not binary.spills)
+                and bool(function(device, binary)))
     except DeviceError:
         return False
 

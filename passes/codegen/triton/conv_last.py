@@ -15,6 +15,7 @@ from .configs import power_of_two
 from .conv import COUNTS, DIMS, PHASE, TILE, TURNS, WINDOW, ended, named, shared_parameters, split, wide_type, within
 from .dots import stated_dot
 from .epilogue import Site
+from .matmul import HOPPER_SHARED, WAVE
 from .nest import POINTER, SIZE, Parameter, Source
 from .positions import made
 
@@ -22,7 +23,6 @@ CONSTANTS = ("INDEX", *WINDOW, *TILE, "GROUPS")
 DEEP = {2: 64, 4: 32}      # channels of a step: a line of 128 bytes, by the bytes of an element
 WIDE = 64                  # what outputs are multiples of
 FEW = 16                   # outputs of the narrowest tile
-WAVE = 132                 # multiprocessors of a large chip
 LEAST = 1 << 29            # multiplications from which images are turned
 _PIXELS, OUTPUTS = "(m < N * outer)", "(o < O)"
 SITE = Site(("n", _PIXELS), ("o", OUTPUTS), ("pixel", _PIXELS))
@@ -201,7 +201,7 @@ def candidates(kind: dt.DType, rows: int, columns: int, shared_memory: int, cros
     sizes = [(128, 128, 8, 3), (128, 64, 4, 3), (128, 128, 4, 3), (64, 128, 4, 3), (128, 256, 8, 3), (64, 64, 4, 4)]
     if over_pixels:
         sizes.insert(0, sizes.pop(1))
-    elif WAVE < -(-rows // 128) * (columns // 128) < 2 * WAVE:
+    elif shared_memory >= HOPPER_SHARED and WAVE < -(-rows // 128) * (columns // 128) < 2 * WAVE:
         sizes.insert(0, sizes.pop(3))           # (of which the last ones leave less of the chip without work)
     return [((bm, bn, deep), warps, stages) for bm, bn, warps, stages in sizes
             if bm <= max(64, power_of_two(rows)) and columns % bn == 0
