@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from ingot.tools.ptx import Fault
+from ingot.tools.ptx.operations import WIDENED_NAN
 
 INSTALLED = "site-packages/"     # traces do not watch code of installed packages, which a driver is
 
@@ -181,6 +182,8 @@ class Tile:
             low, high = _LIMITS[target]
             if not np.all((self.a >= float(low)) & (self.a < float(high) + 1.0)):
                 raise Fault(f"conversion of {source} to {target} out of range is not the same everywhere")
+        if source == np.float16 and target == np.float32:
+            return Tile(np.where(np.isnan(self.a), WIDENED_NAN, self.a.astype(target)))
         return Tile(self.a.astype(target))
 
 

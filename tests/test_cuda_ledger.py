@@ -1,5 +1,7 @@
 """What a GPU would be asked to do, noted without one: bytes, operations and launches of every step."""
 
+from math import prod
+
 import pytest
 
 import ingot
@@ -9,6 +11,7 @@ from ingot.benchmarks import gpu_first, gpu_steps, gpu_times
 from ingot.benchmarks.gpu_ledger import noted
 from ingot.benchmarks.harness import Plan
 from ingot.ir import config
+from ingot.ir.op import OPS
 from ingot.nn import functional as F
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda.ledger import H100, Ledger
@@ -100,6 +103,24 @@ def test_sums_and_words(ledger):
     rows_of(ledger, lambda x, y: (x @ y).softmax(-1), (64, 32), (32, 48))
     assert ledger.facts()["launches"] == 2 and ledger.facts()["floor"] == 2 * H100.launch
     assert "matmul 64x32 x 32x48" in ledger.table() and "2 launches" in ledger.table()
+
+
+def test_sums_of_few_parts_have_whole_tiles(ledger):
+    """The length of a sum down columns says how many columns a program has."""
+    for parts, columns in ((2, 512), (16, 64), (32, 32)):
+        row, = rows_of(ledger, lambda x: x.sum(0), (parts, 1 << 16))
+        assert row.programs == (1 << 16) // columns
+
+
+@pytest.mark.parametrize("channels, side, kernel", [(64, 56, 3), (128, 28, 3), (256, 14, 3), (512, 7, 3), (512, 28, 1)])
+def test_gradients_of_filters_have_several_programs_for_each_multiprocessor(ledger, channels, side, kernel):
+    def gradient(x, g):
+        return OPS["conv_last_weight_grad"](x, g, size=(kernel,) * 2, stride=(1, 1), padding=((kernel // 2,) * 2,) * 2,
+                                            dilation=(1, 1))
+
+    rows = rows_of(ledger, gradient, *[(64, side, side, channels)] * 2, dtype=ingot.bfloat16)
+    grid, = [grid for row in rows for name, grid in row.kernels if "weight_grad" in name]
+    assert 2.8 * 132 < prod(grid) < 5.7 * 132
 
 
 def test_a_step_of_adam_uploads_a_few_numbers(ledger):

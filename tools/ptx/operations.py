@@ -13,7 +13,7 @@ from ingot.passes.codegen.scalars.numpy_builder import fma32, fma64
 
 from .faults import Fault
 
-__all__ = ["OPERATIONS", "TYPES", "Fault"]
+__all__ = ["OPERATIONS", "TYPES", "WIDENED_NAN", "Fault"]
 
 TYPES = {"pred": np.bool_, "f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64,
          "tf32": np.float32, "e4m3": ml_dtypes.float8_e4m3fn, "e5m2": ml_dtypes.float8_e5m2} \
@@ -200,7 +200,7 @@ def _extreme(pick):
     return _same(function, 2)
 
 
-_NAN = np.uint32(0x7FFFFFFF).view(np.float32)       # that each nan of float16 is widened to (seen on an H200)
+WIDENED_NAN = np.uint32(0x7FFFFFFF).view(np.float32)       # that each nan of float16 is widened to (seen on an H200)
 
 
 def _convert(i):
@@ -234,7 +234,7 @@ def _convert(i):
         if d == ml_dtypes.bfloat16 and a.dtype == np.float64:
             a = _odd(a)
         is_nan = np.isnan(a) if start == "f16" else False
-        a = np.where(is_nan, _NAN, a.astype(d)) if d == np.float32 else a.astype(d)
+        a = np.where(is_nan, WIDENED_NAN, a.astype(d)) if d == np.float32 else a.astype(d)
         return np.where(np.isnan(a), a, np.clip(a, d(0), d(1))) if "sat" in how else a
 
     return d, (s,), apply

@@ -195,10 +195,6 @@ class Kind:
         masks = [*([row] if masked and not self.full else []), *([] if self.even else [column])]
         return f", {' & '.join(masks)}" if masks else ""
 
-    def loop(self, first, last, step) -> str:
-        """The head of a loop over blocks."""
-        return f"for start in {'tl.range' if self.road else 'range'}({first}, {last}, {step}):"
-
     def loaded(self, name, of, base, index, count, width, size, across=False, masked=True) -> list:
         """Lines: rows (or their transpose) that are multiplied along their vectors: `name`, or its pieces by numbers."""
         given = of, base, index, count, width, size, across, masked
@@ -223,34 +219,37 @@ class Kind:
         """Lines: `body(masked)` for the blocks of keys of a block of queries, from the first to the last."""
         last = "tl.minimum(S, (block + 1) * BM)" if self.causal else "S"
         if self.full and not self.causal and self.mask == NO_MASK:
-            return [self.loop("0", "S", "BN"), *_indent(body(False))]
+            return [_loop("0", "S", "BN"), *_indent(body(False))]
         if self.mask != NO_MASK or self.drops:
-            return [f"last = {last}", self.loop("0", "last", "BN"), *_indent(body(True))]
+            return [f"last = {last}", _loop("0", "last", "BN"), *_indent(body(True))]
         whole = "tl.minimum(S, block * BM)" if self.causal else "S"
-        return [f"last = {last}", f"whole = {whole} // BN * BN", self.loop("0", "whole", "BN"), *_indent(body(False)),
-                self.loop("whole", "last", "BN"), *_indent(body(True))]
+        return [f"last = {last}", f"whole = {whole} // BN * BN", _loop("0", "whole", "BN"), *_indent(body(False)),
+                _loop("whole", "last", "BN"), *_indent(body(True))]
 
     def over_queries(self, body) -> list:
         """The same for the blocks of queries of a block of keys: those on the diagonal, then whole ones, then the rest."""
         first = "block * BN // BM * BM" if self.causal else "0"
         if self.mask != NO_MASK or self.drops:
-            return [self.loop(first, "L", "BM"), *_indent(body(True))]
+            return [_loop(first, "L", "BM"), *_indent(body(True))]
         if self.full:
-            edges = ["crossed = tl.minimum(tl.cdiv((block + 1) * BN, BM) * BM, L)", self.loop(first, "crossed", "BM"),
+            edges = ["crossed = tl.minimum(tl.cdiv((block + 1) * BN, BM) * BM, L)", _loop(first, "crossed", "BM"),
                      *_indent(body(True))] if self.causal else []
-            return [*edges, self.loop("crossed" if self.causal else "0", "L", "BM"), *_indent(body(False))]
+            return [*edges, _loop("crossed" if self.causal else "0", "L", "BM"), *_indent(body(False))]
         seen = "tl.cdiv((block + 1) * BN, BM) * BM" if self.causal else "0"
         whole = "tl.where((block + 1) * BN <= S, L // BM * BM, 0)"
         return [f"crossed = tl.minimum({seen}, tl.cdiv(L, BM) * BM)", f"whole = tl.maximum(crossed, {whole})",
-                self.loop(first, "crossed", "BM"), *_indent(body(True)),
-                self.loop("crossed", "whole", "BM"), *_indent(body(False)),
-                self.loop("whole", "L", "BM"), *_indent(body(True))]
+                _loop(first, "crossed", "BM"), *_indent(body(True)),
+                _loop("crossed", "whole", "BM"), *_indent(body(False)),
+                _loop("whole", "L", "BM"), *_indent(body(True))]
+
+
+def _loop(first, last, step) -> str:
+    """The head of a loop over blocks."""
+    return f"for start in range({first}, {last}, {step}):"
 
 
 def _indent(lines, by=1):
     return ["    " * by + x for x in lines]
-
-
 
 
 def _columns(kind) -> list:
@@ -332,7 +331,7 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
                          "(i < L)[:, None] & (j < S)[None, :])")
         return lines
 
-    every = [kind.loop("0", "S", "BN"), *_indent(body(True))]
+    every = [_loop("0", "S", "BN"), *_indent(body(True))]
     lines = [*_own_queries(kind, True), *_row_statistics(kind), f"acc = tl.zeros([BM, BE], {kind.wide})",
              *(every if slopes else kind.over_keys(body)), "acc = acc * SCALE",
              kind.put("gq", "group * L", "i", "L", "E", "acc")]
