@@ -28,6 +28,7 @@ class NoGrad:
 
 
 NO_GRAD = NoGrad()
+AUTOCAST = frozenset(("autocast_wide", "autocast_low", "wide_on_gpu", "low_on_gpu"))      # (`runtime/amp/autocast_mode.py`)
 
 
 # The ways down: each record names exactly one.
@@ -172,6 +173,11 @@ class Op:
     def has_composed_rules(self) -> bool:
         """Whether its gradient rules are so many operators that eager mode compiles them as one graph."""
         return "pointwise" in self.traits or "rule_as_one" in self.traits
+
+    @cached_property
+    def is_autocast(self) -> bool:
+        """Whether autocast has its arguments in other dtypes, on some kind of device."""
+        return not self.traits.isdisjoint(AUTOCAST)
 
     def may_refuse(self, args) -> bool:
         """Whether it raises for some values of such arguments."""

@@ -47,15 +47,16 @@ class DeviceArray:
     offset   bytes from the memory's start to the first element
     strides  in bytes, as numpy counts
     base     None for memory of its own, else the array that this one is a view of
+    layout   a number for how it lies, once its backend has asked for one
 
     `is_contiguous` says whether the elements follow each other in row-major order.
     """
 
-    __slots__ = ("__weakref__", "base", "dtype", "is_contiguous", "kind", "memory", "offset", "shape", "strides")
+    __slots__ = ("__weakref__", "base", "dtype", "is_contiguous", "kind", "layout", "memory", "offset", "shape", "strides")
     __array_priority__ = 2000
 
     def __init__(self, kind: str, memory, shape, dtype, strides=None, offset=0, base=None):
-        self.kind, self.memory, self.base, self.offset = kind, memory, base, offset
+        self.kind, self.memory, self.base, self.offset, self.layout = kind, memory, base, offset, 0
         self.shape, self.dtype = tuple(shape), np.dtype(dtype)
         if strides is None:
             self.strides, self.is_contiguous = contiguous_strides(self.shape, self.dtype.itemsize), True

@@ -279,7 +279,7 @@ def call_view(m, op, args, params):
     if m.recorder is not None:
         m.recorder.saw(op, args, params, out)
     if x._node is not None and m.grad and op.vjp is not NO_GRAD:
-        if m.special:
+        if m.noticed:
             record(op, args, params, out)
         else:
             tape_view(op, args, params, out)
@@ -314,7 +314,7 @@ def as_view(base, r, path):
 def looks(op, x, several) -> list:
     """What `look` gives for each of several parameters of an operator whose results are parts of x."""
     m, a = tls.m, x._a
-    if m.special or (m.grad and x._node is not None) or a.__class__ is not _ndarray:
+    if m.noticed or (m.grad and x._node is not None) or a.__class__ is not _ndarray:
         return [look(op, x, params) for params in several]
     storage, root, path, view, made = x._shared or x._own_storage(), x._base, x._path, op.ref, []
     for params in several:
@@ -345,7 +345,7 @@ def reshaped(x: Tensor, shape: tuple) -> Tensor:
     """A result that nobody else has seen, or an operand that nobody will write, under another shape: where neither a history
     nor a recorder wants to know, it is no view of anything."""
     m = tls.m
-    if m.special or (m.grad and x._node is not None):
+    if m.noticed or (m.grad and x._node is not None):
         return reshape(x, shape=shape)
     return wrap(x._a.reshape(shape))
 
@@ -353,7 +353,7 @@ def reshaped(x: Tensor, shape: tuple) -> Tensor:
 def look(op, x, params):
     """What `op(x, **params)` gives for a view operator and a tensor, on a shorter road."""
     m = tls.m
-    return op(x, **params) if m.special else call_view(m, op, (x,), params)
+    return op(x, **params) if m.noticed else call_view(m, op, (x,), params)
 
 
 doors.NAMES.update({f"_{f.__name__}": f for f in (Tensor, accept, after_failure, binder_of, by_rows, call, call_view, kernel_of,

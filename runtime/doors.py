@@ -31,6 +31,7 @@ class Form(NamedTuple):
     taped: bool             # whether there are gradients
     is_view: bool
     by_rows: bool           # whether results lie row by row, whatever operands do
+    special: str            # what of the thread says that this call is another's: autocast is no matter of every operator
 
 
 def count_call(op: Op) -> None:
@@ -59,7 +60,8 @@ def form_of(op: Op) -> Form | None:
     if any(p.default is not p.empty or p.kind is p.VAR_KEYWORD for p in parameters):
         return None
     return Form(tuple(operands), tuple(options), op.is_elementwise and len(operands) > 1,
-                "from_nothing" in op.traits, not op.checked_by_kernel, op.vjp is not NO_GRAD, op.is_view, lies_by_rows(op))
+                "from_nothing" in op.traits, not op.checked_by_kernel, op.vjp is not NO_GRAD, op.is_view, lies_by_rows(op),
+                "special" if op.is_autocast else "noticed")
 
 
 def lies_by_rows(op: Op) -> bool:
@@ -98,7 +100,7 @@ def __call__(self, {parameters}):
             return (_KERNELS.get(self) or _kernel_of(self))(*args, {given})
         return _binder_of(args)(self, args, {options})
     _m = _tls.m
-    if _m.special:
+    if _m.{special}:
         return _call(self, args, {options})
     _arrays, _kinds, _recorded = [], [self, {kind}], False
     for _x in args:
@@ -126,7 +128,7 @@ def __call__(self, {parameters}):
         _args = {operands}
         return _binder_of(_args)(self, _args, {options})
     _m = _tls.m
-    if _m.special:
+    if _m.{special}:
         return _call(self, {operands}, {options})
 """
 
@@ -184,6 +186,7 @@ def text_of(form: Form) -> str:
     kinds = [f"{a}.shape, {a}.dtype" if x in sure else f"({a}.shape, {a}.dtype) if {are_tensors[x]} else {x}"
              for x, a in zip(names, arrays)]
     words = {
+        "special": form.special,
         "is_array": " or ".join([f"{names[0]}.__class__ is _ndarray", *[      # behind anything else it may be a graph's
             f"({names[0]}.__class__ in _PLAIN and {x}.__class__ is _ndarray)" for x in names[1:] if form.number_first]]),
         "parameters": ", ".join([*names, *(["*", *form.options] if options else [])]),
@@ -213,6 +216,7 @@ def _after(form: Form, record: str) -> str:
 def _open_text(form: Form) -> str:
     """The source for operators that take any number of tensors."""
     words = {
+        "special": form.special,
         "parameters": ", ".join(["*args", *form.options]),
         "operands": "args",
         "options": f"{{{', '.join([f'{o!r}: {o}' for o in form.options])}}}",

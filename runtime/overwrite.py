@@ -74,7 +74,7 @@ def computed_into(t: Tensor, ops: tuple, fn, args, options) -> Tensor:
     m = tls.m
     if m.grad and _has_history(args, options):
         ops = tuple([op for op in ops if op.rule_is_blind])
-    if not ops or not is_quiet(t, m):
+    if not ops or m.special or not is_quiet(t, m):
         return fn(t, *args, **options)
     before = m.run
     m.run = target = _Target(t._a, ops, before)
@@ -98,7 +98,7 @@ def _has_history(args, options) -> bool:
 def overwrite(op: Op, t: Tensor, name: str, *others, **params) -> bool:
     """Writes op(t, *others) into `t` right where it lies; False, and nothing is done, if that is not possible."""
     m = tls.m
-    if not is_quiet(t, m) or (m.grad and _has_history(others, {})):
+    if not is_quiet(t, m) or (m.grad and _has_history(others, {})) or (m.special and op.is_autocast):
         return False
     if not write_over(m.run, op, t._a, [t._a, *[x._a if isinstance(x, Tensor) else x for x in others]], params):
         return False

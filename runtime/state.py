@@ -15,6 +15,7 @@ class Mode:
 
     grad       whether operators are put on the tape
     special    whether anything below is active, so that the hot path asks one question
+    noticed    the same without autocast, for operators that it leaves as they are (`Op.is_autocast`)
     listened   the same, but for who only watches what remembered functions come to (`api/watched_calls.py`)
     run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
     agrees     makes of the place of a random key one that several processes agree on, where they draw together
@@ -23,7 +24,7 @@ class Mode:
     """
 
     __slots__ = ("_context", "agrees", "anomaly", "asked", "autocast", "backward", "batched", "clock", "failures", "grad",
-                 "inference", "listened", "recorder", "run", "saved_hooks", "sizes", "special")
+                 "inference", "listened", "noticed", "recorder", "run", "saved_hooks", "sizes", "special")
 
     def __init__(self):
         self.grad = True
@@ -38,7 +39,7 @@ class Mode:
         self.agrees: Any = None   # filled while a function of tensors that processes share out runs (distributed/tensor)
         self.anomaly = False
         self.asked = 0
-        self.special = self.listened = False
+        self.special = self.listened = self.noticed = False
         self.failures = 0
         self._context = contextvars.Context()
         self._context.run(np.seterr, all="ignore")
@@ -57,9 +58,10 @@ class Mode:
 
     def refresh(self):
         """Call after changing any field behind `special`."""
-        self.listened = bool(self.recorder or self.autocast or self.saved_hooks or self.anomaly or self.batched or self.asked or
-                             (self.clock is not None and not self.clock.only_watches))
-        self.special = self.listened or self.clock is not None
+        told = bool(self.recorder or self.saved_hooks or self.anomaly or self.batched or self.asked)
+        self.listened = told or bool(self.autocast) or (self.clock is not None and not self.clock.only_watches)
+        self.noticed = told or self.clock is not None
+        self.special = self.noticed or bool(self.autocast)
 
 
 class _Local(threading.local):

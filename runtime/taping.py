@@ -36,7 +36,7 @@ _ONE = (True,)
 
 def record(op: Op, args, params, out):
     """Puts one operation on the tape: makes its node and hangs it on the result, or on several."""
-    if tls.m.special:
+    if tls.m.noticed:
         (_several_by_steps if type(out) is tuple else _by_steps)(op, args, params, out)
         return
     kinds: list = [op]
@@ -176,12 +176,12 @@ def _by_steps(op, args, params, out):
     m = tls.m
     if out._a.dtype.kind not in INEXACT:
         return
-    if not m.special and not op.is_view:
+    if not m.noticed and not op.is_view:
         out._shared = Storage()
     edges = tuple([edge_of(op, a, out) for a in args])
     saved, guards = keep_planned(op.plan(tuple([e is not None for e in edges])), args, out)
     node = Node(op, params, edges, saved, guards)
-    if m.special:
+    if m.noticed:
         _annotate(m, node, args, out)
     if out._a.dtype.kind == "c":
         node.__class__ = ComplexNode
@@ -192,7 +192,7 @@ def _several_by_steps(op, args, params, outs):
     """The same for an operation with several results."""
     m = tls.m
     inexact, kind = _kinds_of(tuple([t._a.dtype.kind for t in outs]))
-    if not m.special:
+    if not m.noticed:
         for t in outs:
             t._shared = Storage()
     if not inexact:
@@ -200,9 +200,9 @@ def _several_by_steps(op, args, params, outs):
     edges = tuple([edge_of(op, a, outs[0]) for a in args])
     saved, guards = keep_planned(op.plan(tuple([e is not None for e in edges])), args, outs)
     node = Node(op, params, edges, saved, guards)
-    if m.special:
+    if m.noticed:
         _annotate(m, node, args, outs)
-    node.outs = tuple([t.aval if m.special else aval_of(t._a) for t in outs])
+    node.outs = tuple([t.aval if m.noticed else aval_of(t._a) for t in outs])
     node.inexact_outs = inexact
     if kind == "c":
         node.__class__ = ComplexNode

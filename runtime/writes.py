@@ -109,7 +109,7 @@ def is_quiet(dst: Tensor, m) -> bool:
     """Whether to write into `dst` is to write into its array: no history or recorder takes notice, and its elements follow each
     other."""
     a, base = dst._a, dst._base
-    if m.special:
+    if m.noticed:
         return False
     node = dst._node if base is None else base._node
     if node is not None and (m.grad or type(node) is not Leaf):

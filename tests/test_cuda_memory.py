@@ -183,7 +183,28 @@ def test_counts_and_peaks():
     a.reset_peaks()
     assert a.stats()["allocated_bytes.all.peak"] == x.size
     a.reset_totals()
-    assert a.stats()["allocated_bytes.all.allocated"] == 0
+    assert a.stats()["allocated_bytes.all.allocated"] == a.stats()["allocated_bytes.all.freed"] == 0
+    size = x.size           # (until it is merged with its neighbour)
+    a.release(x)
+    a.release(a.allocate(4096, 0))
+    stats = a.stats()
+    assert stats["allocated_bytes.all.allocated"] == 4096 and stats["allocated_bytes.all.freed"] == size + 4096
+    assert stats["allocation.all.freed"] == 2 and stats["allocation.all.current"] == 0
+
+
+def test_a_block_with_more_than_was_asked_for_goes_to_who_asks_the_same():
+    """A rest that is too small to be cut off belongs to a block, which is handed on as those are that fit."""
+    device = Device(1 << 30)
+    a = device.allocator()
+    size = MIDDLE_SEGMENT - SMALL
+    block = a.allocate(size, 0)
+    assert block.size > size and len(device.taken) == 1
+    for _ in range(3):
+        a.release(block)
+        a._shelve()
+        assert [len(shelf) for shelf in a.shelves.values()] == [1]
+        assert a.allocate(size, 0) is block and not any(a.shelves.values())
+    assert a.stats()["allocated_bytes.all.current"] == block.size
 
 
 @pytest.mark.parametrize("seed", range(6))

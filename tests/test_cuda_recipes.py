@@ -2,6 +2,8 @@
 
 import contextlib
 import gc
+import sys
+import threading
 import weakref
 
 import numpy as np
@@ -260,6 +262,104 @@ def test_devices_and_streams(cuda):
         ingot.cuda.current_stream().synchronize()
         stream.synchronize()
         assert y.tolist() == [3.0 * n] * 1000
+
+
+def test_threads_repeat_one_call_on_operands_of_their_own(cuda):
+    """(A launch is written into memory that no other thread reads at the time.)"""
+    operands = [ingot.full((100,), float(n)).to("cuda") for n in range(4)]
+    for _ in range(RUNS):
+        operands[0] + operands[0]
+    made: list = [[] for _ in operands]
+    threads = [threading.Thread(target=lambda x, to: to.extend([x + x for _ in range(100)]), args=pair)
+               for pair in zip(operands, made)]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+    finally:
+        sys.setswitchinterval(before)
+    for n, found in enumerate(made):
+        assert len(found) == 100 and all(t.tolist() == [2.0 * n] * 100 for t in found)
+
+
+VIEWS = {
+    "view": lambda x: x.view(8, 2, 3), "transpose": lambda x: x.t(), "row": lambda x: x[1], "part": lambda x: x[1:3, ::2],
+    "flat": lambda x: x.reshape(-1), "turned, flat": lambda x: x.t().reshape(-1),
+    "spread": lambda x: x[:, None].expand(4, 5, 12), "bits": lambda x: x.view(ingot.int32),
+    "diagonal": lambda x: x.diagonal(), "windows": lambda x: x.unfold(1, 3, 2),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_that_were_seen_before(name, cuda):
+    """Of memory of its own, of a part, of what lies between whole vectors, of nothing."""
+    look = VIEWS[name]
+    for run in range(3):
+        whole = ingot.arange(100.0) + run
+        sources = [whole[:48].view(4, 12), whole[24:72].view(4, 12), whole[1:49].view(4, 12), whole[:96].view(4, 24)[:, ::2]]
+        there = whole.to("cuda")
+        for x in sources:
+            y = there.as_strided(x.shape, x.stride(), x.storage_offset())
+            try:
+                want = look(x)
+            except ingot.IngotError:
+                with pytest.raises(ingot.IngotError):
+                    look(y)
+                continue
+            got = look(y)
+            assert got.shape == want.shape and got.dtype is want.dtype and got.cpu().tolist() == want.tolist()
+            assert got._is_view() == want._is_view()
+            if got._is_view():
+                assert got.stride() == want.stride() and got.storage_offset() == want.storage_offset()
+            assert (got + 1).tolist() == (want + 1).tolist()
+    empty = ingot.ones(0, 12).to("cuda")
+    assert empty.t().shape == (12, 0) and empty.view(3, 0).shape == (3, 0)
+
+
+LEFT_BY_AUTOCAST = {
+    "sum": lambda x, y, norm: x + y, "number": lambda x, y, norm: 2.0 - x * 3, "in place": lambda x, y, norm: x.add_(y),
+    "augmented": lambda x, y, norm: x.__imul__(2.0), "negative": lambda x, y, norm: -x,
+    "largest": lambda x, y, norm: x.maximum(y),
+    "relu in place": lambda x, y, norm: F.relu(x, inplace=True), "view": lambda x, y, norm: x.view(2, -1),
+    "running statistics": lambda x, y, norm: norm(x), "low": lambda x, y, norm: norm(x.bfloat16()),
+}
+
+
+def work_of(cuda):
+    """How much kernels and copies were asked for."""
+    return len(cuda.launches) + cuda.calls.get("cuMemcpyDtoDAsync_v2", 0)
+
+
+@pytest.mark.parametrize("name", LEFT_BY_AUTOCAST)
+def test_autocast_adds_no_work_to_what_it_leaves_as_it_is(name, cuda):
+    found = []
+    for inside in (False, True):
+        ingot.manual_seed(1)
+        norm = ingot.nn.BatchNorm1d(3).to("cuda")
+        x, y = ingot.randn(4, 3).to("cuda"), ingot.randn(4, 3).to("cuda")
+        with ingot.autocast("cuda", ingot.bfloat16, enabled=inside):
+            for _ in range(RUNS):
+                before = work_of(cuda)
+                made = LEFT_BY_AUTOCAST[name](x, y, norm)
+        found.append((work_of(cuda) - before, made.dtype, made.tolist(), x.tolist(), norm.running_var.tolist()))
+    assert found[0] == found[1]
+
+
+def test_batch_norm_of_low_precision_casts_nothing_apart(cuda):
+    """Weights in float32 beside images in bfloat16, as autocast leaves them: as much work as for images in float32."""
+    found = []
+    for dtype in (ingot.float32, ingot.bfloat16):
+        norm = ingot.nn.BatchNorm2d(3).to("cuda")
+        x = ingot.randn(2, 3, 4, 4).to("cuda", dtype).requires_grad_()
+        for _ in range(RUNS):
+            before = work_of(cuda)
+            norm(x).backward(x.detach())
+            x.grad = norm.weight.grad = norm.bias.grad = None
+        found.append(work_of(cuda) - before)
+    assert found[0] == found[1]
 
 
 def test_captured_by_hand(cuda):

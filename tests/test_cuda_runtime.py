@@ -181,7 +181,7 @@ def test_a_launch_to_the_byte(cuda):
     assert binary.layout == "<Qqif" + "Qi4xd" + "QQ" and binary.offsets == (0, 8, 16, 20, 24, 32, 40, 48, 56)
     f = launch.Function(0, binary)
     f((3, 2, 1), 0, 0x1000, -5, 7, 1.5, 0x2000, -1, 2.5)
-    raw = bytes(f._block)
+    raw = bytes(f._request.block)
     assert raw == struct.pack("<QqifQi4xdQQ", 0x1000, -5, 7, 1.5, 0x2000, -1, 2.5, 0, 0)
     said = cuda.launches[-1]
     assert (said["grid"], said["block"], said["shared"], said["stream"]) == ((3, 2, 1), (256, 1, 1), 0, 0)
@@ -195,8 +195,8 @@ def test_clusters_and_scratch_memory(cuda):
     f = launch.Function(0, several)
     assert cuda.calls["cuFuncSetAttribute"] == 1
     f((5, 1, 1), 0, 9)
-    assert cuda.launches[-1]["grid"] == (10, 1, 1) and f._config.count == 2
-    at = struct.unpack_from("<i4xQQ", bytes(f._block))[1]
+    assert cuda.launches[-1]["grid"] == (10, 1, 1) and f._request.config.count == 2
+    at = struct.unpack_from("<i4xQQ", bytes(f._request.block))[1]
     assert any(start <= at and at + 5 * 2 * 256 <= start + b.nbytes for start, (_, b) in cuda.blocks.items())
 
 

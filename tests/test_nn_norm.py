@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
-from ingot import nn
+from ingot import jit, nn
 from ingot.nn import functional as F
 from torch_modules import agree, pair
 
@@ -121,6 +121,33 @@ def test_low_precision_is_normalised_in_float32():
                       (F.rms_norm(x, (64,), ingot.ones(64)), F.rms_norm(x.float(), (64,)))]:
         assert got.dtype is ingot.bfloat16
         np.testing.assert_allclose(got.float().numpy(), want.numpy(), rtol=8e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("low", [ingot.bfloat16, ingot.float16])
+@pytest.mark.parametrize("kinds", [("weight", "bias"), ("weight",), ()])
+@pytest.mark.parametrize("training", [True, False])
+def test_low_inputs_beside_wide_weights_give_the_bits_of_wide_ones_rounded(low, kinds, training):
+    """Under autocast a batch norm gets both: eager, recorded, and with all that it is cast."""
+    ingot.manual_seed(3)
+    x, g = ingot.randn(4, 3, 5, 6).to(low), ingot.randn(4, 3, 5, 6).to(low)
+    values = {name: ingot.randn(3) for name in kinds}
+
+    def run(cast, wrap):
+        given, statistics = x.clone().requires_grad_(), [ingot.zeros(3), ingot.ones(3)]
+        leaves = {name: v.clone().requires_grad_() for name, v in values.items()}
+
+        def forward(a):
+            out = F.batch_norm(a.float() if cast else a, *statistics, **leaves, training=training)
+            return out.to(low) if cast else out
+
+        out = wrap(forward)(given)
+        out.backward(g)
+        return [out.detach(), given.grad, *[leaf.grad for leaf in leaves.values()], *statistics]
+
+    want = run(True, lambda f: f)
+    for wrap in (lambda f: f, jit.trace):
+        for a, b in zip(want, run(False, wrap), strict=True):
+            assert a.dtype is b.dtype and a.tolist() == b.tolist()
 
 
 def test_a_large_mean_does_not_spoil_the_variance():

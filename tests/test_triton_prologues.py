@@ -23,7 +23,7 @@ from ingot.passes.codegen.triton import configs, conv, matmul
 from ingot.passes.codegen.triton.nest import SIZE
 from ingot.passes.codegen.triton.plan import ProductStep, plan
 from ingot.runtime.cuda import products
-from ingot.runtime.cuda.products import Beside, Computed
+from ingot.runtime.cuda.factors import Beside, Computed
 from test_triton_compile import ARCHS, built, caches, variant  # noqa: F401 (a fixture)
 
 SEED = 29

@@ -22,12 +22,11 @@ from .windows import wide
 
 
 def _check(name, x, mean=None, var=None, **given):
-    """Weight and bias are of the input's dtype; statistics may be of the accumulator's."""
+    """What there is of each channel is of the input's dtype or of its accumulator's."""
     _check_float(name, x)
     if x.ndim < 2:
         raise ShapeError(f"{name} takes (N, C, ...), got {x}")
-    _check_affine(name, x, x.shape[1:2], **given)
-    for which, v in (("mean", mean), ("var", var)):
+    for which, v in (*given.items(), ("mean", mean), ("var", var)):
         if v is not None:
             kind = x.dtype if v.dtype is x.dtype else dt.accumulator(x.dtype)
             _check_affine(name, x.with_dtype(kind), x.shape[1:2], **{which: v})

@@ -33,12 +33,14 @@ def operate(op, *xs, out=None):
 def unary(op, operate=operate):
     """A function of one tensor: floating point tensors go straight to the kernel when nothing special is going on; `operate`
     takes the others."""
-    taped = op.vjp is not NO_GRAD
+    taped, cast = op.vjp is not NO_GRAD, op.is_autocast
 
     def fn(input, *, out=None):
         m = tls.m
-        if not isinstance(input, Tensor) or m.special or out is not None or input._a.dtype.char not in FLOAT_CHARS:
+        if (m.special and (cast or m.noticed)) or not isinstance(input, Tensor) or out is not None:
             return operate(op, input, out=out)
+        if input._a.dtype.char not in FLOAT_CHARS:
+            return operate(op, input)
         try:
             a = m.run(KERNELS.get(op) or kernel_of(op), input._a)
         except Exception:
@@ -59,12 +61,13 @@ def unary(op, operate=operate):
 def _binary(op, operate=operate):
     """A function of two tensors: those of one dtype go straight to the kernel when nothing special is going on; `operate` takes
     the others."""
-    taped, checks = op.vjp is not NO_GRAD, op.checked_by_kernel
+    taped, checks, cast = op.vjp is not NO_GRAD, op.checked_by_kernel, op.is_autocast
     chars = FLOAT_CHARS if "takes_float" in op.traits else FLOAT_CHARS + _INTEGERS
 
     def fn(input, other, *, out=None):
         m = tls.m
-        if m.special or out is not None or not (checks and isinstance(input, Tensor) and isinstance(other, Tensor)):
+        if (m.special and (cast or m.noticed)) or out is not None or not (
+                checks and isinstance(input, Tensor) and isinstance(other, Tensor)):
             return operate(op, input, other, out=out)
         d = input._a.dtype
         if d is not other._a.dtype or d.char not in chars:

@@ -7,6 +7,7 @@ from ...ir.aval import integers
 from ...ir.errors import ArgumentError, DTypeError, ShapeError, kind_of
 from ...ir.ops import norm as ops
 from ...ir.substitute import as_float
+from ..state import tls
 from ..tensor import Tensor, shape_of
 from .promote import to_dtype
 from .register import api
@@ -20,9 +21,10 @@ def floating(input, name):
     return input
 
 
-def in_one_dtype(x, *others):
+def in_one_dtype(x, *others, low_input=False):
     """The input and what goes with it (weight, bias, statistics; None stays) in one dtype: the input's own, or the wider one
-    in which low precision is computed if another differs from it."""
+    in which low precision is computed if another differs from it. With `low_input` the operator takes an input of low precision
+    beside others in the wider dtype; recorded functions, whose passes join casts with what is around them, cast it as well."""
     same = x._a.dtype
     for v in others:
         if v is not None and v._a.dtype is not same and v.dtype is not x.dtype:
@@ -30,7 +32,8 @@ def in_one_dtype(x, *others):
     else:
         return x, *others
     wide = dt.accumulator(x.dtype)
-    return to_dtype(x, wide), *(None if v is None else to_dtype(v, wide) for v in others)
+    x = x if low_input and tls.m.recorder is None else to_dtype(x, wide)
+    return x, *(None if v is None else to_dtype(v, wide) for v in others)
 
 
 def trailing_dims(input, normalized_shape, name) -> int:

@@ -33,29 +33,29 @@ def _shortcut(op, ufunc, general, chars, uneven):
     """`a <op> b` when nothing special is going on: equal dtypes whose character is in `chars`, or a number beside floats, go
     straight to the ufunc, or to the kernel of large arrays; everything else takes `general`. Dtypes in `uneven`, whose
     results the ufunc rounds differently from place to place, are always the kernel's."""
-    taped = op.vjp is not NO_GRAD
+    taped, cast = op.vjp is not NO_GRAD, op.is_autocast
     integers = chars != _INEXACT
 
     def method(self, other):
         m = tls.m
         a = self._a
-        if m.special:
+        if m.special and (cast or m.noticed):
             return general(self, other)
         if isinstance(other, Tensor):
             b = other._a
             d = a.dtype
             if d is not b.dtype or (d is not _FLOAT32 and d.char not in chars):
                 return general(self, other)
-            few = (a.size * b.size < LARGE      # even laid out over each other
-                   or (a.size < LARGE and a.shape == b.shape and (a.size < FEWEST or not (in_pieces(a) or in_pieces(b))))
-                   ) and (d is _FLOAT32 or d.char not in uneven)
+            few = a.__class__ is _ndarray and (d is _FLOAT32 or d.char not in uneven) and (
+                a.size * b.size < LARGE         # even laid out over each other
+                or (a.size < LARGE and a.shape == b.shape and (a.size < FEWEST or not (in_pieces(a) or in_pieces(b)))))
         elif ((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
                 integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR):
-            b, few = other, a.size < LARGE
+            b, few = other, a.__class__ is _ndarray and a.size < LARGE
         else:
             return general(self, other)
         try:
-            r = m.run(ufunc if few and a.__class__ is _ndarray else KERNELS.get(op) or kernel_of(op), a, b)
+            r = m.run(ufunc if few else KERNELS.get(op) or kernel_of(op), a, b)
         except Exception:
             return general(self, other)
         if r.__class__ is _ndarray:
@@ -73,11 +73,13 @@ def _shortcut(op, ufunc, general, chars, uneven):
 
 def _reflected_shortcut(op, ufunc, general):
     """`number <op> b`, for a number before floats when nothing special is going on; everything else takes `general`."""
+    cast = op.is_autocast
 
     def method(self, other):
         m = tls.m
         a = self._a
-        if m.special or not (type(other) is float or type(other) is int) or a.dtype.kind != "f" or a.itemsize <= 2:
+        if (m.special and (cast or m.noticed)) or not (type(other) is float or type(other) is int) or (
+                a.dtype.kind != "f" or a.itemsize <= 2):
             return general(self, other)
         try:
             r = m.run(ufunc if a.__class__ is _ndarray and a.size < LARGE else KERNELS.get(op) or kernel_of(op), other, a)
@@ -120,10 +122,11 @@ def _reflected(general):
 def _inplace(general, name, ufunc=None, chars="", op=None, uneven=""):
     """`a <op>= b`: the ufunc writes into a's array where nobody else takes notice and dtypes are one; else the result of
     `general` is stored. Large arrays and dtypes in `uneven` are overwritten by the kernel of `op`."""
+    cast = op is not None and op.is_autocast
 
     def method(self, other):
         m, a = tls.m, self._a
-        if ufunc is not None and is_quiet(self, m):
+        if ufunc is not None and is_quiet(self, m) and not (m.special and cast):
             d, here = a.dtype, a.__class__ is _ndarray
             if isinstance(other, Tensor):
                 b = other._a

@@ -26,7 +26,7 @@ SMALL_SEGMENT, MIDDLE_SEGMENT, LARGE_ROUND = 2 << 20, 20 << 20, 2 << 20
 class Block:
     """A piece of a segment: in use, or free."""
 
-    __slots__ = ("__weakref__", "after", "before", "free", "key", "others", "pointer", "requested", "segment", "size")
+    __slots__ = ("__weakref__", "after", "before", "free", "key", "others", "pointer", "requested", "segment", "shelf", "size")
 
     def __init__(self, pointer: int, size: int, segment: "Segment", key: tuple):
         self.pointer, self.size, self.segment, self.key = pointer, size, segment, key
@@ -34,6 +34,7 @@ class Block:
         self.after: Block | None = None
         self.free = True
         self.requested = 0
+        self.shelf: tuple = ()              # the name of the shelf that it goes to
         self.others: set | tuple = ()       # streams besides its own that use it
 
     def used_on(self, stream: int):
@@ -43,33 +44,41 @@ class Block:
 
 
 class Segment:
-    """Memory as the driver gave it."""
+    """Memory as the driver gave it; the blocks that it is cut into follow the first one."""
 
-    __slots__ = ("pointer", "size")
+    __slots__ = ("first", "pointer", "size")
 
-    def __init__(self, pointer: int, size: int):
+    def __init__(self, pointer: int, size: int, key: tuple):
         self.pointer, self.size = pointer, size
+        self.first: Block | None = Block(pointer, size, self, key)
+
+    def blocks(self):
+        """Its blocks, in order."""
+        block = self.first
+        while block is not None:
+            yield block
+            block = block.after
 
 
 class Counter:
-    """A count with its peak and its totals."""
+    """A count with its peak and its totals; what is less, is taken from `current`."""
 
-    __slots__ = ("added", "current", "peak", "removed")
+    __slots__ = ("added", "before", "current", "peak")
 
     def __init__(self):
-        self.current = self.peak = self.added = self.removed = 0
+        self.current = self.peak = self.added = self.before = 0
 
     def add(self, n: int):
         """Counts up."""
-        self.current += n
         self.added += n
-        if self.current > self.peak:
-            self.peak = self.current
+        now = self.current = self.current + n
+        if now > self.peak:
+            self.peak = now
 
-    def remove(self, n: int):
-        """Counts down."""
-        self.current -= n
-        self.removed += n
+    @property
+    def removed(self) -> int:
+        """How much less it became, in all."""
+        return self.before + self.added - self.current
 
     def reset_peak(self):
         """The peak is now."""
@@ -77,7 +86,7 @@ class Counter:
 
     def reset_totals(self):
         """Totals start anew."""
-        self.added = self.removed = 0
+        self.added, self.before = 0, self.current
 
 
 COUNTS = ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes", "allocation", "segment")
@@ -100,8 +109,7 @@ class Allocator:
         self.ended: deque = deque()                   # (pool, streams) of graphs that are gone
         self.waiting: deque = deque()                 # (block, events) of other streams that may still use it
         self.segments: dict[int, Segment] = {}
-        self.blocks: dict[int, Block] = {}            # in use, by pointer
-        self.shelves: dict[tuple, list] = {}          # (key of blocks, size) -> blocks just given back
+        self.shelves: dict[tuple, list] = {}          # (stream, pool, size) -> blocks just given back
         self.counts = {name: Counter() for name in COUNTS}
         self._in_use = [self.counts[n] for n in ("allocated_bytes", "active_bytes", "requested_bytes", "allocation")]
         self.retries = self.failures = 0
@@ -113,33 +121,32 @@ class Allocator:
 
     def allocate(self, size: int, stream: int, pool: int = 0) -> Block:
         """A block of at least `size` bytes for work on `stream`."""
+        name = stream, pool, (size + ROUND - 1) // ROUND * ROUND or ROUND
         with self.lock:
-            rounded = -(-size // ROUND) * ROUND or ROUND
-            key = (stream, rounded <= SMALL, pool)
             if self.freed:
                 self._shelve()
-            shelf = self.shelves.get((key, rounded))
-            if shelf:
-                block = shelf.pop()
-            else:
-                self._take_in()
-                block = self._reuse(key, rounded)
-                if block is None:
-                    self.settle()
-                    block = self._reuse(key, rounded) or self._fresh(key, rounded)
-                block.free, block.others = False, ()
-                self._split(block, rounded)
+            shelf = self.shelves.get(name)
+            block = shelf.pop() if shelf else self._found(name)
             block.requested = size
-            self.blocks[block.pointer] = block
-            self._count_in(block.size, size)
+            allocated, active, asked, number = self._in_use
+            allocated.add(block.size)
+            active.add(block.size)
+            asked.add(size)
+            number.add(1)
             return block
 
-    def _count_in(self, size, requested):
-        allocated, active, asked, number = self._in_use
-        allocated.add(size)
-        active.add(size)
-        asked.add(requested)
-        number.add(1)
+    def _found(self, name) -> Block:
+        """A block for a shelf that is empty: of free memory, or of new."""
+        stream, pool, size = name
+        key = stream, size <= SMALL, pool
+        self._take_in()
+        block = self._reuse(key, size)
+        if block is None:
+            self.settle()
+            block = self._reuse(key, size) or self._fresh(key, size)
+        block.free, block.others, block.shelf = False, (), name
+        self._split(block, size)
+        return block
 
     def release(self, block: Block):
         """Gives a block back; safe from finalisers."""
@@ -171,7 +178,7 @@ class Allocator:
             if left:
                 self.waiting.append((block, left))
             else:
-                self.counts["active_bytes"].remove(block.size)
+                self.counts["active_bytes"].current -= block.size
                 self._make_free(block)
 
     def settle_all(self):
@@ -193,19 +200,19 @@ class Allocator:
     def _shelve(self):
         """Puts what was given back on shelves, or where it waits for streams."""
         allocated, active, asked, number = self._in_use
-        while self.freed:
-            block = self.freed.popleft()
-            del self.blocks[block.pointer]
-            allocated.remove(block.size)
-            asked.remove(block.requested)
-            number.remove(1)
+        freed, shelves = self.freed, self.shelves
+        while freed:
+            block = freed.popleft()
+            allocated.current -= block.size
+            asked.current -= block.requested
+            number.current -= 1
             if block.others:
                 self._wait_for(block)
                 continue
-            active.remove(block.size)
-            shelf = self.shelves.get((block.key, block.size))
+            active.current -= block.size
+            shelf = shelves.get(block.shelf)
             if shelf is None:
-                shelf = self.shelves[block.key, block.size] = []
+                shelf = shelves[block.shelf] = []
             shelf.append(block)
 
     def _wait_for(self, block):
@@ -279,10 +286,10 @@ class Allocator:
         if pointer is None:
             self.failures += 1
             raise self._no_memory(size)
-        segment = self.segments[pointer] = Segment(pointer, room)
+        segment = self.segments[pointer] = Segment(pointer, room, key)
         self.counts["reserved_bytes"].add(room)
         self.counts["segment"].add(1)
-        return Block(pointer, room, segment, key)
+        return segment.first
 
     def _try(self, size):
         if self.limit is not None and self.counts["reserved_bytes"].current + size > self.limit:
@@ -307,8 +314,9 @@ class Allocator:
     def _give_segment(self, segment):
         self.give(segment.pointer)
         del self.segments[segment.pointer]
-        self.counts["reserved_bytes"].remove(segment.size)
-        self.counts["segment"].remove(1)
+        segment.first = None        # (or they would hold each other)
+        self.counts["reserved_bytes"].current -= segment.size
+        self.counts["segment"].current -= 1
 
     def end_pool(self, pool: int, streams=()):
         """Says that the graphs of a pool are gone, which ran in `streams`: its memory is as any other once these are done with
@@ -321,8 +329,8 @@ class Allocator:
         free = [block for key in [k for k in self.lists if k[2] == pool] for _, _, block in self.lists.pop(key)]
         waiting = [(b, e) for b, e in self.waiting if b.key[2] == pool]
         self.waiting = deque([(b, e) for b, e in self.waiting if b.key[2] != pool])
-        for block in (*free, *[b for b, _ in waiting], *[b for b in self.blocks.values() if b.key[2] == pool]):
-            block.key = (0, block.key[1], 0)
+        for block in [b for segment in self.segments.values() for b in segment.blocks() if b.key[2] == pool]:
+            block.key, block.shelf = (0, block.key[1], 0), (0, 0, block.size)
             block.others = {*block.others, *streams} - {0}
         for _, events in waiting:
             for event in events or ():
@@ -334,7 +342,7 @@ class Allocator:
             if block.others:
                 self._wait_for(block)
             else:
-                self.counts["active_bytes"].remove(block.size)
+                self.counts["active_bytes"].current -= block.size
                 self._make_free(block)
 
     # What there is.
@@ -369,18 +377,15 @@ class Allocator:
         with self.lock:
             self.settle()
             waiting = {b.pointer for b, _ in self.waiting}
-            known: dict = {b.pointer: b for b in (*self.blocks.values(), *[b for b, _ in self.waiting],
-                                                  *[b for found in self.lists.values() for _, _, b in found])}
             found = []
             for segment in self.segments.values():
-                block, blocks = known[segment.pointer], []
-                stream, small, pool = block.key
-                while block is not None:
+                blocks = []
+                for block in segment.blocks():
                     state = "inactive" if block.free else "active_pending_free" if block.pointer in waiting else \
                         "active_allocated"
                     blocks.append({"address": block.pointer, "size": block.size, "state": state,
                                    "requested_size": 0 if block.free else block.requested})
-                    block = block.after
+                stream, small, pool = block.key
                 sizes = {s: sum(b["size"] for b in blocks if b["state"] in states) for s, states in (
                     ("allocated_size", ("active_allocated",)), ("active_size", ("active_allocated", "active_pending_free")))}
                 found.append({"device": self.device, "address": segment.pointer, "total_size": segment.size, **sizes,

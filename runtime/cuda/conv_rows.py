@@ -9,7 +9,8 @@ from ...passes.codegen.triton import conv_packed as packed
 from ..device_array import DeviceArray
 from . import conv_last, conv_packed, precision, streams
 from .arrays import fill, used
-from .products import Beside, multiply
+from .factors import Beside
+from .products import multiply
 from .windows import RANK, geometry, is_point, spaces, three
 
 

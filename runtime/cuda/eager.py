@@ -34,6 +34,7 @@ from ...passes.kernel_body import LOW, can_fuse
 from ..cpu import eager as host_kernels
 from ..device_array import DeviceArray
 from . import pools, recipes, structures, transfer
+from .layouts import viewed
 from .program import DeviceGraph, empty, filled
 
 
@@ -51,8 +52,12 @@ OWN: dict = {}          # operators with device code of their own: (inputs, para
 def run(op: Op, inputs, params, device=None):
     """The result of an operator on inputs of which at least one is a device array (or `device` is said)."""
     if op.is_view:
-        return inputs[0].viewed(op, params)
-    device = common_device(op, inputs) if device is None else device
+        return viewed(inputs[0], op, params)
+    if device is None:
+        for x in inputs:
+            if x.__class__ is DeviceArray:
+                device = x.memory.device
+                break
     if op is full:              # which asks for a fill and no more
         return filled(device, params["shape"], params["dtype"].np, params["value"])
     if "one_by_one" in op.traits:
@@ -84,6 +89,7 @@ def _spread(x, rank):
 
 def _worked_out(op: Op, inputs, params, device):
     """What `run` gives, by the kernels that suit these inputs."""
+    common_device(op, inputs)
     own = OWN.get(op)
     if own is not None:
         result = own(inputs, params, device)
@@ -134,7 +140,9 @@ def common_device(op, inputs) -> int:
                 raise DeviceError(f"{op.name} got tensors on cuda:{found} and cuda:{x.device}; move one with .to()")
             found = x.device
         elif isinstance(x, np.ndarray) and x.ndim and "random" not in op.traits:
-            where = next(a.device for a in inputs if isinstance(a, DeviceArray))
+            where = next((a.device for a in inputs if isinstance(a, DeviceArray)), None)
+            if where is None:
+                continue
             raise DeviceError(f"{op.name} got tensors on cpu and cuda:{where}; move one with .to()")
     return found
 

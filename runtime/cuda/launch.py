@@ -38,6 +38,101 @@ def grid_of(config: int) -> tuple:
     return tuple(Config.from_address(config).grid)
 
 
+class Request:
+    """What the driver reads when a kernel is launched, in memory of its own.
+
+    block, words    the parameters, as bytes and as words of 8
+    addresses       what cuLaunchKernelEx is called with
+    stream          where it runs
+    """
+
+    __slots__ = ("_attributes", "_clusters", "_memory", "_pointers", "addresses", "block", "config", "stream", "words")
+
+    def __init__(self, function: "Function"):
+        binary = function.binary
+        size = struct.calcsize(binary.layout)
+        self._memory = ctypes.create_string_buffer(size + 128)
+        start = -addressof(self._memory) % 128
+        whole = memoryview(self._memory)[start:]
+        self.block, self.words = whole[:size].cast("B"), whole[:size & -8].cast("B").cast("Q")
+        first = addressof(self._memory) + start
+        self._pointers = (c_void_p * len(binary.offsets))(*[first + o for o in binary.offsets])
+        config = self.config = Config()
+        self._attributes = (Attribute * 2)()
+        config.block[0], config.block[1], config.block[2] = binary.threads, 1, 1
+        config.shared = binary.shared
+        config.attributes = ctypes.cast(self._attributes, ctypes.POINTER(Attribute))
+        if binary.clusters > 1:
+            cluster, policy = self._attributes
+            cluster.id, policy.id, policy.value[0], config.count = _CLUSTER, _CLUSTER_POLICY, _SPREAD, 2
+            cluster.value[0], cluster.value[1], cluster.value[2] = binary.clusters, 1, 1
+        self._clusters, self.stream = binary.clusters, 0
+        self.addresses = addressof(config), function.handle, addressof(self._pointers), None
+
+    def run_in(self, grid, stream):
+        """Says how many programs run, and where."""
+        x, y, z = grid
+        config = self.config
+        config.grid[0], config.grid[1], config.grid[2] = x * self._clusters, y, z
+        self.move_to(stream)
+
+    def move_to(self, stream):
+        """Says where it runs."""
+        self.config.stream = self.stream = stream
+
+
+class Repeated:
+    """A launch that is asked for again and again, on other addresses.
+
+    moving   (parameter, number of a place, bytes from there) of each address that differs from call to call
+    """
+
+    __slots__ = ("_args", "_free", "_grid", "_launch", "_moving", "_words", "function")
+
+    def __init__(self, function: "Function", grid, args, moving):
+        self.function, self._grid, self._args, self._moving = function, grid, args, moving
+        self._words = [(function.binary.offsets[n] // 8, number, more) for n, number, more in moving]
+        self._free: list = []           # requests that no thread is about to use
+        self._launch = function.driver.raw["cuLaunchKernelEx"]
+
+    def __call__(self, stream, at):
+        """Launches on the places `at`."""
+        if waiting:
+            self._in_line(stream, at)
+            return
+        try:
+            request = self._free.pop()
+        except IndexError:
+            request = self._new(stream)
+        words = request.words
+        for word, number, more in self._words:
+            words[word] = at[number] + more
+        if request.stream != stream:
+            request.move_to(stream)
+        code = self._launch(*request.addresses)
+        self._free.append(request)
+        if code:
+            raise self.function.error(code)
+
+    def _new(self, stream):
+        request = Request(self.function)
+        self.function.fill(request, self._args)
+        request.run_in(self._grid, stream)
+        return request
+
+    def _in_line(self, stream, at):
+        """The same, behind what waits for kernels."""
+        self.function(self._grid, stream, *moved(self._args, self._moving, at))
+
+
+def moved(args, moving, at) -> list:
+    """The arguments of a launch on other places; see `Repeated`."""
+    found = list(args)
+    for n, number, more in moving:
+        found[n] = at[number] + more
+    return found
+
+
 class Function:
     """A kernel, loaded on one device. Called with a grid, a stream and its parameters, it is launched there."""
 
@@ -54,27 +149,8 @@ class Function:
             driver.cuFuncSetAttribute(self.handle, MOST_SHARED_ATTRIBUTE, binary.shared)
         self._pack = struct.Struct(binary.layout)
         self._lock = threading.Lock()
-        self._prepare()
-
-    def _prepare(self):
-        """Lays out what the driver reads at a launch; only parameters, grid and stream change from call to call."""
-        self._memory = ctypes.create_string_buffer(self._pack.size + 128)
-        start = -addressof(self._memory) % 128
-        self._block = memoryview(self._memory)[start:start + self._pack.size].cast("B")
-        first = addressof(self._memory) + start
-        self._pointers = (c_void_p * len(self.binary.offsets))(*[first + o for o in self.binary.offsets])
-        config = self._config = Config()
-        self._attributes = (Attribute * 2)()
-        config.block[0], config.block[1], config.block[2] = self.binary.threads, 1, 1
-        config.shared = self.binary.shared
-        config.attributes = ctypes.cast(self._attributes, ctypes.POINTER(Attribute))
-        if self.binary.clusters > 1:
-            cluster, policy = self._attributes
-            cluster.id, policy.id, policy.value[0], config.count = _CLUSTER, _CLUSTER_POLICY, _SPREAD, 2
-            cluster.value[0], cluster.value[1], cluster.value[2] = self.binary.clusters, 1, 1
-        self._grid = config.grid
-        self._launch = self.driver.raw["cuLaunchKernelEx"]
-        self._addresses = addressof(config), self.handle, addressof(self._pointers)
+        self._request = Request(self)
+        self._launch = driver.raw["cuLaunchKernelEx"]
 
     def __call__(self, grid, stream: int, *args):
         """Puts the kernel into a stream of its device; `args` are addresses and numbers, in order."""
@@ -83,15 +159,21 @@ class Function:
         if waiting and late.instead(self.driver, self, (grid, stream, *args)):
             return
         scratch = self._scratch(grid, stream) if self.binary.scratch else None
+        request = self._request
         with self._lock:
-            self._pack.pack_into(self._block, 0, *args, 0 if scratch is None else scratch.pointer, 0)
-            x, y, z = grid
-            g = self._grid
-            g[0], g[1], g[2] = x * self.binary.clusters, y, z
-            self._config.stream = stream
-            code = self._launch(*self._addresses, None)
+            self.fill(request, args, 0 if scratch is None else scratch.pointer)
+            request.run_in(grid, stream)
+            code = self._launch(*request.addresses)
         if code:
-            raise self.driver.error(f"the launch of {self.binary.name}", code)
+            raise self.error(code)
+
+    def fill(self, request: "Request", args, scratch=0):
+        """Writes the parameters."""
+        self._pack.pack_into(request.block, 0, *args, scratch, 0)
+
+    def error(self, code):
+        """What a launch raises for which the driver gave a number."""
+        return self.driver.error(f"the launch of {self.binary.name}", code)
 
     def _scratch(self, grid, stream):
         """Memory that the kernel asked for itself; it may be reused as soon as the kernel is in its stream, and no sooner."""

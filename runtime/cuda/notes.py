@@ -7,16 +7,16 @@ memory of the call. Its numbers may be symbols, where the operands' sizes are (`
 from ...ir.substitute import condition_check, data_evaluator
 from ...ir.symbolic import hint
 from ..device_array import DeviceArray
-from . import pools, streams
+from . import launch, pools, streams
 from .arrays import KIND
 from .checks import launched
 from .kernels import unaligned
+from .layouts import BETWEEN, number_of
 from .pools import Memory, NoMemory
 
 _new = object.__new__
 OURS = frozenset((Memory, NoMemory))        # (others' memory may overlap)
-BETWEEN = 15              # bits of an address that say where between whole vectors it lies
-_TAKE, _DROP, _LAUNCH, _FILL, _COPY, _CHECK, _KEEP, _FUNCTION = range(8)
+_TAKE, _DROP, _LAUNCH, _FILL, _COPY, _CHECK, _KEEP, _REPEATED, _CALL = range(9)
 
 
 class Notes:
@@ -127,7 +127,8 @@ class Recipe:
     def __init__(self, noted, device, starts, switches):
         steps, results, self.many = noted
         self.steps = [_ready(s, device, starts) if s[0] == _LAUNCH else s for s in steps]
-        self.results, self.switches = results, switches
+        self.results = [r if r.__class__ is int else _laid_out(r, device, starts) for r in results]
+        self.switches = switches
 
     def __call__(self, arrays, device):
         """The results on other operands."""
@@ -136,27 +137,40 @@ class Recipe:
         at: list = []
         for a in arrays:
             memory = a.memory
-            memory.used_on(stream)
+            if memory.stream != stream:
+                memory.used_on(stream)
             held.append(memory)
             at.append(memory.pointer + a.offset)
         for step in self.steps:
             what = step[0]
-            if what == _FUNCTION:
-                _, function, grid, template, moving = step
-                args = list(template)
-                for n, number, more in moving:
-                    args[n] = at[number] + more
-                function(grid, stream, *args)
+            if what == _REPEATED:
+                step[1](stream, at)
             elif what == _TAKE:
                 memory = Memory(device, step[1], stream)
                 held.append(memory)
                 at.append(memory.pointer)
             elif what == _DROP:
                 held[step[1]] = None
+            elif what == _CALL:
+                self._call(step, at, stream)
             else:
                 _OTHERS[what](step, at, stream)
         found = [arrays[r] if r.__class__ is int else _array(r, held) for r in self.results]
         return tuple(found) if self.many else found[0]
+
+    def _call(self, step, at, stream):
+        """A launch of a kernel that was being compiled when the list was made, or that asks for memory of its own."""
+        _, function, grid, args, moving = step
+        function(grid, stream, *launch.moved(args, moving, at))
+        if function.__class__ is launch.Coming and function.loaded is not None:
+            self.steps = [_launching(function.loaded, grid, args, moving) if s is step else s for s in self.steps]
+
+
+def _laid_out(result, device, starts) -> tuple:
+    """What a result is like, as `Notes` has it, with the number of its layout."""
+    place, shape, strides, dtype, offset, *_ = result
+    start = (starts[place] if place < len(starts) else 0) + offset
+    return *result, number_of(device, shape, strides, dtype, start & BETWEEN)
 
 
 def _ready(step, device, starts) -> tuple:
@@ -167,7 +181,13 @@ def _ready(step, device, starts) -> tuple:
     for n, number, more in moving:
         if (starts[number] + more if number < count else more) & BETWEEN:
             mask |= 1 << n
-    return _FUNCTION, form.function(device, mask, how, form.units(args)), grid, args, moving
+    return _launching(form.function(device, mask, how, form.units(args)), grid, args, moving)
+
+
+def _launching(function, grid, args, moving) -> tuple:
+    if function.__class__ is launch.Coming or function.binary.scratch:
+        return _CALL, function, grid, args, moving
+    return _REPEATED, launch.Repeated(function, grid, args, moving)
 
 
 def _fill(step, at, stream):
@@ -194,9 +214,9 @@ def _use(memory, stream):
 
 
 def _array(result, held):
-    """An array that a call gives, as `Notes` describes it."""
+    """An array that a call gives."""
     made = _new(DeviceArray)
-    place, made.shape, made.strides, made.dtype, made.offset, made.is_contiguous, whole = result
+    place, made.shape, made.strides, made.dtype, made.offset, made.is_contiguous, whole, made.layout = result
     memory = made.memory = held[place]
     made.kind, made.base = KIND, None if whole else DeviceArray(KIND, memory, (memory.nbytes,), "uint8")
     return made

@@ -25,22 +25,34 @@ _counting = threading.Lock()        # held while captures are counted
 
 
 class Memory:
-    """Device memory that is given back with the last reference to it."""
+    """Device memory that is given back with the last reference to it.
 
-    __slots__ = ("__weakref__", "allocator", "block", "device", "nbytes", "pointer")
+    stream   where it may be used without being told (`used_on`); None where that may change
+    """
+
+    __slots__ = ("__weakref__", "allocator", "block", "device", "nbytes", "pointer", "stream")
 
     def __init__(self, device: int, nbytes: int, stream: int | None = None):
         stream = streams.current(device).handle if stream is None else stream
-        self.device, self.nbytes = device, hint(nbytes)
-        self.allocator = allocator(device)
-        notes, thread.notes = thread.notes, None        # what an allocator asks of the driver is its own affair
+        self.device, self.stream = device, None if thread.pool else stream
+        found = self.allocator = _allocators.get(device) or _make(device)
+        if thread.notes is None:
+            self.nbytes = nbytes if nbytes.__class__ is int else hint(nbytes)
+            self.block: Block = found.allocate(self.nbytes, stream, thread.pool)
+            self.pointer = self.block.pointer
+        else:
+            self._noted(nbytes, stream)
+
+    def _noted(self, nbytes, stream):
+        """Taken while what the driver is asked is noted: what the allocator asks of it is its own affair."""
+        notes, thread.notes = thread.notes, None
         try:
-            self.block: Block = self.allocator.allocate(self.nbytes, stream, thread.pool)
+            self.nbytes = hint(nbytes)
+            self.block = self.allocator.allocate(self.nbytes, stream, thread.pool)
+            self.pointer = self.block.pointer
         finally:
             thread.notes = notes
-        self.pointer = self.block.pointer
-        if notes is not None:
-            notes.took(self, nbytes)
+        notes.took(self, nbytes)
 
     def used_on(self, stream: int):
         """Says that another stream works on this memory. Where this thread captures, the stream runs nothing: whoever replays
@@ -53,7 +65,7 @@ class Memory:
         if block is not None:
             if thread.notes is not None:
                 thread.notes.dropped(self)
-            self.allocator.release(block)
+            self.allocator.freed.append(block)       # (as `release` does)
 
 
 class NoMemory:
@@ -61,6 +73,7 @@ class NoMemory:
 
     __slots__ = ("__weakref__", "device")
     pointer = nbytes = 0
+    stream = None
 
     def __init__(self, device: int):
         self.device = device
@@ -77,6 +90,7 @@ class ForeignMemory:
     """
 
     __slots__ = ("__weakref__", "context", "device", "nbytes", "owner", "pointer", "streams")
+    stream = None
 
     def __init__(self, device: int, pointer: int, nbytes: int, owner):
         self.device, self.pointer, self.nbytes, self.owner = device, pointer, nbytes, owner

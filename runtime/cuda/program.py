@@ -23,8 +23,9 @@ from ...passes.lift_numbers import lift_numbers, number_array
 from ..device_array import DeviceArray
 from . import conv_rows, streams
 from .arrays import KIND, as_pairs, empty, fill, filled, used, window
+from .factors import Beside, Computed
 from .kernels import Prepared, as_number
-from .products import Beside, Computed, multiply
+from .products import multiply
 from .together import Grouped, are_alike
 from .unchanged import Stretch, Unchanged
 from .windows import convolve, transpose

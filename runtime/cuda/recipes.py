@@ -16,19 +16,21 @@ import struct
 
 from ...ir import config
 from ...ir.aval import Aval
+from ...ir.dtype import DType
 from ...ir.errors import GraphError
 from ...ir.params import param_key
 from ...ir.symbolic import hint
 from ..device_array import DeviceArray
 from . import kernels, precision, program, structures
-from .notes import BETWEEN, OURS, Notes, Recipe, SizedList
+from .layouts import BETWEEN, layout_of
+from .notes import OURS, Notes, Recipe, SizedList
 from .noting import thread as noting
 from .pools import is_capturing
 
 _FIRST, _LAST = 2, 6       # runs of a kind that may be noted: by then everything is loaded
 _MOST = 8192
 _MOST_LISTS = 48           # of a family: then calls are noted as they come
-_PLAIN = frozenset((int, bool, str, type(None)))
+_PLAIN = frozenset((int, bool, str, type(None), DType))
 _UNFIT = TypeError, GraphError, struct.error, ctypes.ArgumentError
 _lists = 0                 # that families have in all
 _known: dict = {}          # a kind of call -> its Recipe, or how often it ran without one
@@ -54,38 +56,29 @@ class _Family:
 def run(op, inputs, params, device, work, pure=True):
     """The result of `work(op, inputs, params, device)`, repeated where that is known to give the same; `pure` if it writes over
     nothing."""
-    if noting.notes is not None:            # by a call that this is a part of, whose list has every launch
-        return work(op, inputs, params, device)
+    if noting.notes is not None or program.OBSERVERS or kernels.LISTENERS:
+        return work(op, inputs, params, device)     # (notes are of a call that this is a part of, whose list has every launch)
     arrays: list = []
-    described: list = [op, device, *params]
-    numbers: list = []
-    together, shared = 0, ()
+    kind: list = [op, device, *params]
+    shared: tuple = ()
     for x in inputs:
-        kind = x.__class__
-        if kind is DeviceArray:
-            memory = x.memory
-            described += x.shape, x.strides, x.dtype
-            together |= memory.pointer + x.offset
+        sort = x.__class__
+        if sort is DeviceArray:
             arrays.append(x)
-            if memory.device != device:
-                return work(op, inputs, params, device)
-        elif kind is float or kind is int or kind is bool or x is None:
-            described.append(kind)
-            numbers.append(x if x else repr(x))         # 0.0 is not -0.0
-        elif kind is Aval:          # of what no values are read
-            described += x.shape, x.dtype
+            kind.append(x.layout or layout_of(x))
+        elif sort is float or sort is int or sort is bool or x is None:
+            kind += sort, x if x else repr(x)           # 0.0 is not -0.0
+        elif sort is Aval:          # of what no values are read
+            kind += x.shape, x.dtype
         else:
             return work(op, inputs, params, device)
-    if program.OBSERVERS or kernels.LISTENERS:
-        return work(op, inputs, params, device)
-    if together & BETWEEN:
-        numbers.append(("starts", *_starts(arrays)))
     for x in params.values():
-        kind = x.__class__
-        described += kind, x if kind in _PLAIN or (kind is float and x) else _told(x)
-    if len(arrays) > 1:
+        sort = x.__class__
+        kind += sort, x if sort in _PLAIN or (sort is float and x) else _told(x)
+    if len(arrays) > 1 and len({id(a.memory) for a in arrays}) != len(arrays):
         shared = _sharing(arrays)
-    key = (*described, *numbers, *shared)
+        kind += shared
+    key = tuple(kind)
     try:
         known = _known.get(key, 0)
     except TypeError:           # a parameter that cannot be a key
@@ -94,16 +87,19 @@ def run(op, inputs, params, device, work, pure=True):
         if known.switches == switches():
             return known(arrays, device)
         known = 0
-    if is_capturing():
+    if is_capturing() or not all([a.memory.device == device for a in arrays]):  # noqa: C419  (quicker)
         return work(op, inputs, params, device)
-    return _new(key, known, arrays, numbers, shared, (op, inputs, params, device, work, pure))
+    return _new(key, known, arrays, shared, (op, inputs, params, device, work, pure))
 
 
-def _new(key, known, arrays, numbers, shared, call):
+def _new(key, known, arrays, shared, call):
     """A run of a kind that has no recipe yet."""
     op, inputs, params, device, work, _ = call
     kind = structures.kind_of(op, inputs, params)
-    of_all = kind.structure, device, tuple(numbers), tuple([s[:2] if s[2] else s for s in shared])
+    numbers = [x if x else repr(x) for x in inputs if x.__class__ is not DeviceArray and x.__class__ is not Aval]
+    starts = _starts(arrays)
+    of_all = (kind.structure, device, tuple(numbers), starts if any(starts) else (),
+              tuple([s[:2] if s[2] else s for s in shared]))
     values = (*kind.numbers, *[s[2] for s in shared if s[2]])
     family = _families.get(of_all)
     if family is None:
@@ -112,7 +108,7 @@ def _new(key, known, arrays, numbers, shared, call):
         family = _families[of_all] = _Family(values)
     for one in family.lists:
         if one.holds(*values) and one.switches == switches():
-            recipe = one.bind(values, device, _starts(arrays))
+            recipe = one.bind(values, device, starts)
             _remember(key, recipe if known else 1)      # (what never comes again is not worth keeping)
             return recipe(arrays, device)
     family.runs += 1

@@ -127,6 +127,7 @@ class Sizes:
         """An array of symbolic sizes in the same memory."""
         made: Any = object.__new__(DeviceArray)
         made.kind, made.memory, made.base, made.offset, made.dtype = a.kind, a.memory, a.base, offset, a.dtype
+        made.layout = 0
         made.shape, made.is_contiguous, size = self.of(a.shape), a.is_contiguous, a.dtype.itemsize
         made.strides = (contiguous_strides(made.shape, size) if a.is_contiguous else a.strides if lies_plain(a) else
                         tuple([n * size for n in self.of([s // size for s in a.strides])]))

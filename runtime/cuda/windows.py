@@ -9,7 +9,8 @@ from ..device_array import DeviceArray
 from . import context as contexts
 from . import conv_last, conv_packed, precision, streams, tuning
 from .arrays import fill, used
-from .products import Beside, multiply
+from .factors import Beside
+from .products import multiply
 from .templates import launch, variant
 
 FLOATS = (dt.float16, dt.bfloat16, dt.float32, dt.float64)

@@ -90,13 +90,13 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if not training:
         if running_mean is None or running_var is None:
             raise ArgumentError("batch_norm needs running_mean and running_var when training is False")
-        work, *rest = in_one_dtype(x, weight, bias, running_mean, running_var)
+        work, *rest = in_one_dtype(x, weight, bias, running_mean, running_var, low_input=True)
         out = batch_ops.batch_norm(work, *rest, eps=as_float(eps))
         return out if work is x else to_dtype(out, x.dtype)
     count = prod(x.shape) // max(1, channels)
     if count == 1:
         raise ArgumentError(f"batch_norm in training needs more than 1 value for each channel, got {x.aval}")
-    out, mean, var = batch_ops.batch_norm_train(*in_one_dtype(x, weight, bias), eps=as_float(eps))
+    out, mean, var = batch_ops.batch_norm_train(*in_one_dtype(x, weight, bias, low_input=True), eps=as_float(eps))
     if running_mean is not None:
         update_running(running_mean, mean, momentum, "batch_norm")
     if running_var is not None:
