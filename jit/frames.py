@@ -86,9 +86,24 @@ def cells_of(functions, code, name, value) -> list:
     return list({id(c): c for c in cells if root_value(c, name) is value}.values())
 
 
+_verdicts: dict = {}        # (file, module) -> whether code of theirs is the user's
+_MOST_VERDICTS = 1 << 14
+
+
 def is_user(frame) -> bool:
-    """Whether a frame runs the user's code."""
-    return is_users_code(frame.f_globals.get("__name__", ""), frame.f_code.co_filename)
+    """Whether a frame runs the user's code. (Asked at every event of a call that is recorded, most of which call nothing here:
+    a subscript is no event.)"""
+    try:
+        return _verdicts[frame.f_code.co_filename, frame.f_globals["__name__"]]
+    except KeyError:
+        return _verdict(frame.f_code.co_filename, frame.f_globals.get("__name__", ""))
+
+
+def _verdict(file, module) -> bool:
+    if len(_verdicts) >= _MOST_VERDICTS:
+        _verdicts.clear()
+    found = _verdicts[file, module] = is_users_code(module, file)
+    return found
 
 
 def works_for_user(frame) -> bool:

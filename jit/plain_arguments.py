@@ -14,16 +14,18 @@ from .whose import TRUSTED
 _MOVERS = TRUSTED | {"abc", "bisect", "collections", "contextlib", "copy", "dataclasses", "enum", "functools", "heapq",
                      "logging", "operator", "types", "typing"}
 
+_getattr = getattr      # itself: another one stands in while calls are recorded, which takes longer
+
 
 def settle(frame, is_symbolic):
     """A function starts: if it looks at types, or is a library's that the user's code calls, the numbers in its arguments are
     what they are now. `is_symbolic` says whether numbers are symbolic, too."""
-    if not (is_symbolic or getattr(tls.m.recorder, "has_numbers", False)):
+    if not is_symbolic and not _getattr(tls.m.recorder, "has_numbers", False):
         return
     if is_user(frame):
         if looks_at_types(frame.f_code):
             _settle(frame, lambda x: x.fixed() if type(x) is SymScalar else known(x))
-    elif _package_of(frame) not in _MOVERS and frame.f_back is not None and is_user(frame.f_back):
+    elif frame.f_back is not None and is_user(frame.f_back) and _package_of(frame) not in _MOVERS:
         make_plain(frame)
 
 

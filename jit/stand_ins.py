@@ -24,6 +24,7 @@ from .printed import written
 from .read_numbers import ReadNumber
 
 _WRITES = frozenset("wax+")
+_frame = sys._getframe
 _REAL: dict = {id(cast): cast.kind for cast in CASTS.values()}        # by id of what stands in: the function itself
 
 
@@ -98,7 +99,8 @@ def _asks_for(watch):
     """For `hasattr`, and `getattr` of what may be missing."""
     def make(really):
         def call(*args):
-            if tls.m.recorder is None or len(args) < 2 or not is_user(sys._getframe(1)):
+            # (Nearly all callers are libraries; the less is called for them, the less is watched.)
+            if not is_user(_frame(1)) or tls.m.recorder is None or len(args) < 2:
                 return really(*args)
             try:
                 found = really(*args)

@@ -45,13 +45,16 @@ from .reads import (
 from .stores import Stores
 from .tensor_attributes import TensorAttributes
 from .uses import uses_of
-from .world import World, modes, random_states
+from .world import DICE, WATCHED, World, modes, random_states
 
 _STARTS_THREAD = frozenset(("start_new_thread", "start_joinable_thread"))
 _EXACT = frozenset(("__float__", "__int__", "__index__", "__complex__", "__bool__", "__str__", "__repr__", "__hash__"))
 _COPIED = copy._reconstruct.__code__        # type: ignore[attr-defined]
 _NEW = (copyreg.__newobj__, copyreg.__newobj_ex__, copyreg._reconstructor)      # type: ignore[attr-defined]
 _COPIES = frozenset(("__reduce_ex__", "__getstate__"))
+_ODD = _STARTS_THREAD | _COPIES
+_RUNNERS = frozenset(("forward", "__call__", "train"))
+_FROM_THE_SYSTEM = os.urandom
 
 
 class Watch(AskedByName, Findings, Noted, Outside, HiddenReads, Stores, TensorAttributes, World):
@@ -110,7 +113,7 @@ class Watch(AskedByName, Findings, Noted, Outside, HiddenReads, Stores, TensorAt
         self.dice, self.modes = random_states(), modes()
         m: Any = tls.m
         self._before, self._run = sys.getprofile(), m.run
-        m.run = functools.partial(unwatched, m.run)      # of kernels
+        m.run, m.door = functools.partial(unwatched, m.run), unwatched       # of kernels, and of all that operators do
         self._starter = sys._getframe(1).f_code          # what calls the traced function
         for hook in EVERY_MODULES.objects():
             self.meets("a hook of all modules", hook)
@@ -119,7 +122,7 @@ class Watch(AskedByName, Findings, Noted, Outside, HiddenReads, Stores, TensorAt
 
     def __exit__(self, *exc):
         self.casts.close()
-        tls.m.run = self._run
+        tls.m.run, tls.m.door = self._run, None
         watch_again(self._before)
 
     def close(self):
@@ -140,11 +143,13 @@ class Watch(AskedByName, Findings, Noted, Outside, HiddenReads, Stores, TensorAt
                     self._fix()
                     make_plain(frame)
             else:
-                self._library(frame)
-                if frame.f_code.co_argcount and frame.f_code.co_name in ("forward", "__call__", "train"):
-                    first = frame.f_locals.get(frame.f_code.co_varnames[0])
+                code = frame.f_code
+                if id(code) in WATCHED or code.co_name == "submit" or frame.f_globals is DICE:
+                    self._library(frame)
+                if code.co_name in _RUNNERS and code.co_argcount:
+                    first = frame.f_locals.get(code.co_varnames[0])
                     if isinstance(first, Module):
-                        self._runs(frame.f_code, first)
+                        self._runs(code, first)
             settle(frame, self.held.is_symbolic)        # the last to look at what is local, which is then put back
         elif event == "return":
             self.casts.returns_to(frame.f_back)
@@ -153,19 +158,20 @@ class Watch(AskedByName, Findings, Noted, Outside, HiddenReads, Stores, TensorAt
             elif type(arg) is types.ModuleType and is_users_space(arg):
                 self._walk(arg.__name__, arg)
         elif event == "c_call":
-            if getattr(arg, "__name__", "") in _STARTS_THREAD:
-                self._starts_thread(frame)
-            if self.held.is_symbolic and self._leads_past(arg):
-                self._fix()
+            if arg.__name__ in _ODD:
+                self._odd_builtin(frame, arg)
             if is_user(frame):
                 self._builtin(frame, arg)
-            elif arg is os.urandom and works_for_user(frame):
+            elif arg is _FROM_THE_SYSTEM and works_for_user(frame):
                 self._refuse("it draws random numbers from the operating system; use ingot's random functions")
 
-    def _leads_past(self, function) -> bool:
-        """Whether a builtin starts a thread, or copies attributes of an object."""
-        name = getattr(function, "__name__", "")
-        return name in _STARTS_THREAD or (name in _COPIES and self.held.views.cover(function.__self__))
+    def _odd_builtin(self, frame, function):
+        """A builtin runs that starts a thread, or copies attributes of an object."""
+        starts = function.__name__ in _STARTS_THREAD
+        if starts:
+            self._starts_thread(frame)
+        if self.held.is_symbolic and (starts or self.held.views.cover(function.__self__)):
+            self._fix()
 
     def _fix(self):
         """A thread starts that could meet symbolic numbers, or objects are read on ways past them."""

@@ -50,12 +50,15 @@ _ABOUT_A_PATH = frozenset([f.__code__ for f in (
     *[getattr(os.path, name) for name in ("exists", "lexists", "isfile", "isdir", "islink", "getsize", "getmtime")],
     *[getattr(pathlib.Path, name) for name in ("exists", "is_file", "is_dir", "stat")]) if hasattr(f, "__code__")])
 
+WATCHED = {id(code): code for code in (_GETENV, _THREAD, _FORWARD, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS, *_ABOUT_A_PATH)}
+DICE = vars(random)
+
 
 class World:
     """The part of a watch that looks after that."""
 
     def _library(self: Any, frame):
-        """A function starts that is not the user's."""
+        """A function starts that is not the user's: one of `WATCHED`, of `DICE`, or called "submit"."""
         code = frame.f_code
         if code in _MODE_SETTERS:
             self.mode_setter = user_line()
@@ -75,7 +78,7 @@ class World:
             self._note_path(frame.f_locals[code.co_varnames[0]])
         elif code.co_name == "submit" and frame.f_globals.get("__name__", "").startswith("concurrent.futures"):
             self._starts_thread(frame)
-        elif frame.f_globals is vars(random) and code.co_argcount and works_for_user(frame):
+        elif frame.f_globals is DICE and code.co_argcount and works_for_user(frame):
             self._note_dice(code, frame.f_locals[code.co_varnames[0]])
 
     def depends_on(self: Any, condition):

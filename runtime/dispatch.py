@@ -75,6 +75,13 @@ shared_out: list = []       # not empty once there are arrays that several proce
 def call(op: Op, args, params):
     """Runs `op` on `args` (tensors, numbers, None) and returns its tensor or tuple of tensors."""
     m = tls.m
+    if m.special and m.door is not None and m.saved_hooks is None:
+        return m.door(called, m, op, args, params)
+    return called(m, op, args, params)
+
+
+def called(m, op: Op, args, params):
+    """The same, in a thread's mode."""
     if m.special and m.clock is not None:
         return m.clock.call(op, args, params)
     if m.special and m.recorder is not None:

@@ -18,12 +18,14 @@ class Mode:
     noticed    the same without autocast, for operators that it leaves as they are (`Op.is_autocast`)
     listened   the same, but for who only watches what remembered functions come to (`api/watched_calls.py`)
     run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
+    door       calls `dispatch.called` where something is special, if that takes more than a call: whoever watches all Python
+               that runs does not watch operators
     agrees     makes of the place of a random key one that several processes agree on, where they draw together
     asked      how many modes (`overrides.TorchFunctionMode`) are asked about functions
     failures   how many operators have raised
     """
 
-    __slots__ = ("_context", "agrees", "anomaly", "asked", "autocast", "backward", "batched", "clock", "failures", "grad",
+    __slots__ = ("_context", "agrees", "anomaly", "asked", "autocast", "backward", "batched", "clock", "door", "failures", "grad",
                  "inference", "listened", "noticed", "recorder", "run", "saved_hooks", "sizes", "special")
 
     def __init__(self):
@@ -37,6 +39,7 @@ class Mode:
         self.clock: Any = None    # who hears of each operator: the open profile (runtime/profiler), or an `AtDoor`
         self.backward: Any = None  # the innermost `Backward` that is under way
         self.agrees: Any = None   # filled while a function of tensors that processes share out runs (distributed/tensor)
+        self.door: Any = None
         self.anomaly = False
         self.asked = 0
         self.special = self.listened = self.noticed = False
