@@ -2,6 +2,7 @@
 
 import gc
 import time
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,7 @@ class RootIsAFolder:
 def pytest_addoption(parser):
     parser.addoption("--ptx", type=int, choices=(80, 90), default=0,
                      help="on the mock driver, run what Triton compiles for this chip, not its source (slow)")
+    parser.addoption("--all-rows", action="store_true", help="rows of tables that take long are no slow tests (slow_rows.txt)")
 
 
 class Clock:
@@ -61,11 +63,28 @@ def pytest_sessionstart(session):
         session.config.pluginmanager.register(Clock(reporter), "clock")
 
 
-def pytest_collection_modifyitems(items):
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config, items):
+    if config.getoption("--all-rows"):
+        config.lost_rows = []
+    else:
+        mark_slow_rows(config, items)
     if mock_cuda_chip.compiled_for:
         for item in items:
             if item.get_closest_marker("source_alone"):
                 item.add_marker(pytest.mark.skip(reason="not with --ptx"))
+
+
+def mark_slow_rows(config, items):
+    """Marks the rows that `slow_rows.txt` lists; `config.lost_rows` are those that files which were collected do not have."""
+    lines = (Path(__file__).parent / "slow_rows.txt").read_text(encoding="utf-8").splitlines()
+    listed = {line for line in lines if not line.startswith("#")}
+    found = {item.nodeid for item in items} & listed
+    for item in items:
+        if item.nodeid in found:
+            item.add_marker(pytest.mark.slow)
+    files = {item.nodeid.partition("::")[0] for item in items}
+    config.lost_rows = sorted(name for name in listed - found if name.partition("::")[0] in files)
 
 
 def pytest_collection_finish():

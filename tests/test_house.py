@@ -225,3 +225,8 @@ def test_a_file_that_types_is_marked():
     for name in ("py.typed", "__init__.pyi", "runtime/tensor.pyi"):
         assert (ROOT / name).exists(), f"{name} is missing"
         assert any(Path(name).match(pattern) for pattern in data), f"{name} is not in the package data"
+
+
+def test_rows_that_are_left_to_slow_tests_are_there(pytestconfig):
+    """Of each file that is run whole; else `python tools/time_tests.py` writes the list anew."""
+    assert pytestconfig.lost_rows == []
