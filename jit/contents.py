@@ -57,16 +57,18 @@ class Contents:
 
     @contextmanager
     def left_to_host(self, besides=()):
-        """What a host function changes in containers, `besides` some, is its own doing, which every call repeats with it."""
-        left_out = set(map(id, besides))
+        """What a host function changes in containers, `besides` some, is its own doing, which every call repeats with it. Gives
+        a set, which then has the ids of these containers."""
+        left_out, changed = set(map(id, besides)), set()
         before = [(c, c.copy()) for c, _, _ in self._raw.values() if id(c) not in left_out]
-        yield
+        yield changed
         for container, copy in before:
             if not _is_same(container, copy):
                 if not _is_same(copy, self._base[id(container)]):
                     raise TraceError(f"this function cannot be traced: it changes {self._raw[id(container)][2]}, and so does a "
                                      "host function that it calls; leave it to one of them")
                 self.changed_by_others(container)
+                changed.add(id(container))
                 self._filled.add(id(container))
                 self.used(container, self._done.get(id(container)))
 

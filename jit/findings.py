@@ -41,7 +41,8 @@ class Findings:
         self.guards = {at: g for at, g in self.guards.items() if g.measured is None or self.contents.may_grow(g.measured)}
         self._check_guards(written)
         self.contents.alone = alone_in([(g, self._first_of(g)) for g in self.guards.values()], self.contents)
-        before = {place: UNREAD if self._is_unread(t) else t.before for place, t in written.items()}
+        before = self.left_in_modules()
+        before |= {place: UNREAD if self._is_unread(t) else t.before for place, t in written.items()}
         seen = {id(m): m for top in self.modules.values() for m in Module.modules(top)}
         seen.update({id(m): m for m in self.module_writes.reached()})
         modules = [ModulesGuard(seen.values(), self.held, before, turned)] if seen else []
@@ -67,7 +68,7 @@ class Findings:
         def is_moved(at, key):      # items counted from the end, and what was not there, are others once a list has grown
             return at in refilled or (at in grown and (type(key) is int or key in (LENGTH, ANY)))
 
-        for guard in self.guards.values():
+        for guard in self.besides_left(self.guards.values()):
             on_the_way = [place for at in guard.places_on_the_way() for place in self.contents.positions(*at)]
             if not (self.contents.was(guard.value(), guard.expected) or not set_here.isdisjoint(on_the_way)
                     or any(is_moved(*at) for at in on_the_way)):

@@ -42,16 +42,24 @@ def host(fn):
     return call
 
 
-def record(recorder, fn, args, kwargs):
-    """Runs a host function unrecorded, and writes down that it is to run."""
+def record(recorder, fn, args, kwargs, is_quiet=False):
+    """Runs a host function unrecorded, and writes down that it is to run. One that is quiet changes nothing that the function
+    could read."""
     tensors: list[Tensor] = []
     for value in _remembered(fn):
         known(value)
     spec = flatten((args, kwargs), tensors)
-    with nullcontext() if recorder.contents is None else recorder.contents.left_to_host():
-        result = paused(fn, at_hint(spec), [t.detach() for t in tensors])
+    watch = recorder.watch
+    try:
+        with nullcontext() if watch is None else watch.host_step(recorder, _name(fn), sys._getframe(1), is_quiet):
+            result = recorder.done.take() if recorder.done else paused(fn, at_hint(spec), [t.detach() for t in tensors])
+    except Exception:
+        recorder.runs_as_it_is = f"its host function {_name(fn)} raised an error"
+        raise
     given: list[Tensor] = []
     result_spec = flatten(result, given)
+    if watch is not None:
+        watch.host_gave(bool(given), len(recorder.hosts) + (not given))
     if not given:
         if result is not None:
             raise TraceError(f"the host function {_name(fn)} returned {type(result).__name__}; inside of a trace it may return "
@@ -74,8 +82,12 @@ def _call_of(fn, spec):
     found = _CALLS.get(key)
     if found is None:
         def call(*arrays):
+            given = tls.m.given_by_hosts
             with np.errstate(**warnings):
-                return _arrays_of(paused(fn, spec, [wrap(a) for a in arrays]))
+                result = paused(fn, spec, [wrap(a) for a in arrays])
+            if given is not None:
+                given.append(result)
+            return _arrays_of(result)
 
         call.__name__ = f"{_name(fn)}_{next(_numbers)}"
         found = _CALLS[key] = call

@@ -12,7 +12,7 @@ from .errors import AsItIsError, DisturbedError, ReplacedError, SeveralDevicesEr
 from .labels import NUMBER, parameters_of
 from .numpy_scalars import NUMBERS
 from .places import is_viewable
-from .run import FIRST, Run
+from .run import FIRST, RECORDING, Run
 
 MANY = 64            # recordings of one function after which it is said once that something changes too often
 MOST_REASONS = 1000  # that are remembered
@@ -90,10 +90,7 @@ class Learning:
             self._failed = at, self._failed[1] + 1 if in_a_row else 1
             if type(error) is AsItIsError or (type(error) is ReplacedError and self._failed[1] > MOST_REPLACED):
                 self._restraint.fails()
-                if not self._said_as_it_is:
-                    self._said_as_it_is = True
-                    name = getattr(self.fn, "__name__", self.fn)
-                    warnings.warn(f"{name} runs as it is at most calls: {error}", TracerWarning, stacklevel=5)
+                self._say_as_it_is(error)
             self._disturbed = (type(error) is DisturbedError) + (self._disturbed if in_a_row else 0)
             if self._disturbed > MOST_DISTURBED:
                 raise
@@ -109,6 +106,31 @@ class Learning:
             return run.result
         self._enter(call, run, family)
         return run.result
+
+    def _finish_by_python(self: Any, call, entry, changed):
+        """The rest of a call whose host steps have changed what the function reads behind them. The next one is recorded."""
+        run = Run(self.fn)
+        run.recorder.defers, run.recorder.done = False, changed.done
+        run.recorder.runs_as_it_is = f"its host functions change what it reads behind them: {changed}"
+        with RECORDING:
+            try:
+                run.record(call)
+            except AsItIsError as error:
+                self._say_as_it_is(error)
+            finally:
+                changed.done.end()
+        with self._lock:
+            self._entries = {key: [b for b in known if b[0] is not entry] for key, known in self._entries.items()}
+            for family in self._families.values():
+                family.drop(entry)
+        self._stats["unrecorded"] += 1
+        call.result, self._why = run.result, str(changed)
+
+    def _say_as_it_is(self: Any, error):
+        if not self._said_as_it_is:
+            self._said_as_it_is = True
+            name = getattr(self.fn, "__name__", self.fn)
+            warnings.warn(f"{name} runs as it is at most calls: {error}", TracerWarning, stacklevel=6)
 
     def _enter(self: Any, call, run, family):
         with self._lock:

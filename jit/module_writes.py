@@ -34,6 +34,15 @@ class ModuleWrites:
             self._tables[id(m)] = m, _tables_of(m)
         return new
 
+    def left_by_others(self, module, names):
+        """What is other by now in attributes of a module is not the function's doing."""
+        if id(module) in self._first:
+            _, before = self._first[id(module)]
+            now = _attributes(module)
+            for name in names:
+                before.pop(name, None)
+                before.update({name: now[name]} if name in now else {})
+
     def modules(self) -> list:
         """All that are known."""
         return [m for m, _ in self._first.values()]

@@ -85,6 +85,7 @@ class Noted:
         self._note_cache(found)
         self._note_use(chain, base, found, how, calls)
         key = (id(root), chain)
+        self.order.reads(key, real_table(found), how, bool(calls))
         if key in self.guards or self._through_tensor(base, chain.steps) or self._is_beside(base, chain.steps):
             return
         value = self._first_at(base, chain.steps)
@@ -176,6 +177,7 @@ class Noted:
         while isinstance(value, Module) and steps:
             self._see_module(value)
             self.module_reads.add((id(value), steps[0][1]))
+            self.order.reads((id(value), steps[0][1]))
             if steps[0][0] == "attr":
                 self._see_in_class(value, steps[0][1])
             owner, first = value, steps[:1]

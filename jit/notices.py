@@ -59,7 +59,7 @@ def warning(watch):
                 with Filters(own if own != filters else None):
                     warnings.warn_explicit(message, category or UserWarning, *place, registry)
 
-            return record(tls.m.recorder, say, (), {})
+            return record(tls.m.recorder, say, (), {}, is_quiet=True)
 
         return warn
 

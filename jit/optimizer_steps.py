@@ -54,7 +54,9 @@ class OptimizerSteps:
         """An entry of an optimizer's state is about to become another one: a write like others if the user's code leads to it,
         which is how its own optimizers keep theirs."""
         if self.contents is None or not self.contents.leads_to(state):
-            self.runs_as_it_is, self.defers = f"its optimizer replaces {name!r} in its state at every step", False
+            self.defers = False
+            self.runs_as_it_is = (f"its optimizer replaces {name!r} in its state at every step, in Python. Trace the function "
+                                  "that gives the loss")
             return
         self.replaced.add((id(state), name))
 

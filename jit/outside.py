@@ -277,6 +277,7 @@ class Outside:
 
     def _note_attribute(self: Any, text, owner, name, found):
         chain = Chain(ARGUMENT, text, (("attr", name),))
+        self.order.lasts((id(owner), chain))
         if (id(owner), chain) not in self.guards:
             if isinstance(owner, type) and is_container(found):
                 self._used_loosely({name: found}, self._loose)

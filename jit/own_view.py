@@ -97,6 +97,21 @@ class OwnViews:
         self._keep.append(obj)
         return True
 
+    def lift(self) -> list:
+        """This thread sees what everybody sees. Gives what `lay` takes: (view, id of an object, what it saw there, what there
+        was)."""
+        found = [(view, obj, value, obj.__dict__.get(view.name, MISSING)) for view in self._made.values()
+                 for obj in self._keep if (value := view.own.get(id(obj), MISSING)) is not MISSING]
+        for view, obj, *_ in found:
+            view.own[id(obj)] = MISSING
+        return found
+
+    def lay(self, lifted: list):
+        """It sees again what it saw, where nothing else was put meanwhile."""
+        for view, obj, value, was in lifted:
+            if obj.__dict__.get(view.name, MISSING) is was:
+                view.own[id(obj)] = value
+
     def cover(self, obj) -> bool:
         """Whether an object has attributes that this thread sees in its own way."""
         return any(o is obj for o in self._keep)

@@ -1,7 +1,9 @@
 """Recorded paths through a function, merged into a tree: a first stretch, and the answers that lead on."""
 
+from ..runtime.state import tls
 from .data_sizes import MANY
 from .errors import TraceError
+from .host_checks import Before, watched
 from .replay import Outdated, Replay, Unseen
 from .stretches import stretches_of
 
@@ -16,6 +18,7 @@ class Tree:
         if self.first.question is None:
             self.first.cleared = tuple(recording.cleared)
         self.first.settle()
+        self._watched = watched(recording.hosted)
 
     def merge(self, recording, before) -> bool:
         """Adds another path, once `before` was called; False if it does not begin like the ones here."""
@@ -35,6 +38,7 @@ class Tree:
             key = recording.cuts[i - 1].seen, stretches[i].stage.conditions
             if key not in here.answers:
                 before()
+                self._watched = watched(recording.hosted, self._watched)
                 self._extend(stretches[i], stretches[i:], recording.cuts[i:])
                 here.coming = stretches[i]
                 self.first.settle()                 # other threads may take it as soon as it is an answer
@@ -75,7 +79,7 @@ class Tree:
         while True:
             replay = Replay(arguments, symbols)
             try:
-                return self._follow(replay)
+                return self._follow(replay) if self._watched is None else self._follow_beside_hosts(replay, self._watched)
             except Outdated as missing:
                 replay.roll_back()
                 if replay.is_up_to_date:
@@ -83,6 +87,16 @@ class Tree:
             except BaseException:
                 replay.roll_back()
                 raise
+
+    def _follow_beside_hosts(self, replay, watched):
+        """The same where a path reads something behind host steps."""
+        m = tls.m
+        replay.before, outer = Before(watched, replay.arguments), m.given_by_hosts
+        m.given_by_hosts = replay.before.given
+        try:
+            return self._follow(replay)
+        finally:
+            m.given_by_hosts = outer
 
     def straight(self, symbols=()):
         """(inputs, what is compiled, as `Job.ready` gives it, positions of its results) of a tree that is one stretch without

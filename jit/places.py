@@ -7,6 +7,7 @@ read at every call like further arguments (`Outer`). While a call is recorded wi
 import builtins
 import types
 from collections import Counter, OrderedDict, defaultdict, deque
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -81,6 +82,10 @@ class Place:
         """The container of which the chain leads to an item; None if it leads to something else."""
         steps = self.chain.steps
         return follow(self._start(), steps[:-1]) if steps and steps[-1][0] == "item" else None
+
+    def owner_on_the_way(self):
+        """What the last step of the chain starts from."""
+        return follow(self._start(), self.chain.steps[:-1])
 
     @property
     def measured(self):
@@ -223,6 +228,27 @@ class Held:
             if kept(owner, key, kind) is value:       # else the function has written there
                 put(owner, key, kind, before)
         self._back = []
+
+    @contextmanager
+    def lifted(self, targets):
+        """Plain numbers lie in all places, and in what the function has written (`targets`), for code that is not recorded."""
+        lying = [(owner, key, kind, value, before) for owner, key, kind, value, before in self._back
+                 if kept(owner, key, kind) is value]
+        for owner, key, kind, _, before in lying:
+            put(owner, key, kind, before)
+        shown = self.views.lift()
+        written = [(t, t.value()) for t in targets]
+        for t, _ in written:
+            t.fix(number_now)
+        plain = [t.value() for t, _ in written]
+        yield
+        for (t, value), known in zip(written, plain):
+            if known is not value and t.value() is known:
+                t.rewrite(value)
+        self.views.lay(shown)
+        for owner, key, kind, value, before in lying:
+            if kept(owner, key, kind) is before:
+                put(owner, key, kind, value)
 
     def same_as(self, value, owner=None, key=None):
         """What a guard is to expect of a value or attribute that is looked up at every call; None for others."""

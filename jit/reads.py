@@ -65,7 +65,14 @@ _LOADS = {"LOAD_GLOBAL": GLOBAL, "LOAD_NAME": GLOBAL, "LOAD_DEREF": FREE, "LOAD_
 @lru_cache(maxsize=4096)
 def reads_of(code) -> tuple:
     """All chains that a code object reads, each with the prefixes that lead to it."""
-    found: dict[Chain, None] = {}
+    return tuple(dict.fromkeys([chain for _, chain in reads_at(code)]))
+
+
+@lru_cache(maxsize=4096)
+def reads_at(code) -> tuple:
+    """(offset of an instruction, a chain that is read there) of all of them; what a loop goes through is read wherever that
+    goes on."""
+    found: dict[tuple, None] = {}
     instructions = instructions_in(code)
     for at, root, steps, end in chains_in(instructions, code):
         ways = [steps[:n] for n in range(len(steps) + 1)]
@@ -73,9 +80,12 @@ def reads_of(code) -> tuple:
         ways += [(*way[:-1], ("item", -n)) for way in ways if counts_back(way) for n in range(1, -way[-1][1])]
         ways += [steps + LENGTH_OF] if is_measured(instructions, at, end) else []
         ways += [steps + ANY_OF] if is_asked(instructions, end) else []
+        loop = [ins.offset for ins in instructions[end + 1:end + 2]
+                if (instructions[end].opname, ins.opname) == ("GET_ITER", "FOR_ITER")]
         for way in ways:
             if way or root[0] != ARGUMENT:
-                found.setdefault(Chain(root[0], root[1], way), None)
+                found.update(dict.fromkeys([(offset, Chain(root[0], root[1], way))
+                                            for offset in (instructions[at].offset, *loop)]))
     return tuple(found)
 
 

@@ -62,7 +62,7 @@ class Failed(Exception):
 class Replay:
     """One run along the tree."""
 
-    __slots__ = ("arguments", "drawn", "env", "symbols", "tensors", "went")
+    __slots__ = ("arguments", "before", "drawn", "env", "symbols", "tensors", "went")
 
     def __init__(self, arguments, symbols=()):
         self.arguments = arguments
@@ -70,6 +70,7 @@ class Replay:
         self.tensors = []        # the tensor behind each input, None for keys and scalars
         self.env = Environment() # slot -> array, for inputs (negative) and results
         self.drawn = Drawn()     # random keys
+        self.before = None       # what host steps may change, if that is read behind them
         self.went = []           # (stretch, what it did) on the way so far
 
     def go(self, stretch, work):
@@ -146,8 +147,7 @@ class Replay:
     def commit(self, finish, work, found):
         """Writes what the path writes and makes the result tensors."""
         results, updates, grads, hosts, memory = work.hand
-        for (step, _), places in zip(finish.hosts, hosts):
-            step.run([found[at] for at in places], self.symbols)
+        self._host_steps(finish, work, hosts, found)
         if updates:
             self._write(finish, work.job.in_place(self.symbols), updates, found)
         for position, on in finish.turns:
@@ -179,6 +179,15 @@ class Replay:
             self._rebind(node, [(position, self._result(slot, o, at, found) if o.memory_of is None else made[o.memory_of])
                           for (position, slot, o), at in zip(finish.rebinds, memory)])
         return made
+
+    def _host_steps(self, finish, work, hosts, found):
+        asked = finish.hosted
+        for n, ((step, _), places) in enumerate(zip(finish.hosts, hosts)):
+            if asked is not None and n in asked.after:
+                asked.check(n, self, finish.hosts, work)
+            step.run([found[at] for at in places], self.symbols)
+        if asked is not None:
+            asked.check(len(finish.hosts), self, finish.hosts, work)
 
     def _give_gradient(self, position, g):
         """An input has this gradient from now on."""

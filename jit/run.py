@@ -228,8 +228,10 @@ class Run:
                     recorder.pin_sizes(g.tensor)
             with lookups, held, StandIns(watch), watch:
                 self.result = self._called(watch, args, kwargs)
+                if not recorder.runs_as_it_is:
+                    recorder.runs_as_it_is = unwatched(watch.changed_behind, recorder)
                 if recorder.runs_as_it_is:
-                    raise AsItIsError(f"{recorder.runs_as_it_is}, in Python. Trace the function that gives the loss")
+                    raise AsItIsError(recorder.runs_as_it_is)
                 effects = [t for t in unwatched(watch.effects) if not recorder.is_laid(t)]
                 attributes, read = MadeObjects(recorder, watch.made).attributes, recorder.handed_out.part
                 self.outcome, tensors = self._outcome(effects, watch.contents, attributes, read)
@@ -271,6 +273,7 @@ class Run:
         watch.check_caches()
         targets = placed(self.outcome.effects, watch.contents.alone)
         self.outcome = self.recording.outcome = replace(self.outcome, effects=targets)
+        self.recording.hosted = watch.hosted(recorder, self.guards, targets)
         for guard in recorder.guards:
             watch.tensors.update(guard.tensors())
         self.recording.same = watch.found_outside(call.leaves)

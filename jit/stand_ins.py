@@ -16,6 +16,7 @@ from typing import Any
 
 from ..ir.symbolic import MATH, applied, is_symbol
 from ..runtime.state import tls
+from ..runtime.tensor import Tensor
 from . import notices, read_numbers
 from .casts import CASTS
 from .frames import is_user, unwatched
@@ -24,6 +25,7 @@ from .printed import written
 from .read_numbers import ReadNumber
 
 _WRITES = frozenset("wax+")
+_PLAIN = (str, int, float, bool, type(None), Tensor)        # whose texts no code of the user's makes
 _frame = sys._getframe
 _REAL: dict = {id(cast): cast.kind for cast in CASTS.values()}        # by id of what stands in: the function itself
 
@@ -75,7 +77,8 @@ def _printing(really):
         if sys.stdout is not stdout:        # it is redirected where this is called
             kwargs.setdefault("file", sys.stdout)
         opened = recorder.printed.opened
-        return record(recorder, say, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()})
+        return record(recorder, say, tuple(map(opened, args)), {k: opened(v) for k, v in kwargs.items()},
+                      is_quiet=all(isinstance(x, _PLAIN) for x in args))
 
     return call
 

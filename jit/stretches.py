@@ -92,6 +92,7 @@ class Finish:
     outcome: Any
     parts: list = field(default_factory=list)      # (number, Output) of results in the memory of others, views at the end
     joined: tuple = ()           # positions of inputs that are memory of other inputs, too: written once all was read
+    hosted: Any = None           # what is asked behind the host steps
     held: tuple = ()             # slots that stretches before the last one have made, and that are handed out
 
     @property
@@ -213,4 +214,4 @@ def _finish(recording, slots):
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
                   recording.turns, recording.retained, [(position, slots[o.value], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots), recording.outcome,
-                  sorted(parts, key=lambda part: part[1].part.is_view), tuple(recording.joined))
+                  sorted(parts, key=lambda part: part[1].part.is_view), tuple(recording.joined), recording.hosted)

@@ -17,6 +17,7 @@ from .data_sizes import DataSizes
 from .dynamic import Family
 from .entry import kinds_of, sharing
 from .errors import TraceError, TracerWarning
+from .host_checks import HostChanged
 from .labels import Labels, parameters_of
 from .learning import Learning
 from .photograph import looks_like
@@ -232,6 +233,9 @@ class Traced(Learning):
                     call.reason = str(unseen)
                 call.met.append(entry)
                 return False
+            except HostChanged as changed:
+                self._finish_by_python(call, entry, changed)
+                return True
         call.missed(reason)
         return False
 

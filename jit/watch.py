@@ -12,6 +12,7 @@ from typing import Any
 from ..runtime.nn.hooks import GLOBAL as EVERY_MODULES
 from ..runtime.nn.module import Module
 from ..runtime.state import tls
+from .after_hosts import BehindHosts, ReadOrder
 from .asked import NOTHING, asked_of, catches, imports_of, names_by_value
 from .asked_by_name import AskedByName
 from .casts import Casts
@@ -57,7 +58,7 @@ _RUNNERS = frozenset(("forward", "__call__", "train"))
 _FROM_THE_SYSTEM = os.urandom
 
 
-class Watch(AskedByName, Findings, Noted, Outside, HiddenReads, Stores, TensorAttributes, World):
+class Watch(AskedByName, BehindHosts, Findings, Noted, Outside, HiddenReads, Stores, TensorAttributes, World):
     """Collects guards and refuses what cannot be repeated, while a function runs for the first time."""
 
     def __init__(self, held=None):
@@ -80,6 +81,9 @@ class Watch(AskedByName, Findings, Noted, Outside, HiddenReads, Stores, TensorAt
         self.module_classes: list = []   # those of the user's of which there are such
         self.module_reads: set = set()   # (id of a module, attribute) that were read
         self.module_writes = ModuleWrites()
+        self.order = ReadOrder()
+        self.hosts: list = []            # a `HostMark` for each host step so far
+        self.left: dict = {}             # (id of an object, attribute) that host steps have changed: what was there before
         self.reads_by_name = False       # whether attributes may have been read that no chain shows
         self.readings: dict = {}         # by what they watch: guards of what no chain shows
         self.copies: dict = {}           # by id: (container of a class of the user's, what it held, what names it)
@@ -258,11 +262,13 @@ class Watch(AskedByName, Findings, Noted, Outside, HiddenReads, Stores, TensorAt
         self._uses, self._calls = uses_of(code), calls_of(code)
         note_arguments(frame, self.held, self.contents, self._uses)
         for chain in reads_of(code):
+            self.order.at = code, chain
             if chain.root == GLOBAL:
                 self._note(chain, frame.f_globals, root_value(frame.f_globals, chain.name))
             elif chain.name in local:       # the call may have made the variable itself; what it holds was there before
                 is_own = chain.root == FREE and chain.name in own
                 self._note_local(replace(chain, root=ARGUMENT) if is_own else chain, frame, local[chain.name])
+        self.order.at = None
         for chain in stores_of(code):
             if chain.root == GLOBAL:
                 self._note_store(chain, root_value(frame.f_globals, chain.name))

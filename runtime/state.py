@@ -23,10 +23,12 @@ class Mode:
     agrees     makes of the place of a random key one that several processes agree on, where they draw together
     asked      how many modes (`overrides.TorchFunctionMode`) are asked about functions
     failures   how many operators have raised
+    given_by_hosts   filled by jit while a replay must know what host functions have given
     """
 
-    __slots__ = ("_context", "agrees", "anomaly", "asked", "autocast", "backward", "batched", "clock", "door", "failures", "grad",
-                 "inference", "listened", "noticed", "recorder", "run", "saved_hooks", "sizes", "special")
+    __slots__ = ("_context", "agrees", "anomaly", "asked", "autocast", "backward", "batched", "clock", "door", "failures",
+                 "given_by_hosts", "grad", "inference", "listened", "noticed", "recorder", "run", "saved_hooks", "sizes",
+                 "special")
 
     def __init__(self):
         self.grad = True
@@ -40,6 +42,7 @@ class Mode:
         self.backward: Any = None  # the innermost `Backward` that is under way
         self.agrees: Any = None   # filled while a function of tensors that processes share out runs (distributed/tensor)
         self.door: Any = None
+        self.given_by_hosts: Any = None
         self.anomaly = False
         self.asked = 0
         self.special = self.listened = self.noticed = False

@@ -1,0 +1,257 @@
+"""What host steps change is read as they have left it: in the call that is recorded, and in every replay."""
+
+import warnings
+
+import pytest
+
+import ingot
+from host_programs import BEHIND, BESIDE
+from ingot import jit
+from ingot.jit.code_order import offsets_after
+from ingot.jit.reads import reads_at
+from ingot.jit.stack import instructions_of
+from side_by_side import vec
+
+FEW = 4             # recordings of a program to which its host steps do nothing
+
+
+def from_the(number):
+    def make():
+        left = [number - 1]
+
+        def changes(v):
+            left[0] -= 1
+            return left[0] < 0
+        return changes
+    return make
+
+
+# When a host step changes something: it may, or may not, when the call is recorded.
+WHEN = {"always": lambda: lambda v: True, "never": lambda: lambda v: False, "from the fifth": from_the(5), "now and then":
+        lambda: lambda v: float(v) > 2}
+
+
+def ran(program, when):
+    traced = []
+
+    def wrap(fn):
+        traced.append(jit.trace(fn))
+        return traced[0]
+
+    found = program(wrap, WHEN[when]())
+    return str(found), traced[0].stats()
+
+
+@pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("name", BEHIND)
+def test_what_host_steps_change_is_read_as_they_have_left_it(name, when):
+    found, _ = ran(BEHIND[name], when)
+    assert found == str(BEHIND[name](lambda fn: fn, WHEN[when]()))
+
+
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("name", BESIDE)
+def test_what_is_not_read_behind_host_steps_costs_no_recordings(name, when):
+    found, stats = ran(BESIDE[name], when)
+    assert found == str(BESIDE[name](lambda fn: fn, WHEN[when]()))
+    assert stats["compiles"] <= FEW and stats["unrecorded"] == 0
+
+
+@pytest.mark.parametrize("name", [n for n in BEHIND if n != "list_filled_by_its_method"])
+def test_host_steps_that_change_nothing_cost_no_recordings(name):
+    _, stats = ran(BEHIND[name], "never")
+    assert stats["compiles"] <= FEW and stats["unrecorded"] == 0
+
+
+def noting(log):
+    @jit.host
+    def note(v):
+        if v > 1:
+            log.append(float(v))
+
+    @jit.trace
+    def fn(x):
+        note(x.sum())
+        return x * len(log)
+    return fn
+
+
+@pytest.mark.parametrize("first", [1.0, 2.0])
+def test_it_is_said_once_that_a_call_runs_as_it_is(first):
+    log: list = []
+    fn = noting(log)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always", jit.TracerWarning)
+        for v in (first, first, 2.0, 2.0, 2.0):
+            fn(vec(v))
+    text, = [str(w.message) for w in said]
+    assert "fn runs as it is at most calls" in text and "log" in text and "host function" in text
+
+
+def test_each_host_step_of_such_a_call_runs_once():
+    log: list = []
+    told: list = []
+    given: list = []
+
+    @jit.host
+    def told_of(v):
+        told.append(float(v))
+
+    @jit.host
+    def doubled(v):
+        given.append(float(v))
+        return v * 2
+
+    note = jit.host(lambda v: log.append(1) if v > 1 else None)
+
+    @jit.trace
+    def fn(x):
+        told_of(x.sum())
+        y = doubled(x)
+        note(x.sum())
+        told_of(y.sum())
+        return y * (1 + len(log))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", jit.TracerWarning)
+        got = [fn(vec(v)).tolist() for v in (1.0, 1.0, 2.0, 1.0)]
+    assert got == [[2.0], [2.0], [8.0], [4.0]]
+    assert told == [1, 2, 1, 2, 2, 4, 1, 2] and given == [1, 1, 2, 1]
+
+
+def test_what_both_write_is_refused():
+    class Holder:
+        n = 0.0
+
+    holder = Holder()
+    holder.n = 0.0
+
+    @jit.host
+    def put(v):
+        if v > 1:
+            holder.n = float(v)
+
+    @jit.trace
+    def fn(x):
+        holder.n = 1.0
+        put(x.sum())
+        return x * 2
+
+    fn(vec(1.0))
+    fn(vec(1.0))
+    with pytest.raises(jit.TraceError, match=r"a host function has changed holder\.n.*leave it to one of them"):
+        fn(vec(2.0))
+
+
+def test_what_cannot_be_put_back_is_refused():
+    t = ingot.ones(1)
+
+    @jit.host
+    def add(v):
+        if v > 1:
+            t.add_(v)
+
+    @jit.trace
+    def fn(x):
+        y = x * t
+        add(x.sum())
+        return y * t
+
+    fn(vec(1.0))
+    fn(vec(1.0))
+    with pytest.raises(jit.TraceError, match=r"a host function has changed what the traced function reads behind it.*a tensor"):
+        fn(vec(2.0))
+
+
+def test_a_host_function_that_raises_does_so_at_every_call():
+    @jit.host
+    def fails(v):
+        raise ValueError(float(v))
+
+    @jit.trace
+    def fn(x):
+        try:
+            fails(x.sum())
+        except ValueError as error:
+            return x * error.args[0]
+
+    with pytest.warns(jit.TracerWarning, match="host function fails raised"):
+        assert [fn(vec(v)).item() for v in (1.0, 2.0, 3.0, 2.0)] == [1.0, 4.0, 9.0, 4.0]
+
+
+def test_host_functions_see_plain_numbers():
+    class Holder:
+        rate = 1.0
+
+    holder, seen = Holder(), []
+    look = jit.host(lambda v: seen.append((type(holder.rate), holder.rate)))
+
+    @jit.trace
+    def fn(x):
+        y = x * holder.rate
+        look(x)
+        return y * holder.rate
+
+    for i in range(6):
+        holder.rate = float(i)
+        assert fn(vec(3.0)).tolist() == [3.0 * i * i]
+    assert seen == [(float, float(i)) for i in range(6)]
+    assert fn.stats()["compiles"] == 2
+
+
+# Which chains are read behind a call of `host`.
+
+before = host = behind = around = inside = after = beside = caught = never = print
+
+
+def straight():
+    before()
+    host()
+    behind()
+
+
+def looped():
+    for _ in around():
+        inside()
+        host()
+    behind()
+
+
+def branched(x):
+    if x:
+        host()
+        after()
+    else:
+        beside()
+    behind()
+
+
+def tried():
+    try:
+        host()
+        after()
+    except ValueError:
+        caught()
+    return behind()
+
+
+def returned(x):
+    if x:
+        host()
+        return after()
+    return never()
+
+
+ORDERS = {straight: {"behind"}, looped: {"inside", "host", "behind"}, branched: {"after", "behind"},
+          tried: {"after", "ValueError", "caught", "behind"}, returned: {"after"}}
+
+
+@pytest.mark.parametrize("function", ORDERS)
+def test_what_may_run_behind_an_instruction(function):
+    code = function.__code__
+    called = [at for at, ins in enumerate(instructions_of(code)) if ins.opname == "CALL"]
+    loads = {chain.name: offset for offset, chain in reads_at(code)}
+    at = next(i for i in called if instructions_of(code)[i].offset > loads["host"])
+    found = {chain.name for offset, chain in reads_at(code) if offset in offsets_after(code, at)}
+    assert found == ORDERS[function]
