@@ -14,11 +14,13 @@ import numpy as np
 
 from ..ir.graph import Value
 from ..runtime.nn.module import Module
+from ..runtime.random import default_generator
 from .code_order import offsets_after
 from .frames import is_user
 from .guards import UNREAD, Guard, ModulesGuard
 from .hidden_reads import Reading
 from .host_checks import AfterHost, Hosted
+from .host_reach import Reach
 from .instances import attributes_of, attributes_of_module, is_users
 from .lack import Keys, Lack
 from .photograph import Exactly, Photograph, is_changeable, is_plain, looks_like, photograph
@@ -90,10 +92,15 @@ class HostMark:
     known      the places that had guards
     filled     ids of the containers that it has changed
     memory     numbers of the inputs that it has written
+    call       (function, its arguments, those by name)
+    written    what the function had written before, as `_written` gives it
+    drew       ids of the random generators that it has put elsewhere
     """
 
     name: str
     is_quiet: bool
+    call: tuple
+    written: tuple
     nodes: int
     guards: int
     sources: int
@@ -101,6 +108,7 @@ class HostMark:
     known: frozenset
     filled: frozenset
     memory: list
+    drew: frozenset
     gives: bool = True
     hosts: int = 0
 
@@ -109,44 +117,85 @@ class BehindHosts:
     """The part of a watch that looks at host steps."""
 
     @contextmanager
-    def host_step(self: Any, recorder, name: str, frame, is_quiet):
+    def host_step(self: Any, recorder, call, frame, is_quiet):
         """Around a host step that a frame calls; a quiet one changes nothing."""
+        before = () if is_quiet else self._written(recorder)
         lay = self.casts.lift()
         guards = [] if is_quiet else [(at, g, photograph(g.value())) for at, g in self.guards.items()]
         stored = [] if is_quiet else [(t, photograph(t.value())) for t in self.stored.values()]
         owners = [] if is_quiet else [(x, _attributes(x)) for x in self._owners()]
         memory = [] if is_quiet else [(c, c.root._storage.version, c.root._a) for c in recorder.outside]
+        stood = {g: g.place for g in [default_generator, *[s.generator for s in recorder.streams.values()]]}
         with self.contents.left_to_host() as filled, self.held.lifted(t for t, _ in stored):
             yield
         self.casts.lift()
         self.order.stepped(frame, self._starter)
         changed = {at: str(g.chain) for at, g, was in guards if not looks_like(g.value(), was)}
         changed |= {t.place: t.text for t, was in stored if not looks_like(t.value(), was)}
-        for x, before in owners:
+        for x, was in owners:
             now = _attributes(x)
-            others = {k for k in {**before, **now} if not looks_like(now.get(k, MISSING), before.get(k, MISSING))}
+            others = {k for k in {**was, **now} if not looks_like(now.get(k, MISSING), was.get(k, MISSING))}
             changed |= {(id(x), k): f"{type(x).__name__}.{k}" for k in others}
             self.module_writes.left_by_others(x, others)
             for k in others:
-                self.left.setdefault((id(x), k), before.get(k, MISSING))
+                self.left.setdefault((id(x), k), was.get(k, MISSING))
         self.casts.lay(lay)
         written = [c.source for c, version, a in memory if c.root._storage.version != version or c.root._a is not a]
-        self.hosts.append(HostMark(name, is_quiet, len(recorder.builder.nodes), len(recorder.guards), len(recorder.sources),
-                                   changed, frozenset(self.guards), frozenset(filled), written))
+        self.hosts.append(HostMark(
+            call[0], is_quiet, call[1:], before, len(recorder.builder.nodes), len(recorder.guards), len(recorder.sources),
+            changed, frozenset(self.guards), frozenset(filled), written,
+            frozenset([id(g) for g, place in stood.items() if g.place != place])))
 
     def host_gave(self: Any, gives: bool, hosts: int):
         """The last host step gave tensors, or not, and so many have not."""
         self.hosts[-1].gives, self.hosts[-1].hosts = gives, hosts
 
+    def _written(self: Any, recorder) -> tuple:
+        """(memory by id, memory of tensors whose gradients, places, containers by id) of what the function has written so far,
+        each with a name for messages."""
+        roots = {c.source: c.root for c in recorder.outside}
+        memory = {id(c.root._storage): "a tensor" for c in recorder.outside if c.version}
+        leaves = [roots[s.position] for s in recorder.leaves.values()
+                  if s.position in roots and (s.was_set or not s.is_as_before())]
+        changed = [t for t in [*self.stored.values(), *self.module_writes.targets(self.stored)] if t.is_changed]
+        return (memory, {id(t._storage): "a gradient" for t in leaves}, {t.place: t.text for t in changed},
+                self.contents.changed())
+
+    def read_by_hosts(self: Any, recorder) -> str:
+        """What a host step may read that the function had written before, in words: a replay writes when host steps have run.
+        Notes which inputs they may read: those are written over no sooner."""
+        writes, earlier = any(c.version for c in recorder.outside), []
+        for mark in [m for m in self.hosts if not m.is_quiet]:
+            if not (writes or any(mark.written) or any(m.gives for m in self.hosts)):
+                continue
+            reach = Reach(*mark.call)
+            other = next((name for name, r in earlier if mark.gives and r.meets(reach)), None)
+            if other is not None:
+                return (f"its host function {mark.name} may read what {other} changes, and comes first in a replay, since it "
+                        f"gives tensors; let {other} give one, too, and take that as an argument")
+            earlier += [] if mark.gives else [(mark.name, reach)]
+            for found, known in zip(mark.written, (reach.storages, reach.storages if reach.gradients else (), reach.places,
+                                                   reach.objects)):
+                text = next((text for at, text in found.items() if reach.is_all or at in known), None)
+                if text is not None:
+                    return (f"its host function {mark.name} may read {text}, which the function has written before; pass that "
+                            "as an argument")
+            recorder.shown |= {c.source for c in recorder.outside if reach.is_all or id(c.root._storage) in reach.storages}
+        return ""
+
     def _owners(self: Any) -> list:
         """The objects and modules that the function has met."""
         return [*[x for x, *_ in self.outside.values()], *self.module_writes.modules()]
+
+    def against_order(self: Any, recorder) -> str:
+        """What shows that host steps cannot come at the end of a call, in words; nothing if they can."""
+        return self.changed_behind(recorder) or self.read_by_hosts(recorder)
 
     def changed_behind(self: Any, recorder) -> str:
         """What a host step has changed that the function reads behind it, or writes, in words; nothing if there is none."""
         for n, mark in enumerate(self.hosts, 1):
             found = None if mark.is_quiet else self._read_behind(n, mark, recorder)
-            if found:
+            if found is not None:
                 return (f"its host function {mark.name} changes {found}, which it reads behind that, or writes; let the host "
                         "function return what is needed, as a tensor")
         return ""
@@ -165,6 +214,8 @@ class BehindHosts:
         option = next((o for o in later if id(o.group) in mark.filled), None)
         if option is not None:
             return f"the optimizer's option {option.key}"
+        if any(id(g) in mark.drew for g in _drawn_from(recorder.sources[mark.sources:])):
+            return "a random generator"
         written = {c.source for c in recorder.outside if c.version}
         return None if written.union(_inputs_read(recorder, mark)).isdisjoint(mark.memory) else "a tensor"
 
@@ -203,7 +254,8 @@ class BehindHosts:
         for (n, mark), (end, _) in zip(loud, [*loud[1:], (len(self.hosts) + 1, None)]):
             after.setdefault(mark.hosts, [n, end])[1] = end
         made = {at: self._after(recorder, guards, *span) for at, span in after.items()}
-        return Hosted([mark.gives for mark in self.hosts], made, targets)
+        first = min(mark.sources for _, mark in loud)
+        return Hosted([mark.gives for mark in self.hosts], made, targets, _drawn_from(recorder.sources[first:]))
 
     def _after(self: Any, recorder, guards, first, end) -> AfterHost:
         mark, names = self.hosts[first - 1], self._asked_names()
@@ -225,6 +277,11 @@ class BehindHosts:
 
 def _attributes(x) -> dict:
     return attributes_of_module(x) if isinstance(x, Module) else dict(attributes_of(x))
+
+
+def _drawn_from(sources) -> list:
+    """The random generators that give keys for some inputs."""
+    return list({id(s.what.generator): s.what.generator for s in sources if s.kind == "key"}.values())
 
 
 def _places_in(expected) -> list:

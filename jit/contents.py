@@ -102,6 +102,10 @@ class Contents:
         """What a container held before the function itself changed it."""
         return self._base.get(id(container), container)
 
+    def changed(self) -> dict:
+        """{id: what names it} of the containers in which the function itself has changed something so far."""
+        return {at: text for at, (c, _, text) in self._raw.items() if not _is_same(c, self._base[at])}
+
     def has_written(self, container) -> bool:
         """Whether the run has written to a container, when that was last asked."""
         return id(container) in self._written

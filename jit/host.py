@@ -51,10 +51,11 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
     spec = flatten((args, kwargs), tensors)
     watch = recorder.watch
     try:
-        with nullcontext() if watch is None else watch.host_step(recorder, _name(fn), sys._getframe(1), is_quiet):
+        with nullcontext() if watch is None else watch.host_step(recorder, (_name(fn), fn, args, kwargs), sys._getframe(1),
+                                                                  is_quiet):
             result = recorder.done.take() if recorder.done else paused(fn, at_hint(spec), [t.detach() for t in tensors])
     except Exception:
-        recorder.runs_as_it_is = f"its host function {_name(fn)} raised an error"
+        recorder.runs_as_it_is = "" if is_quiet else f"its host function {_name(fn)} raised an error"
         raise
     given: list[Tensor] = []
     result_spec = flatten(result, given)

@@ -59,16 +59,24 @@ class Done:
 
 class Hosted:
     """The host steps of a path. `gives` says of each whether it gives tensors, and so runs between kernels; `after` are the
-    `AfterHost`s, by how many of the others have run; `targets` is what the function writes to Python state."""
+    `AfterHost`s, by how many of the others have run; `targets` is what the function writes to Python state, `generators` are
+    those that give keys behind the first of them."""
 
-    def __init__(self, gives, after: dict, targets):
-        self.gives, self.after, self.targets = gives, after, targets
+    def __init__(self, gives, after: dict, targets, generators):
+        self.gives, self.after, self.targets, self.generators = gives, after, targets, generators
+
+    def begins(self, before):
+        """The host steps are about to run."""
+        before.stood = [(g, g.place) for g in self.generators]
 
     def check(self, n: int, replay, hosts, work):
         """Raises if a host step, among the first `n` of those that give nothing, has changed what is read behind it."""
         found = self.after.get(n)
         if n == len(hosts):
             self._check_targets(replay.before)
+            if any(g.place != place for g, place in replay.before.stood):
+                raise TraceError("a host function draws random numbers, and the traced function does so behind it, which a "
+                                 "replay does in another order; draw them in one of them")
         if found is None or found.holds(replay):
             return
         quiet = [i for i, gives in enumerate(self.gives) if not gives]
@@ -114,7 +122,8 @@ def watched(hosted, others: Watched | None = None) -> Watched | None:
 class Before:
     """What a replay finds of that; `given` is what those host steps have given that give tensors."""
 
-    __slots__ = ("arrays", "given", "lists", "options", "places", "shared", "structure", "targets", "tensors", "versions")
+    __slots__ = ("arrays", "given", "lists", "options", "places", "shared", "stood", "structure", "targets", "tensors",
+                 "versions")
 
     def __init__(self, watched: Watched, arguments):
         self.given: list = []

@@ -95,6 +95,7 @@ class Recorder(ModulesAround, Exchange, Gradients, JoinedMemory, OptimizerSteps,
         self.states: dict = {}                   # by id of the tensor: (state that it took, of which generator, place)
         self.first_time = ""                     # what this call does, and no later one
         self.runs_as_it_is = ""                  # what it does that no trace repeats
+        self.shown: set = set()                  # positions of inputs that host steps may read
         self.done: Any = None                    # host steps that have run, and that it leaves out
         self.touched: set = set()                # ids of the tensors of which it heard, at the end
         self._linked: list = []                  # weak references to the tensors that have links

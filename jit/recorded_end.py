@@ -34,6 +34,7 @@ class RecordedEnd:
                     raise TraceError("this function cannot be traced: it writes in place to a tensor from outside, whose "
                                      "gradient then goes through what it did; return the new value, or write under no_grad()")
                 r.updates.append((cell.source, cell.value))
+        r.shown = self.shown
         written = {position for position, _ in r.updates}
         if overlapping(self.as_they_came([c for c in self.outside if c.source in written]), self.as_they_came(self.outside)):
             raise self._overlap()

@@ -112,6 +112,7 @@ class Recording:
     joined: list = field(default_factory=list)       # positions of inputs that are memory of other inputs, too
     kinds: dict = field(default_factory=dict)        # {input position: (sizes, dtype, order) at first}, of those in `rebinds`
     reached: list = field(default_factory=list)      # containers that it reaches, if it changes others that are arguments
+    shown: set = field(default_factory=set)          # positions of inputs that host steps may read
     hosted: Any = None                               # what is asked behind its host steps (`host_checks.Hosted`)
     outcome: Any = None                              # what the call gives and writes, as a structure over the results
 

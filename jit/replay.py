@@ -182,6 +182,8 @@ class Replay:
 
     def _host_steps(self, finish, work, hosts, found):
         asked = finish.hosted
+        if asked is not None:
+            asked.begins(self.before)
         for n, ((step, _), places) in enumerate(zip(finish.hosts, hosts)):
             if asked is not None and n in asked.after:
                 asked.check(n, self, finish.hosts, work)

@@ -229,7 +229,7 @@ class Run:
             with lookups, held, StandIns(watch), watch:
                 self.result = self._called(watch, args, kwargs)
                 if not recorder.runs_as_it_is:
-                    recorder.runs_as_it_is = unwatched(watch.changed_behind, recorder)
+                    recorder.runs_as_it_is = unwatched(watch.against_order, recorder)
                 if recorder.runs_as_it_is:
                     raise AsItIsError(recorder.runs_as_it_is)
                 effects = [t for t in unwatched(watch.effects) if not recorder.is_laid(t)]

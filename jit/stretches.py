@@ -92,6 +92,7 @@ class Finish:
     outcome: Any
     parts: list = field(default_factory=list)      # (number, Output) of results in the memory of others, views at the end
     joined: tuple = ()           # positions of inputs that are memory of other inputs, too: written once all was read
+    shown: frozenset = frozenset()       # positions of inputs that host steps may read: written when these have run
     hosted: Any = None           # what is asked behind the host steps
     held: tuple = ()             # slots that stretches before the last one have made, and that are handed out
 
@@ -125,7 +126,8 @@ class Finish:
                    for slot, o in self.outputs]
         updates = []
         for position, slot in self.updates:
-            wanted.append(Result(slot, owned=True, target=None if position in self.joined else -1 - position))
+            is_late = position in self.joined or position in self.shown
+            wanted.append(Result(slot, owned=True, target=None if is_late else -1 - position))
             updates.append(len(wanted) - 1)
         grads = [None if g is None else [owned(slot) if i is None else None for slot, i in zip(g.values, g.given)]
                  for _, g in self.grads]
@@ -214,4 +216,5 @@ def _finish(recording, slots):
                   [(step, [slots[v] for v in values]) for step, values in recording.hosts],
                   recording.turns, recording.retained, [(position, slots[o.value], o) for position, o in recording.rebinds],
                   Differential.of(recording, slots), recording.outcome,
-                  sorted(parts, key=lambda part: part[1].part.is_view), tuple(recording.joined), recording.hosted)
+                  sorted(parts, key=lambda part: part[1].part.is_view), tuple(recording.joined), frozenset(recording.shown),
+                  recording.hosted)

@@ -18,6 +18,7 @@ from ingot import jit, nn, optim
 VALUES = (1, 2, 1, 3, 2, 2, 1, 1, 4, 1, 2)
 BEHIND: dict = {}           # what a host step changes is read behind it
 BESIDE: dict = {}           # it is not
+WRITTEN: dict = {}          # a host step reads what the function has written, or what another one has
 TOTAL = 0
 
 
@@ -30,6 +31,12 @@ def behind(f):
 def beside(f):
     """A program that does not."""
     BESIDE[f.__name__] = f
+    return f
+
+
+def written(f):
+    """A program in which a host step reads what was written before."""
+    WRITTEN[f.__name__] = f
     return f
 
 
@@ -798,3 +805,224 @@ def loop_that_fills(wrap, changes):
         return x
 
     return calls(wrap(fn), every(3, log.clear)), log
+
+
+@beside
+def trainer_that_notes(wrap, changes):
+    class Trainer:
+        def __init__(self):
+            self.net = nn.Linear(1, 1)
+            with ingot.no_grad():
+                self.net.weight.fill_(1.0)
+                self.net.bias.fill_(0.5)
+            self.opt = optim.SGD(self.net.parameters(), lr=0.01)
+            self.history, self.steps = [], 0
+
+        @jit.host
+        def note(self, loss):
+            if changes(loss):
+                self.keep(float(loss))
+
+        def keep(self, value):
+            self.history.append(round(value, 4))
+
+        def step(self, x):
+            self.opt.zero_grad()
+            loss = (self.net(x) ** 2).mean()
+            loss.backward()
+            self.opt.step()
+            self.steps += 1
+            self.note(loss.detach())
+            return loss.detach()
+
+    t = Trainer()
+    return calls(wrap(t.step)), t.history, t.steps
+
+
+# Host steps read what was written before.
+
+@written
+def attribute_that_was_set(wrap, changes):
+    o, got = types.SimpleNamespace(n=0), []
+
+    def look(v):
+        if changes(v):
+            got.append(o.n)
+
+    def fn(x):
+        o.n += 1
+        jit.host(look)(x.sum())
+        return x
+
+    return calls(wrap(fn)), got
+
+
+@written
+def list_that_was_filled(wrap, changes):
+    log: list = []
+    got: list = []
+
+    def look(v):
+        if changes(v):
+            got.append(len(log))
+
+    def fn(x):
+        log.append(x.sum().item())
+        jit.host(look)(x.sum())
+        return x
+
+    return calls(wrap(fn)), got
+
+
+@written
+def variable_that_was_set(wrap, changes):
+    n, got = 0, []
+
+    def look(v):
+        if changes(v):
+            got.append(n)
+
+    def fn(x):
+        nonlocal n
+        n += 1
+        jit.host(look)(x.sum())
+        return x
+
+    return calls(wrap(fn)), got
+
+
+@written
+def tensor_that_was_written(wrap, changes):
+    t, got = ingot.zeros(1), []
+
+    def look(v):
+        if changes(v):
+            got.append(float(t))
+
+    def fn(x):
+        t.add_(x)
+        jit.host(look)(x.sum())
+        return x + t
+
+    return calls(wrap(fn)), got
+
+
+@written
+def tensor_that_was_written_and_is_computed_with(wrap, changes):
+    t = ingot.zeros(1)
+
+    def add(v):
+        return t + v if changes(v) else v * 1
+
+    def fn(x):
+        t.add_(x)
+        return jit.host(add)(x) * 2
+
+    return calls(wrap(fn)), t.tolist()
+
+
+@written
+def buffers_of_a_module(wrap, changes):
+    norm, got = nn.BatchNorm1d(2), []
+
+    class Watcher:
+        def look(self, v):
+            if changes(v):
+                got.append([round(x, 4) for x in norm.running_mean.tolist()])
+
+    watcher = Watcher()
+
+    def fn(x):
+        y = norm(ingot.stack([x.expand(2), 2 * x.expand(2) + 1]))
+        jit.host(watcher.look)(x.sum())
+        return y
+
+    return calls(wrap(fn)), got
+
+
+def _of_weights(look_at):
+    def program(wrap, changes):
+        w = ingot.zeros(2000, requires_grad=True)
+        opt, got = optim.SGD([w], lr=0.1), []
+
+        def look():
+            if changes(len(got)):
+                got.append(look_at(w, opt))
+
+        def before(x):
+            opt.zero_grad()
+            ((w - x) ** 2).sum().backward()
+            jit.host(look)()
+            opt.step()
+            return x * 1
+
+        def behind(x):
+            opt.zero_grad()
+            ((w - x) ** 2).sum().backward()
+            opt.step()
+            jit.host(look)()
+            return x * 1
+
+        return [calls(wrap(fn)) for fn in (before, behind)], got, round(float(w.sum()), 2)
+    return program
+
+
+WRITTEN["weights"] = _of_weights(lambda w, opt: round(float(w.sum()), 2))
+WRITTEN["weights_by_their_optimizer"] = _of_weights(
+    lambda w, opt: round(float(sum(p.sum() for g in opt.param_groups for p in g["params"])), 2))
+WRITTEN["gradients"] = _of_weights(lambda w, opt: None if w.grad is None else round(float(w.grad.sum()), 2))
+
+
+@written
+def weights_that_are_clipped(wrap, changes):
+    w = ingot.zeros(2000, requires_grad=True)
+    opt, got = optim.SGD([w], lr=0.1), []
+
+    def clip(v):
+        if changes(v):
+            w.data.clamp_(-1, 0.1)
+
+    def fn(x):
+        opt.zero_grad()
+        ((w - x) ** 2).sum().backward()
+        opt.step()
+        jit.host(clip)(x.sum())
+        return x * 1
+
+    return calls(wrap(fn), lambda i: got.append(round(float(w.sum()), 2))), got
+
+
+@written
+def what_another_host_step_has_left(wrap, changes):
+    log: list = []
+
+    def add(v):
+        if changes(v):
+            log.append(float(v))
+
+    def count(v):
+        return ingot.full((1,), float(len(log)))
+
+    def fn(x):
+        jit.host(add)(x.sum())
+        return x * jit.host(count)(x)
+
+    return calls(wrap(fn), every(3, log.clear)), log
+
+
+@written
+def variable_that_another_host_step_has_set(wrap, changes):
+    n = 0
+
+    def add(v):
+        nonlocal n
+        n += int(changes(v))
+
+    def count(v):
+        return v * n
+
+    def fn(x):
+        jit.host(add)(x.sum())
+        return x + jit.host(count)(x)
+
+    return calls(wrap(fn)), n

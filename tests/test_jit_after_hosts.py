@@ -1,11 +1,12 @@
 """What host steps change is read as they have left it: in the call that is recorded, and in every replay."""
 
 import warnings
+import weakref
 
 import pytest
 
 import ingot
-from host_programs import BEHIND, BESIDE
+from host_programs import BEHIND, BESIDE, WRITTEN
 from ingot import jit
 from ingot.jit.code_order import offsets_after
 from ingot.jit.reads import reads_at
@@ -36,7 +37,7 @@ def ran(program, when):
 
     def wrap(fn):
         traced.append(jit.trace(fn))
-        return traced[0]
+        return traced[-1]
 
     found = program(wrap, WHEN[when]())
     return str(found), traced[0].stats()
@@ -48,6 +49,14 @@ def ran(program, when):
 def test_what_host_steps_change_is_read_as_they_have_left_it(name, when):
     found, _ = ran(BEHIND[name], when)
     assert found == str(BEHIND[name](lambda fn: fn, WHEN[when]()))
+
+
+@pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("name", WRITTEN)
+def test_host_steps_read_what_was_written_before(name, when):
+    found, _ = ran(WRITTEN[name], when)
+    assert found == str(WRITTEN[name](lambda fn: fn, WHEN[when]()))
 
 
 @pytest.mark.parametrize("when", WHEN)
@@ -125,12 +134,12 @@ def test_what_both_write_is_refused():
         n = 0.0
 
     holder = Holder()
-    holder.n = 0.0
+    known = weakref.WeakValueDictionary(holder=holder)      # into which nobody looks
 
     @jit.host
     def put(v):
         if v > 1:
-            holder.n = float(v)
+            known.get("holder").n = float(v)
 
     @jit.trace
     def fn(x):
@@ -198,6 +207,25 @@ def test_host_functions_see_plain_numbers():
         assert fn(vec(3.0)).tolist() == [3.0 * i * i]
     assert seen == [(float, float(i)) for i in range(6)]
     assert fn.stats()["compiles"] == 2
+
+
+def test_a_host_function_that_draws_does_so_in_its_order():
+    def run(wrap, first):
+        ingot.manual_seed(0)
+        got = []
+        look = jit.host(lambda v: got.append(float(ingot.rand(()))) if v >= first else None)
+
+        def fn(x):
+            look(x.sum())
+            return x + ingot.rand(1)
+
+        traced = wrap(fn)
+        return [traced(vec(float(v))).item() for v in range(1, 6)], got
+
+    with pytest.warns(jit.TracerWarning, match="changes a random generator"):
+        assert run(jit.trace, 1) == run(lambda fn: fn, 1)
+    with pytest.raises(jit.TraceError, match=r"draws random numbers.*in another order"):
+        run(jit.trace, 3)
 
 
 # Which chains are read behind a call of `host`.
