@@ -324,11 +324,12 @@ def _is_same(a, b) -> bool:
 
 
 def _dict_targets(container, copy, text):
-    gone = [Target(container, k, GONE, v, v, f"{text}[{key_text(k)}]") for k, v in copy.items() if k not in container]
-    if any(map(is_not, container, [k for k in copy if k in container])):
+    now = container.copy()          # others may change it meanwhile: finalizers, signals, threads
+    gone = [Target(container, k, GONE, v, v, f"{text}[{key_text(k)}]") for k, v in copy.items() if k not in now]
+    if any(map(is_not, now, [k for k in copy if k in now])):
         raise FirstTimeError(f"the order of {text} was changed, which later calls don't repeat")
     return gone + [Target(container, k, "item", copy.get(k, MISSING), copy.get(k, MISSING), f"{text}[{key_text(k)}]")
-                   for k, v in container.items() if v is not copy.get(k, MISSING)]
+                   for k, v in now.items() if v is not copy.get(k, MISSING)]
 
 
 def _list_targets(container, copy, text):

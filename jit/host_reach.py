@@ -32,8 +32,8 @@ from .reads import (
     writes_of,
 )
 
+MOST = 200_000          # objects that are looked at: beyond, anything may be reached
 _PLAIN = frozenset((float, int, str, bool, type(None)))
-MOST = 20_000           # objects that are looked at: beyond, anything may be reached
 _NO_GRADIENTS = frozenset(("no_grad", "enable_grad", "set_grad_enabled", "is_grad_enabled", "inference_mode", "requires_grad",
                            "requires_grad_"))
 

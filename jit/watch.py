@@ -132,7 +132,7 @@ class Watch(AskedByName, BehindHosts, Findings, Noted, Outside, HiddenReads, Sto
     def close(self):
         """Lets go of what others may ask who holds it (`placed.py`)."""
         self.contents.close()
-        self.containers, self._keep = [], []
+        self.containers, self._keep, self.hosts = [], [], []
         self.copies, self.stored, self._unwalked = {}, {}, {}
 
     def _event(self, frame, event, arg):

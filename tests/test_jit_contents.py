@@ -7,6 +7,7 @@ import pytest
 
 import ingot
 from ingot import jit, nn
+from ingot.jit.contents import _dict_targets
 from side_by_side import numbers, plain, vec
 from state_programs import Holder
 
@@ -487,3 +488,18 @@ def test_numbers_in_a_list_that_grows_and_shrinks():
             got.append((plain(fn(vec(1.0 + i, 2.0))), kept[:], list(queue)))
         return got
     assert life(jit.trace) == life(lambda f: f)
+
+
+def test_a_dictionary_may_change_while_it_is_looked_at():
+    table: dict = {}
+    is_open = False
+
+    class Key:
+        def __hash__(self):
+            if is_open:                 # as a finalizer or a signal does that comes now
+                table[len(table)] = 0
+            return 1
+
+    table[Key()] = table[Key()] = 0.0
+    is_open = True
+    assert len(_dict_targets(table, {}, "table")) == 2 and len(table) > 2
