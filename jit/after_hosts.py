@@ -16,20 +16,24 @@ from ..ir.graph import Value
 from ..runtime.nn.module import Module
 from ..runtime.random import default_generator
 from .code_order import offsets_after
+from .contents import Besides
+from .errors import AsItIsError
 from .frames import is_user
 from .guards import UNREAD, Guard, ModulesGuard
 from .hidden_reads import Reading
+from .host_arguments import are_held, containers_in
 from .host_checks import AfterHost, Hosted
 from .host_reach import Reach
 from .instances import attributes_of, attributes_of_module, is_users
 from .lack import Keys, Lack
 from .photograph import Exactly, Photograph, is_changeable, is_plain, looks_like, photograph
-from .places import SameAs
-from .reads import MISSING, reads_at
+from .places import RESTORED, SameAs
+from .reads import MISSING, chains_of_generators, reads_at
 from .recording import OptionNumber
 from .stack import position_of
 from .uses import ADDED, CONTAINED, COUNTED, GROWN, KEYED, LOOKED, MEASURED, SINGLE, STORED
 
+_GIVEN = object()       # in the place of a key: all that a container holds which is an argument
 _BY_ITEM = frozenset((*SINGLE, ADDED, GROWN, KEYED, STORED))     # uses that read no more than items, which have guards
 _AT_ONCE = frozenset((MEASURED, COUNTED, LOOKED, CONTAINED))     # uses that read what is there then
 
@@ -50,6 +54,7 @@ class ReadOrder:
 
     def reads(self, place, value=None, how=None, is_given=False):
         """A place is met in which there is a value; code does with that what `how` says, and may give it to functions."""
+        is_given = is_given or (self.at is not None and self.at[1] in chains_of_generators(self.at[0]))
         if is_changeable(value) or (isinstance(value, tuple) and not is_plain(value)):
             if not is_given and type(value) is not np.ndarray and (
                     how in _BY_ITEM or (type(value) is list and how in (MEASURED, COUNTED))):
@@ -95,6 +100,7 @@ class HostMark:
     call       (function, its arguments, those by name)
     written    what the function had written before, as `_written` gives it
     drew       ids of the random generators that it has put elsewhere
+    wrote      numbers of the tensors that it was given, and has written
     """
 
     name: str
@@ -109,6 +115,7 @@ class HostMark:
     filled: frozenset
     memory: list
     drew: frozenset
+    wrote: list
     gives: bool = True
     hosts: int = 0
 
@@ -117,15 +124,17 @@ class BehindHosts:
     """The part of a watch that looks at host steps."""
 
     @contextmanager
-    def host_step(self: Any, recorder, call, frame, is_quiet):
-        """Around a host step that a frame calls; a quiet one changes nothing."""
+    def host_step(self: Any, recorder, call, tensors, frame, is_quiet):
+        """Around a host step that a frame calls, with some tensors; a quiet one changes nothing."""
         before = () if is_quiet else self._written(recorder)
         lay = self.casts.lift()
         guards = [] if is_quiet else [(at, g, photograph(g.value())) for at, g in self.guards.items()]
         stored = [] if is_quiet else [(t, photograph(t.value())) for t in self.stored.values()]
         owners = [] if is_quiet else [(x, _attributes(x)) for x in self._owners()]
         memory = [] if is_quiet else [(c, c.root._storage.version, c.root._a) for c in recorder.outside]
+        versions = [t._storage.version for t in tensors]
         stood = {g: g.place for g in [default_generator, *[s.generator for s in recorder.streams.values()]]}
+        given = [] if is_quiet else [(c, photograph(c)) for c in self.arguments if type(c) in RESTORED]
         with self.contents.left_to_host() as filled, self.held.lifted(t for t, _ in stored):
             yield
         self.casts.lift()
@@ -140,11 +149,20 @@ class BehindHosts:
             for k in others:
                 self.left.setdefault((id(x), k), was.get(k, MISSING))
         self.casts.lay(lay)
+        changed |= {(id(c), _GIVEN): "a list or a dictionary among its arguments" for c, copy in given
+                    if not looks_like(c, copy)}
         written = [c.source for c, version, a in memory if c.root._storage.version != version or c.root._a is not a]
         self.hosts.append(HostMark(
             call[0], is_quiet, call[1:], before, len(recorder.builder.nodes), len(recorder.guards), len(recorder.sources),
             changed, frozenset(self.guards), frozenset(filled), written,
-            frozenset([id(g) for g, place in stood.items() if g.place != place])))
+            frozenset([id(g) for g, place in stood.items() if g.place != place]),
+            [i for i, (t, version) in enumerate(zip(tensors, versions)) if t._storage.version != version]))
+
+    def may_be_changed(self: Any, given, frame) -> bool:
+        """Whether a host function that a frame calls may change a container that it is given, so that somebody sees it."""
+        containers = containers_in(given)
+        is_known = any(self.contents.has_seen(c) or id(c) in self.outside or id(c) in self.copies for c in containers)
+        return is_known or are_held(containers, frame, self._starter)
 
     def host_gave(self: Any, gives: bool, hosts: int):
         """The last host step gave tensors, or not, and so many have not."""
@@ -203,7 +221,8 @@ class BehindHosts:
     def _read_behind(self: Any, n, mark, recorder) -> str | None:
         names = self._asked_names()
         for at, text in mark.changed.items():
-            if at in self.stored or self.order.is_read(at, n) or (type(at[1]) is str and self._may_ask(*at, names)):
+            is_asked = at[1] is _GIVEN or (type(at[1]) is str and self._may_ask(*at, names))
+            if is_asked or at in self.stored or self.order.is_read(at, n):
                 return text
         for at, g in self.guards.items() if mark.changed or mark.filled else ():
             way = g.places_on_the_way()
@@ -245,10 +264,16 @@ class BehindHosts:
         left = {at for mark in self.hosts for at in mark.changed}
         return [g for g in guards if not left or (g.watched not in left and left.isdisjoint(g.places_on_the_way()))]
 
-    def hosted(self: Any, recorder, guards, targets) -> Hosted | None:
-        """What is asked behind the host steps of a replay; `guards` are all that the recording has."""
+    def hosted(self: Any, recorder, guards, targets, outputs) -> Hosted | None:
+        """What is asked behind the host steps of a replay; `guards` are all that the recording has, `outputs` the values that
+        leave it. Raises if one has written to a tensor that it was given, which is read behind it."""
         if all(mark.is_quiet for mark in self.hosts):
             return None
+        for mark in [m for m in self.hosts if not (m.is_quiet or m.gives)]:
+            step, values = recorder.hosts[mark.hosts - 1]
+            step.kept = _lasting(recorder, mark, values, outputs)
+            if not set(step.kept).isdisjoint(mark.wrote):
+                raise AsItIsError(f"its host function {mark.name} writes to a tensor that it is given; give it a clone()")
         after: dict = {}
         loud = [(n, mark) for n, mark in enumerate(self.hosts, 1) if not mark.is_quiet]
         for (n, mark), (end, _) in zip(loud, [*loud[1:], (len(self.hosts) + 1, None)]):
@@ -290,8 +315,23 @@ def _places_in(expected) -> list:
         return [expected.place]
     if isinstance(expected, Exactly):
         return _places_in(expected.expected)
-    inside = expected.items if type(expected) is Photograph else getattr(expected, "rest", {}).values()
+    inside = expected.items if type(expected) is Photograph else expected.rest.values() if type(expected) is Besides else ()
     return [p for e in inside for p in _places_in(e)]
+
+
+def _lasting(recorder, mark, values, outputs) -> tuple:
+    """The numbers of values that a host step is given whose memory is from outside, or read behind it."""
+    b = recorder.builder
+    made = {v: n for n in b.nodes for v in n.outputs}
+
+    def memory(v):
+        while v in made and made[v].op.is_view:
+            v = made[v].inputs[0]
+        return v
+
+    read = {memory(x) for n in b.nodes[mark.nodes:] for x in n.inputs if type(x) is Value}
+    read |= {memory(v) for v in [*outputs, *[v for _, later in recorder.hosts[mark.hosts:] for v in later]]}
+    return tuple([i for i, v in enumerate(map(memory, values)) if v.is_input or v in read])
 
 
 def _inputs_read(recorder, mark) -> set:

@@ -20,7 +20,8 @@ from ..ir.symbolic import pinned
 from ..runtime.state import tls
 from ..runtime.tensor import Tensor, wrap
 from .errors import TraceError
-from .frames import watch_again
+from .frames import unwatched, watch_again
+from .host_arguments import Given, put_back
 from .read_numbers import known
 from .tree import flatten, unflatten
 
@@ -49,26 +50,29 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
     for value in _remembered(fn):
         known(value)
     spec = flatten((args, kwargs), tensors)
-    watch = recorder.watch
+    watch, frame = recorder.watch, sys._getframe(1)
+    is_mutable = watch is not None and unwatched(watch.may_be_changed, (*args, *kwargs.values()), frame)
     try:
-        with nullcontext() if watch is None else watch.host_step(recorder, (_name(fn), fn, args, kwargs), sys._getframe(1),
-                                                                  is_quiet):
-            result = recorder.done.take() if recorder.done else paused(fn, at_hint(spec), [t.detach() for t in tensors])
+        with nullcontext() if watch is None else watch.host_step(recorder, (_name(fn), fn, args, kwargs), tensors,
+                                                                  frame, is_quiet):
+            result = recorder.done.take() if recorder.done else _first_run(
+                recorder, fn, args, kwargs, spec, tensors, is_mutable)
     except Exception:
         recorder.runs_as_it_is = "" if is_quiet else f"its host function {_name(fn)} raised an error"
         raise
     given: list[Tensor] = []
     result_spec = flatten(result, given)
+    step = Step(fn, spec, is_mutable)
     if watch is not None:
         watch.host_gave(bool(given), len(recorder.hosts) + (not given))
     if not given:
         if result is not None:
             raise TraceError(f"the host function {_name(fn)} returned {type(result).__name__}; inside of a trace it may return "
                              "tensors (or structures of them) or nothing, since Python would only see the first value")
-        recorder.host_effect(Step(fn, spec), tensors)
+        recorder.host_effect(step, tensors)
         return None
     spec = replaced(spec, pinned)           # its results may be others for other numbers
-    call = _call_of(fn, spec)
+    call = _call_of(fn, spec, is_mutable)
     name = living_name(call.__name__, call)
     results = tuple([(t._a.shape, t.dtype.name) for t in given])
     fresh = [wrap(t._a.copy()) for t in given]
@@ -76,7 +80,24 @@ def record(recorder, fn, args, kwargs, is_quiet=False):
     return unflatten(result_spec, iter(fresh))
 
 
-def _call_of(fn, spec):
+def _first_run(recorder, fn, args, kwargs, spec, tensors, is_mutable):
+    """Calls a host function in the call that is recorded. What it changes in containers that it is given is changed."""
+    if not is_mutable:
+        return paused(fn, at_hint(spec), [t.detach() for t in tensors])
+    bare = [t.detach() for t in tensors]
+
+    def call():
+        given = Given(*unflatten(at_hint(spec), iter(bare)))
+        result = fn(*given.args, **given.kwargs)
+        if given.has_changed():
+            recorder.runs_as_it_is = f"its host function {_name(fn)} changes a list, a dictionary or an object that it is given"
+            put_back((args, kwargs), (given.args, given.kwargs), {id(b): t for b, t in zip(bare, tensors)})
+        return result
+
+    return by_itself(call)
+
+
+def _call_of(fn, spec, is_mutable):
     """The function of arrays that calls `fn`, with its name for graphs: the same one for each recording with such arguments."""
     warnings = np.geterr()
     key = id(fn), spec, tuple(warnings.items())
@@ -85,7 +106,7 @@ def _call_of(fn, spec):
         def call(*arrays):
             given = tls.m.given_by_hosts
             with np.errstate(**warnings):
-                result = paused(fn, spec, [wrap(a) for a in arrays])
+                result = Step(fn, spec, is_mutable).call([wrap(a) for a in arrays], spec)
             if given is not None:
                 given.append(result)
             return _arrays_of(result)
@@ -111,26 +132,43 @@ def _arrays_of(result):
     return tuple([t.detach()._a for t in found])
 
 
+def paused(fn, spec, tensors):
+    """Calls `fn` by itself, with what a spec says of tensors."""
+    return Step(fn, spec, False).call(tensors, spec)
+
+
 class Step:
     """A host function without results, to be called with tensors put into their places."""
 
-    __slots__ = ("fn", "spec")
+    __slots__ = ("fn", "is_mutable", "kept", "spec")
 
-    def __init__(self, fn, spec):
-        self.fn, self.spec = fn, spec
+    def __init__(self, fn, spec, is_mutable):
+        self.fn, self.spec, self.is_mutable = fn, spec, is_mutable
+        self.kept: tuple = ()       # numbers of the tensors that are not the function's alone
 
     def run(self, arrays, symbols=()):
         """Calls the function on the values of this run."""
         spec = bound_values(self.spec, symbols) if has_symbols(self.spec) else self.spec
-        paused(self.fn, spec, [wrap(a) for a in arrays])
+        tensors = [wrap(a) for a in arrays]
+        self.call(tensors, spec)
+        if any(tensors[i]._shared is not None and tensors[i]._shared.version for i in self.kept):
+            self._refuse("has written to a tensor that it was given; give it a clone()")
 
+    def call(self, tensors, spec):
+        """Calls it by itself, with what a spec says of tensors."""
+        result, has_changed = by_itself(lambda: self._called(*unflatten(spec, iter(tensors))))
+        if has_changed:
+            self._refuse("has changed a list, a dictionary or an object that it was given; let it look that up by itself, or "
+                         "return what is new as tensors")
+        return result
 
-def paused(fn, spec, tensors):
-    """Calls `fn` by itself, with what a spec says of tensors."""
-    def call():
-        args, kwargs = unflatten(spec, iter(tensors))
-        return fn(*args, **kwargs)
-    return by_itself(call)
+    def _called(self, args, kwargs) -> tuple:
+        given = Given(args, kwargs) if self.is_mutable else None
+        result = self.fn(*args, **kwargs)
+        return result, given is not None and given.has_changed()
+
+    def _refuse(self, what: str):
+        raise TraceError(f"the host function {_name(self.fn)} {what} (it did not do so when the call was recorded)")
 
 
 def by_itself(call):

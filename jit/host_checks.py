@@ -74,6 +74,9 @@ class Hosted:
         found = self.after.get(n)
         if n == len(hosts):
             self._check_targets(replay.before)
+            if not all(_holds_the_same(c, copy) for c, copy in replay.before.containers):
+                raise TraceError("a host function has changed a list or a dictionary that is an argument of the traced "
+                                 "function; let it return what is new, as a tensor")
             if any(g.place != place for g, place in replay.before.stood):
                 raise TraceError("a host function draws random numbers, and the traced function does so behind it, which a "
                                  "replay does in another order; draw them in one of them")
@@ -122,11 +125,12 @@ def watched(hosted, others: Watched | None = None) -> Watched | None:
 class Before:
     """What a replay finds of that; `given` is what those host steps have given that give tensors."""
 
-    __slots__ = ("arrays", "given", "lists", "options", "places", "shared", "stood", "structure", "targets", "tensors",
-                 "versions")
+    __slots__ = ("arrays", "containers", "given", "lists", "options", "places", "shared", "stood", "structure", "targets",
+                 "tensors", "versions")
 
-    def __init__(self, watched: Watched, arguments):
+    def __init__(self, watched: Watched, arguments, containers):
         self.given: list = []
+        self.containers = [(c, c.copy()) for c in containers if type(c) in _REFILLED]
         self.structure = Structure.version
         self.places = {at: p.value() for at, p in watched.places.items()} if watched.places else {}
         self.options = {at: o() for at, o in watched.options.items()} if watched.options else {}
@@ -335,6 +339,12 @@ def _put(owner, key, kind, value):
 
 def _are_same(a, b) -> bool:
     return len(a) == len(b) and all(x is y or (type(x) is type(y) and is_plain(x) and x == y) for x, y in zip(a, b))
+
+
+def _holds_the_same(a, b) -> bool:
+    """Whether two containers hold the same objects in the same order."""
+    x, y = [[*c, *c.values()] if isinstance(c, dict) else [*c] for c in (a, b)]
+    return len(x) == len(y) and all(map(is_, x, y))
 
 
 def _written_in(target) -> tuple:

@@ -73,13 +73,14 @@ class Tree:
             here.answers[cut.seen, following.stage.conditions] = following
             here = following
 
-    def run(self, arguments, symbols=()):
+    def run(self, arguments, symbols=(), containers=()):
         """Replays; returns the result tensors, the outcome that they are for, and the values of all its symbols. Raises Unseen
         before anything was written."""
         while True:
             replay = Replay(arguments, symbols)
             try:
-                return self._follow(replay) if self._watched is None else self._follow_beside_hosts(replay, self._watched)
+                return self._follow(replay) if self._watched is None else self._follow_beside_hosts(
+                    replay, self._watched, containers)
             except Outdated as missing:
                 replay.roll_back()
                 if replay.is_up_to_date:
@@ -88,10 +89,10 @@ class Tree:
                 replay.roll_back()
                 raise
 
-    def _follow_beside_hosts(self, replay, watched):
+    def _follow_beside_hosts(self, replay, watched, containers):
         """The same where a path reads something behind host steps."""
         m = tls.m
-        replay.before, outer = Before(watched, replay.arguments), m.given_by_hosts
+        replay.before, outer = Before(watched, replay.arguments, containers), m.given_by_hosts
         m.given_by_hosts = replay.before.given
         try:
             return self._follow(replay)

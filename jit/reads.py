@@ -89,6 +89,21 @@ def reads_at(code) -> tuple:
     return tuple(found)
 
 
+@lru_cache(maxsize=4096)
+def chains_of_generators(code) -> frozenset:
+    """The chains that lead to what a generator expression goes through which is not used up where it is made."""
+    instructions, found = instructions_in(code), set()
+    for at, root, steps, end in chains_in(instructions, code):
+        made = instructions[at - 1] if at else None
+        is_made = instructions[end].opname == "GET_ITER" and made is not None and made.opname in (
+            "MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE")
+        names = [ins.argval for ins in instructions[max(at - 4, 0):at] if isinstance(ins.argval, types.CodeType)]
+        calls = [ins.opname for ins in instructions[end + 1:end + 3]]
+        if is_made and any(c.co_name == "<genexpr>" for c in names) and calls != ["CALL", "CALL"]:
+            found.add(Chain(root[0], root[1], steps))
+    return frozenset(found)
+
+
 def chains_in(instructions, code) -> list:
     """(index of the instruction that loads a variable, the variable as `_root_of` gives it, the steps from it on, the index
     behind these) of each that code reads."""

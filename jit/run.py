@@ -214,6 +214,7 @@ class Run:
             recorder.arrays[id(g.array)] = g.tensor
         met = Met()
         before = flatten((args, kwargs), given, read=recorder.handed_out.part, met=met)
+        watch.arguments = met.containers
         if call.containers is not None:
             self.given, self.keeps_identity = GivenContainers(met.containers, call.containers), True
         if self.symbols is not None:
@@ -273,7 +274,7 @@ class Run:
         watch.check_caches()
         targets = placed(self.outcome.effects, watch.contents.alone)
         self.outcome = self.recording.outcome = replace(self.outcome, effects=targets)
-        self.recording.hosted = watch.hosted(recorder, self.guards, targets)
+        self.recording.hosted = watch.hosted(recorder, self.guards, targets, [o.value for o in self.recording.outputs])
         for guard in recorder.guards:
             watch.tensors.update(guard.tensors())
         self.recording.same = watch.found_outside(call.leaves)

@@ -82,6 +82,7 @@ class Watch(AskedByName, BehindHosts, Findings, Noted, Outside, HiddenReads, Sto
         self.module_reads: set = set()   # (id of a module, attribute) that were read
         self.module_writes = ModuleWrites()
         self.order = ReadOrder()
+        self.arguments: list = []        # the containers among the arguments
         self.hosts: list = []            # a `HostMark` for each host step so far
         self.left: dict = {}             # (id of an object, attribute) that host steps have changed: what was there before
         self.reads_by_name = False       # whether attributes may have been read that no chain shows

@@ -6,6 +6,7 @@ Each is a function of (wrap, changes): it gives the results of some calls of the
 
 import collections
 import contextlib
+import dataclasses
 import io
 import sys
 import types
@@ -184,6 +185,14 @@ def _from_a_generator(log, add):
     return fn
 
 
+def _through_a_generator(log, add):
+    def fn(x):
+        later = (v for v in log)
+        add(x.sum())
+        return x + sum(later)
+    return fn
+
+
 def _in_a_try(log, add):
     def fn(x):
         try:
@@ -206,7 +215,8 @@ def _with_what_it_gives(log, add):
 
 
 for _make in (_length, _whether_any, _sum, _by_another_name, _in_another_function, _before_and_behind, _in_a_loop, _looped_over,
-              _behind_a_branch, _nested, _behind_several, _from_a_generator, _in_a_try, _with_what_it_gives):
+              _behind_a_branch, _nested, _behind_several, _from_a_generator, _through_a_generator, _in_a_try,
+              _with_what_it_gives):
     BEHIND["list" + _make.__name__] = _of_list(_make)
 BEHIND["list_last"] = _of_list(_last, (1.0,))
 
@@ -220,6 +230,24 @@ def list_filled_by_its_method(wrap, changes):
         return x * len(log)
 
     return calls(wrap(fn), every(3, log.clear)), log
+
+
+@behind
+def list_that_grows_while_it_is_looped_over(wrap, changes):
+    log = [1.0]
+
+    @jit.host
+    def add(v):
+        if changes(v) and len(log) < 4:
+            log.append(float(v))
+
+    def fn(x):
+        for v in log:
+            add(x.sum())
+            x = x + v
+        return x
+
+    return calls(wrap(fn), lambda i: log.__delitem__(slice(1, None))), log
 
 
 @behind
@@ -321,6 +349,9 @@ BEHIND["array_as_a_tensor"] = _of_array(lambda a: ingot.tensor(a))
 
 class Counter:
     """Counts, and keeps what it was given."""
+
+    def __repr__(self):
+        return f"{self.n} {self.items}"
 
     def __init__(self):
         self.n, self.items = 0, []
@@ -732,6 +763,23 @@ def list_that_is_only_filled(wrap, changes):
 
 
 @beside
+def dictionary_that_is_only_given(wrap, changes):
+    log: list = []
+
+    @jit.host
+    def add(found):
+        if changes(found["loss"]):
+            found["seen"] = len(log)
+            log.append(float(found["loss"]))
+
+    def fn(x):
+        add({"loss": x.sum(), "name": "step"})
+        return x * 2
+
+    return calls(wrap(fn)), log
+
+
+@beside
 def list_whose_method_fills_it(wrap, changes):
     log: list = []
 
@@ -974,6 +1022,23 @@ WRITTEN["gradients"] = _of_weights(lambda w, opt: None if w.grad is None else ro
 
 
 @written
+def weights_before_they_are_written(wrap, changes):
+    w, got = ingot.zeros(2000), []
+
+    def look():
+        if changes(len(got)):
+            got.append(round(float(w.sum()), 2))
+
+    def fn(x):
+        change = (w - x) * 0.2
+        jit.host(look)()
+        w.sub_(change)
+        return x * 1
+
+    return calls(wrap(fn)), got
+
+
+@written
 def weights_that_are_clipped(wrap, changes):
     w = ingot.zeros(2000, requires_grad=True)
     opt, got = optim.SGD([w], lr=0.1), []
@@ -1026,3 +1091,48 @@ def variable_that_another_host_step_has_set(wrap, changes):
         return x + jit.host(count)(x)
 
     return calls(wrap(fn)), n
+
+
+# What is an argument. Where a host step begins to change that in a replay, an error says so.
+
+GIVEN: dict = {}
+
+
+def _of_argument(make, change, read, reset=lambda x: None):
+    def program(wrap, changes, found):
+        given = make()
+
+        def add(g, v):
+            if changes(v):
+                change(g)
+
+        def fn(x, g):
+            jit.host(add)(g, x.sum())
+            return x * read(g)
+
+        def by_closure(x, g):
+            jit.host(lambda v: add(given, v))(x.sum())
+            return x * read(g)
+
+        for f in (wrap(fn), wrap(by_closure)):
+            for i, v in enumerate(VALUES):
+                found.append((f(ingot.full((1,), float(v)), given).tolist(), str(given)))
+                if i % 3 == 2:
+                    reset(given)
+    return program
+
+
+@dataclasses.dataclass
+class Count:
+    n: float = 0.0
+
+    def add(self):
+        self.n += 1.0
+
+
+GIVEN["list"] = _of_argument(list, lambda g: g.append(1), len, list.clear)
+GIVEN["dict"] = _of_argument(lambda: {"n": 0.0}, lambda g: g.update(n=g["n"] + 1), lambda g: g["n"])
+GIVEN["list in a dict"] = _of_argument(lambda: {"log": []}, lambda g: g["log"].append(1), lambda g: len(g["log"]))
+GIVEN["dataclass"] = _of_argument(Count, Count.add, lambda g: g.n)
+GIVEN["object"] = _of_argument(Counter, lambda g: g.bump(1), lambda g: g.value())
+GIVEN["tensor"] = _of_argument(lambda: ingot.zeros(1), lambda g: g.add_(1), lambda g: g)

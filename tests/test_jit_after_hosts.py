@@ -6,7 +6,7 @@ import weakref
 import pytest
 
 import ingot
-from host_programs import BEHIND, BESIDE, WRITTEN
+from host_programs import BEHIND, BESIDE, GIVEN, WRITTEN
 from ingot import jit
 from ingot.jit.code_order import offsets_after
 from ingot.jit.reads import reads_at
@@ -71,6 +71,23 @@ def test_what_is_not_read_behind_host_steps_costs_no_recordings(name, when):
 def test_host_steps_that_change_nothing_cost_no_recordings(name):
     _, stats = ran(BEHIND[name], "never")
     assert stats["compiles"] <= FEW and stats["unrecorded"] == 0
+
+
+@pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
+@pytest.mark.parametrize("when", WHEN)
+@pytest.mark.parametrize("name", GIVEN)
+def test_what_host_steps_change_in_arguments_is_read_or_refused(name, when):
+    expected: list = []
+    GIVEN[name](lambda fn: fn, WHEN[when](), expected)
+    found: list = []
+    try:
+        GIVEN[name](jit.trace, WHEN[when](), found)
+    except jit.TraceError as error:
+        is_late = "host function" in str(error) and when in ("from the fifth", "now and then")
+        assert is_late or "it changes a container or an object among its arguments" in str(error)
+        assert found == expected[:len(found)]
+    else:
+        assert found == expected
 
 
 def noting(log):
@@ -189,24 +206,79 @@ def test_a_host_function_that_raises_does_so_at_every_call():
         assert [fn(vec(v)).item() for v in (1.0, 2.0, 3.0, 2.0)] == [1.0, 4.0, 9.0, 4.0]
 
 
-def test_host_functions_see_plain_numbers():
+def in_an_attribute(seen):
     class Holder:
         rate = 1.0
 
-    holder, seen = Holder(), []
+    holder = Holder()
     look = jit.host(lambda v: seen.append((type(holder.rate), holder.rate)))
 
-    @jit.trace
     def fn(x):
         y = x * holder.rate
         look(x)
         return y * holder.rate
+    return fn, lambda i: setattr(holder, "rate", i)
 
+
+def in_a_variable(seen):
+    rate = 1.0
+
+    @jit.host
+    def look(v):
+        seen.append((type(rate), rate))
+
+    def fn(x):
+        y = x * rate
+        look(x)
+        return y * rate
+
+    def put(i):
+        nonlocal rate
+        rate = i
+    return fn, put
+
+
+def in_a_dictionary(seen):
+    rates = {"rate": 1.0}
+    look = jit.host(lambda v: seen.append((type(rates["rate"]), rates["rate"])))
+
+    def fn(x):
+        y = x * rates["rate"]
+        look(x)
+        return y * rates["rate"]
+    return fn, lambda i: rates.update(rate=i)
+
+
+@pytest.mark.parametrize("place", [in_an_attribute, in_a_variable, in_a_dictionary])
+def test_host_functions_see_plain_numbers(place):
+    seen: list = []
+    fn, put = place(seen)
+    fn = jit.trace(fn)
     for i in range(6):
-        holder.rate = float(i)
+        put(float(i))
         assert fn(vec(3.0)).tolist() == [3.0 * i * i]
     assert seen == [(float, float(i)) for i in range(6)]
     assert fn.stats()["compiles"] == 2
+
+
+@pytest.mark.filterwarnings("ignore::ingot.jit.TracerWarning")
+def test_host_functions_see_plain_numbers_that_were_written():
+    rate, seen = 1.0, []
+
+    @jit.host
+    def look(v):
+        seen.append((type(rate), rate))
+
+    def fn(x, k):
+        nonlocal rate
+        rate = k * 0.5
+        look(x)
+        return x * rate
+
+    fn = jit.trace(fn, dynamic=True)
+    for i in range(6):
+        assert fn(vec(3.0), i + 2).tolist() == [1.5 * (i + 2)]
+    assert seen == [(float, 0.5 * (i + 2)) for i in range(6)] and type(rate) is float
 
 
 def test_a_host_function_that_draws_does_so_in_its_order():
