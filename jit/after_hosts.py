@@ -134,7 +134,7 @@ class BehindHosts:
         memory = [] if is_quiet else [(c, c.root._storage.version, c.root._a) for c in recorder.outside]
         versions = [t._storage.version for t in tensors]
         stood = {g: g.place for g in [default_generator, *[s.generator for s in recorder.streams.values()]]}
-        given = [] if is_quiet else [(c, photograph(c)) for c in self.arguments if type(c) in RESTORED]
+        given = [] if is_quiet else [(c, photograph(c)) for c in self.arguments if type(c) in (np.ndarray, *RESTORED)]
         with self.contents.left_to_host() as filled, self.held.lifted(t for t, _ in stored):
             yield
         self.casts.lift()
@@ -149,7 +149,7 @@ class BehindHosts:
             for k in others:
                 self.left.setdefault((id(x), k), was.get(k, MISSING))
         self.casts.lay(lay)
-        changed |= {(id(c), _GIVEN): "a list or a dictionary among its arguments" for c, copy in given
+        changed |= {(id(c), _GIVEN): "a list, a dictionary or an array among its arguments" for c, copy in given
                     if not looks_like(c, copy)}
         written = [c.source for c, version, a in memory if c.root._storage.version != version or c.root._a is not a]
         self.hosts.append(HostMark(

@@ -1,5 +1,7 @@
-"""Containers that a host function is given: it gets copies, with the tensors and numbers of the call in them, and what it
-changes in these would be lost."""
+"""Containers and numpy's arrays that a host function is given: it gets copies, with the tensors and numbers of the call in
+them, and what it changes in these would be lost."""
+
+import numpy as np
 
 from .frames import is_user
 from .tree import fields_of, flatten, is_structure
@@ -8,16 +10,17 @@ _MOST = 10_000      # objects that are looked at
 
 
 def containers_in(values, most=_MOST) -> list:
-    """The containers among values, and in these, that a function could change."""
+    """The containers and arrays among values, and in these, that a function could change."""
     found: dict = {}
     stack = [*values]
     while stack and len(found) < most:
         x = stack.pop()
-        if id(x) in found or not (isinstance(x, (list, dict, tuple)) or is_structure(x)):
+        if id(x) in found or not (isinstance(x, (list, dict, tuple, np.ndarray)) or is_structure(x)):
             continue
         found[id(x)] = x
-        stack += x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else [
-            getattr(x, name, None) for name in fields_of(x)]
+        if type(x) is not np.ndarray:
+            stack += x.values() if isinstance(x, dict) else x if isinstance(x, (list, tuple)) else [
+                getattr(x, name, None) for name in fields_of(x)]
     return [x for x in found.values() if not isinstance(x, tuple)]
 
 
@@ -57,6 +60,8 @@ def put_back(given, copy, tensors: dict):
         items = {k: put_back(given[k], v, tensors) if k in given else tensors.get(id(v), v) for k, v in copy.items()}
         given.clear()
         given.update(items)
+    elif type(given) is np.ndarray:
+        given[...] = copy
     elif isinstance(given, tuple):
         for a, b in zip(given, copy):
             put_back(a, b, tensors)

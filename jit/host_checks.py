@@ -75,8 +75,8 @@ class Hosted:
         if n == len(hosts):
             self._check_targets(replay.before)
             if not all(_holds_the_same(c, copy) for c, copy in replay.before.containers):
-                raise TraceError("a host function has changed a list or a dictionary that is an argument of the traced "
-                                 "function; let it return what is new, as a tensor")
+                raise TraceError("a host function has changed a list, a dictionary or an array that is an argument of the "
+                                 "traced function; let it return what is new, as a tensor")
             if any(g.place != place for g, place in replay.before.stood):
                 raise TraceError("a host function draws random numbers, and the traced function does so behind it, which a "
                                  "replay does in another order; draw them in one of them")
@@ -130,7 +130,7 @@ class Before:
 
     def __init__(self, watched: Watched, arguments, containers):
         self.given: list = []
-        self.containers = [(c, c.copy()) for c in containers if type(c) in _REFILLED]
+        self.containers = [(c, c.copy()) for c in containers if type(c) in (np.ndarray, *_REFILLED)]
         self.structure = Structure.version
         self.places = {at: p.value() for at, p in watched.places.items()} if watched.places else {}
         self.options = {at: o() for at, o in watched.options.items()} if watched.options else {}
@@ -342,7 +342,9 @@ def _are_same(a, b) -> bool:
 
 
 def _holds_the_same(a, b) -> bool:
-    """Whether two containers hold the same objects in the same order."""
+    """Whether two containers hold the same objects in the same order, or two arrays the same bytes."""
+    if type(a) is np.ndarray:
+        return a.shape == b.shape and a.tobytes() == b.tobytes()
     x, y = [[*c, *c.values()] if isinstance(c, dict) else [*c] for c in (a, b)]
     return len(x) == len(y) and all(map(is_, x, y))
 

@@ -73,14 +73,14 @@ class Tree:
             here.answers[cut.seen, following.stage.conditions] = following
             here = following
 
-    def run(self, arguments, symbols=(), containers=()):
+    def run(self, arguments, symbols=(), call=None):
         """Replays; returns the result tensors, the outcome that they are for, and the values of all its symbols. Raises Unseen
         before anything was written."""
         while True:
             replay = Replay(arguments, symbols)
             try:
                 return self._follow(replay) if self._watched is None else self._follow_beside_hosts(
-                    replay, self._watched, containers)
+                    replay, self._watched, () if call is None else call.changeable())
             except Outdated as missing:
                 replay.roll_back()
                 if replay.is_up_to_date:

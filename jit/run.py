@@ -96,6 +96,10 @@ class Call:
         """What stands for arrays among the arguments."""
         return [x for x in (*self.args, *self.kwargs.values()) if type(x) is GivenArray]
 
+    def changeable(self) -> list:
+        """The containers and numpy's arrays among the arguments."""
+        return [*(self.containers or ()), *[g.array for g in self.arrays]]
+
     def _given(self, symbols):
         return self.numbers if symbols is None else symbols.given(self.numbers)
 
@@ -214,7 +218,7 @@ class Run:
             recorder.arrays[id(g.array)] = g.tensor
         met = Met()
         before = flatten((args, kwargs), given, read=recorder.handed_out.part, met=met)
-        watch.arguments = met.containers
+        watch.arguments = [*met.containers, *[g.array for g in call.arrays]]
         if call.containers is not None:
             self.given, self.keeps_identity = GivenContainers(met.containers, call.containers), True
         if self.symbols is not None:

@@ -223,7 +223,7 @@ class Traced(Learning):
         reason = entry.unfit(call, self._changing)
         if reason is None:
             try:
-                results, outcome, values = entry.tree.run(call.leaves, symbols, call.containers or ())
+                results, outcome, values = entry.tree.run(call.leaves, symbols, call)
                 self._quick = self._quick_road(call, entry, symbols)
                 call.result = outcome.give(results, values, call.containers)
                 return True

@@ -50,7 +50,8 @@ _ABOUT_A_PATH = frozenset([f.__code__ for f in (
     *[getattr(os.path, name) for name in ("exists", "lexists", "isfile", "isdir", "islink", "getsize", "getmtime")],
     *[getattr(pathlib.Path, name) for name in ("exists", "is_file", "is_dir", "stat")]) if hasattr(f, "__code__")])
 
-WATCHED = {id(code): code for code in (_GETENV, _THREAD, _FORWARD, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS, *_ABOUT_A_PATH)}
+WATCHED = {id(code): code for code in (       # by id: to hash code takes longer than to run it
+    _GETENV, _THREAD, _FORWARD, _FILLS, IS_ENABLED, *_QUEUES, *_MODE_SETTERS, *_ABOUT_A_PATH)}
 DICE = vars(random)
 
 

@@ -1136,3 +1136,4 @@ GIVEN["list in a dict"] = _of_argument(lambda: {"log": []}, lambda g: g["log"].a
 GIVEN["dataclass"] = _of_argument(Count, Count.add, lambda g: g.n)
 GIVEN["object"] = _of_argument(Counter, lambda g: g.bump(1), lambda g: g.value())
 GIVEN["tensor"] = _of_argument(lambda: ingot.zeros(1), lambda g: g.add_(1), lambda g: g)
+GIVEN["array"] = _of_argument(lambda: np.zeros(1, np.float32), lambda g: np.add(g, 1, out=g), ingot.tensor)
