@@ -51,7 +51,8 @@ def run(more) -> dict:
             [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])}
         command = [sys.executable, "-m", "pytest", "-p", Path(__file__).stem, "--all-rows", "-m", "not slow and not gpu",
                    "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal", *more]
-        subprocess.run(command, cwd=ROOT, env=environment, check=True)
+        if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
+            print("Some tests failed; their times may be wrong.")
         lines = [line for file in Path(folder).glob("*.json") for line in file.read_text(encoding="utf-8").splitlines()]
     return dict(map(json.loads, lines))
 

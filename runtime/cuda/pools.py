@@ -65,7 +65,7 @@ class Memory:
         if block is not None:
             if thread.notes is not None:
                 thread.notes.dropped(self)
-            self.allocator.freed.append(block)       # (as `release` does)
+            self.allocator.release(block)
 
 
 class NoMemory:
