@@ -82,7 +82,8 @@ class Request:
 
 
 class Repeated:
-    """A launch that is asked for again and again, on other addresses.
+    """A launch that is asked for again and again, on other addresses. The first time it is as any other: most that are made for
+    sizes which are new each time come once.
 
     moving   (parameter, number of a place, bytes from there) of each address that differs from call to call
     """
@@ -91,14 +92,14 @@ class Repeated:
 
     def __init__(self, function: "Function", grid, args, moving):
         self.function, self._grid, self._args, self._moving = function, grid, args, moving
-        self._words = [(function.binary.offsets[n] // 8, number, more) for n, number, more in moving]
-        self._free: list = []           # requests that no thread is about to use
+        self._words: list | None = None     # (word of the parameters, number of a place, bytes from there)
+        self._free: list = []               # requests that no thread is about to use
         self._launch = function.driver.raw["cuLaunchKernelEx"]
 
     def __call__(self, stream, at):
         """Launches on the places `at`."""
-        if waiting:
-            self._in_line(stream, at)
+        if waiting or self._words is None:
+            self._as_any_other(stream, at)
             return
         try:
             request = self._free.pop()
@@ -120,8 +121,10 @@ class Repeated:
         request.run_in(self._grid, stream)
         return request
 
-    def _in_line(self, stream, at):
-        """The same, behind what waits for kernels."""
+    def _as_any_other(self, stream, at):
+        """The same, behind what waits for kernels, or for the first time."""
+        offsets = self.function.binary.offsets
+        self._words = [(offsets[n] // 8, number, more) for n, number, more in self._moving]
         self.function(self._grid, stream, *moved(self._args, self._moving, at))
 
 
