@@ -18,8 +18,7 @@ class Mode:
     noticed    the same without autocast, for operators that it leaves as they are (`Op.is_autocast`)
     listened   the same, but for who only watches what remembered functions come to (`api/watched_calls.py`)
     run        calls a function with numpy's floating point warnings off (ingot's results carry inf and nan instead)
-    door       calls `dispatch.called` where something is special, if that takes more than a call: whoever watches all Python
-               that runs does not watch operators
+    door       calls `dispatch.call` for who watches all Python that runs, but not what operators do; None inside of it
     agrees     makes of the place of a random key one that several processes agree on, where they draw together
     asked      how many modes (`overrides.TorchFunctionMode`) are asked about functions
     failures   how many operators have raised

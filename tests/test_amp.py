@@ -7,7 +7,7 @@ import pytest
 
 import ingot
 from ingot import Tensor, amp, nn
-from ingot.ir.op import OPS
+from ingot.ir.op import AUTOCAST, OPS
 from ingot.runtime.amp.autocast_mode import Casting
 from ingot.utils import _pytree
 
@@ -149,9 +149,19 @@ def test_matrices_times_vectors_run_low_on_gpus():
 
 def test_the_kinds_of_operators_do_not_overlap():
     ingot.__all__  # noqa: B018  (loads every operator)
-    traits = "autocast_low", "autocast_wide", "wide_on_gpu", "low_on_gpu"
-    kinds = [{name for name, op in OPS.items() if trait in op.traits} for trait in traits]
+    kinds = [{name for name, op in OPS.items() if trait in op.traits} for trait in AUTOCAST]
     assert all(kinds) and len(set.union(*kinds)) == sum(map(len, kinds))
+
+
+@pytest.mark.parametrize("kind", ["cpu", "cuda"])
+def test_what_is_no_matter_of_autocast_is_left_as_it_is(kind, monkeypatch):
+    """(Calls of other operators take short roads, which do not ask.)"""
+    ingot.__all__  # noqa: B018  (loads every operator)
+    monkeypatch.setattr(Tensor, "device", SimpleNamespace(type=kind))
+    casting = Casting({"cpu": BF16, "cuda": F16}, keeps=False)
+    args = tuple([ingot.ones(2).to(dtype) for dtype in (F32, F16, BF16)])
+    for op in OPS.values():
+        assert op.is_autocast or casting.cast(op, args) is args, op.name
 
 
 def test_contexts_nest_and_end():

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import tomllib
 from functools import cache
-from importlib.util import resolve_name
+from importlib.util import module_from_spec, resolve_name, spec_from_file_location
 from pathlib import Path
 from typing import NamedTuple
 
@@ -230,3 +230,11 @@ def test_a_file_that_types_is_marked():
 def test_rows_that_are_left_to_slow_tests_are_there(pytestconfig):
     """Of each file that is run whole; else `python tools/time_tests.py` writes the list anew."""
     assert pytestconfig.lost_rows == []
+
+
+def test_the_quickest_row_of_each_test_is_not_left_out():
+    spec = spec_from_file_location("time_tests", ROOT / "tools" / "time_tests.py")
+    tool = module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    times = {"f::slow[a]": 9.0, "f::slow[b]": 5.0, "f::slow[c]": 7.0, "f::alone": 8.0, "f::mixed[a]": 0.1, "f::mixed[b]": 2.0}
+    assert tool.rows_to_leave(times, 1.0) == ["f::mixed[b]", "f::slow[a]", "f::slow[c]"]
