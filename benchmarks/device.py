@@ -16,8 +16,10 @@ from .libraries import Library, libraries
 from .result import Result
 
 LOW = "bfloat16"
-GRAPHS = "torch.compile graphs"
-FUSED = {"torch": {"fused": True}, "torch.compile": {"fused": True}}     # Adam's options; a graph holds one that was compiled
+GRAPHS, ONE_GRAPH = "torch.compile graphs", "torch, one graph"
+FUSED, IN_GRAPHS = {"fused": True}, {"fused": True, "capturable": True}
+ADAM = {"torch": FUSED, "torch.compile": FUSED, GRAPHS: IN_GRAPHS, ONE_GRAPH: IN_GRAPHS}     # its options, by ways
+WARM = 2                # calls before the one that is captured
 
 
 def on_device(work: Callable) -> Callable:
@@ -46,12 +48,51 @@ def queued(lib: Library, call: Callable) -> Queued:
     return Queued(lambda: Fetched(call()), lib.module.cuda.synchronize)
 
 
-def compiled_twice(found: list[Library]) -> list[Library]:
-    """The libraries, torch.compile also with CUDA graphs: its mode for work that launches cost more than computing."""
+def in_graphs(found: list[Library]) -> list[Library]:
+    """The libraries, torch also in its ways for work that launches cost more than computing: torch.compile's mode with CUDA
+    graphs, and all of a call as one graph that the user captures."""
     for lib in found:
         if "torch.compile" in lib.ways:
-            lib.ways[GRAPHS] = lambda fn, torch=lib.module: torch.compile(fn, mode="reduce-overhead")
+            lib.ways[GRAPHS] = compiled_into_graphs
+        if lib.name == "torch":
+            lib.ways[ONE_GRAPH] = captured_by_hand
     return found
+
+
+def compiled_into_graphs(fn):
+    """A torch function by torch.compile with CUDA graphs, told where steps begin: results of the last one may go."""
+    import torch
+
+    compiled = torch.compile(fn, mode="reduce-overhead", dynamic=False)
+
+    def run(*args):
+        torch.compiler.cudagraph_mark_step_begin()
+        return compiled(*args)
+
+    return run
+
+
+def captured_by_hand(fn):
+    """A torch function as one CUDA graph, as PyTorch's notes on them have it: some calls on another stream first. Arguments
+    must be the tensors of the first calls, whose memory the graph reads; its results are overwritten by the next call."""
+    import torch
+
+    side, graph, known = torch.cuda.Stream(), torch.cuda.CUDAGraph(), []
+
+    def run(*args):
+        if len(known) < WARM:
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                known.append(fn(*args))
+            torch.cuda.current_stream().wait_stream(side)
+            return known[-1]
+        if len(known) == WARM:
+            with torch.cuda.graph(graph):
+                known.append(fn(*args))
+        graph.replay()
+        return known[-1]
+
+    return run
 
 
 def with_attention_of_cudnn(found: list[Library]) -> list[Library]:
@@ -82,10 +123,10 @@ def last(lib: Library, what):
 def case(name, make: Callable, arrays, plan, *, dtype="float32", compiled=True, precision="highest", grads=False, small=False,
          images=False, more: Callable = list, **facts) -> Case:
     """A case of the function `make(lib)` of tensors on the device; floats are cast to `dtype`. `precision` is that of float32
-    products, `small` work is also compiled with CUDA graphs, `images` lie as each library likes them best, and `more` gives
+    products, `small` work also runs in torch's CUDA graphs, `images` lie as each library likes them best, and `more` gives
     libraries further ways."""
     calls, found = {}, more(libraries(plan, compiled))
-    for lib in compiled_twice(found) if small else found:
+    for lib in in_graphs(found) if small else found:
         set_precision(lib, precision)
         kind = getattr(lib.module, dtype)
         for label, way in lib.ways.items():
@@ -110,7 +151,7 @@ def training(name, build: Callable, arrays, plan, *, precision="highest", low=Fa
     """A case of whole training steps of a classifier with Adam; every way has a network of its own, and the losses of three
     steps are compared. With `low`, the forward pass is under autocast to bfloat16; `images` as above."""
     calls, weights, found = {}, None, libraries(plan)
-    for lib in compiled_twice(found) if small else found:
+    for lib in in_graphs(found) if small else found:
         set_precision(lib, precision)
         for label, way in lib.ways.items():
             network = build(lib.module)
@@ -120,7 +161,7 @@ def training(name, build: Callable, arrays, plan, *, precision="highest", low=Fa
             given = [lib.tensor(a).cuda() for a in arrays]
             if images:
                 network, given = last(lib, network), [last(lib, t) for t in given]
-            calls[label] = queued(lib, bound(way(fitting(lib.module, network, low, FUSED.get(label, {}))), given))
+            calls[label] = queued(lib, bound(way(fitting(lib.module, network, low, ADAM.get(label, {}))), given))
     return Case(name, calls, checks=3, peaks=ceilings(plan), **({"tolerance": 5e-2 if low else 1e-2} | facts))
 
 
