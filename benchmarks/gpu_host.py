@@ -1,5 +1,5 @@
-"""How long the host takes for eager calls on a GPU, without one: everything is done up to the driver, which does nothing.
-Processor time of one thread, the least of several rounds; calls marked "new sizes" are of sizes that were not met before.
+"""How long the host takes for calls on a GPU, eager and traced, without one: everything is done up to the driver, which does
+nothing. Processor time of one thread, the least of several rounds; calls marked "new sizes" are of sizes not met before.
 `python -m benchmarks.gpu_host [name ...]`
 """
 
@@ -11,16 +11,21 @@ import llvmlite.binding as llvm
 
 import ingot
 import ingot.nn.functional as F
-from ingot import nn
+from ingot import jit, nn
 from ingot.runtime.cuda import driver
 
+from .device import inference
 from .gpu_launches import Unwatched
+from .gpu_ledger import prepared
+from .gpu_steps import small
+from .harness import Plan
+from .sequences import gpt, mlp
 
-WARM, ROUNDS = 6, 9
+WARM, ROUNDS = 12, 9                   # (a traced call is captured, and has its quick road, before that)
 FIRST_SIZE, SIZES_EACH = 100, 24       # calls of sizes that are new each time: where these begin, and how many a round has
 _NOTHING = "define i32 @nothing() { ret i32 0 }"
 _ASKED = ("cuLaunchKernelEx", "cuCtxSetCurrent", "cuMemcpyHtoDAsync_v2", "cuMemcpyDtoDAsync_v2", "cuMemsetD8Async",
-          "cuMemsetD32Async", "cuStreamSynchronize", "cuEventRecord")
+          "cuMemsetD32Async", "cuStreamSynchronize", "cuEventRecord", "cuEventQuery", "cuGraphLaunch")
 
 
 class NativeLedger(Unwatched):
@@ -87,6 +92,21 @@ def calls() -> dict:
         "161 tensors, _foreach_add": lambda: ingot._foreach_add(grads, teacher),
         "161 tensors, _foreach_lerp_": lambda: ingot._foreach_lerp_(teacher, grads, 0.1),
         "161 tensors, _foreach_norm": lambda: ingot._foreach_norm(grads)}
+
+
+def traced() -> dict:
+    """Traced functions of the benchmark's small work, by name: whole steps, and inference."""
+    def call_of(run, given):
+        return lambda: run(*given)
+
+    def forward(network, x):
+        return call_of(jit.trace(inference(ingot, network)), [x.to("cuda")])
+
+    x, ids = ingot.ones(64, 64, device="cuda"), ingot.zeros(1, 32, dtype=ingot.int64)
+    steps = {f"{step.name}, traced": call_of(*prepared(step)) for step in small(Plan())}
+    return {"x + y, traced": call_of(jit.trace(lambda x, y: x + y), [x, x.clone()]),
+            "MLP, traced": forward(mlp(ingot, 784, 128, 128, 10), ingot.ones(1, 784)),
+            "GPT 4 layers of 128, traced": forward(gpt(ingot, 64, 4, 128, 4, 32), ids), **steps}
 
 
 def calls_of_sizes() -> dict:
@@ -164,7 +184,8 @@ def main(argv=None) -> int:
     parser.add_argument("names", nargs="*", help="how names of calls begin (default: all)")
     args = parser.parse_args(argv)
     with NativeLedger():
-        for suffix, table, measure in (("", calls(), microseconds), (", new sizes", calls_of_sizes(), microseconds_of_sizes)):
+        for suffix, table, measure in (("", calls() | traced(), microseconds),
+                                       (", new sizes", calls_of_sizes(), microseconds_of_sizes)):
             for name, call in table.items():
                 if not args.names or any((name + suffix).startswith(n) for n in args.names):
                     print(f"{name + suffix:<44} {measure(call):8.1f} us", flush=True)

@@ -21,6 +21,14 @@ class Unwatched(ledger.Ledger):
             found.append(one)
         super().__exit__(*exc)
 
+    def cuStreamEndCapture(self, stream, out):
+        """A graph of what nobody has noted."""
+        return self._handle(out)
+
+    def cuGraphInstantiateWithFlags(self, out, graph, flags):
+        """The graph, ready to run."""
+        return self._handle(out)
+
 
 class Launches(ledger.Ledger):
     """A ledger whose kernels are called by numbers, of what was launched with which numbers: `kept[name]` is (variant, grid,

@@ -1,5 +1,7 @@
 """Recorded paths with what they rely on, and the quick look at the last call's kind."""
 
+from operator import attrgetter, is_not
+
 from ..runtime.autograd.node import Leaf
 from ..runtime.device_array import DeviceArray, place_of
 from ..runtime.tensor import Tensor
@@ -10,6 +12,8 @@ from .path import Tree
 from .recorded_gradients import GradientGuard
 from .recording import Source, kind_of_gradient
 from .tensor_attributes import attributes_seen
+
+_array_of, _node_of = attrgetter("_a"), attrgetter("_node")
 
 
 def joined(known: dict, more) -> dict:
@@ -132,6 +136,8 @@ class Entry:
         self._note_storages()
         self.arrays = [(t, t._a if _is_kind(t._a, shape, dtype, order) else None, needs)
                        for t, shape, dtype, needs, order in self.captured.values()]
+        self.known = [a for _, a, _ in self.arrays]
+        self.nodes = self._leaves_now()
         self.together = self._together()
         self.places = [(t, place_of(a)) for t, a, _ in self.arrays]
         self.is_simple = not (self.same or self.shared or self.must_not_share or self.leaves or self.lays or self.clashes)
@@ -156,7 +162,9 @@ class Entry:
         def is_fixed(source):
             return id(self.same.get(source.what) if source.kind == "argument" else source.what) in fixed
 
-        self.gradients = [(s, kind, name in self.looked_up and not is_fixed(s)) for name, (s, kind) in self.leaves.items()]
+        found = [(s, kind, name in self.looked_up and not is_fixed(s)) for name, (s, kind) in self.leaves.items()]
+        self.without = [s.what for s, kind, _ in found if kind is None and s.kind == "captured"]
+        self.gradients = [g for g in found if g[1] is not None or g[0].kind != "captured"]
 
     def _note_sizes(self, scope):
         """Takes in the conditions that a recording noted; it notes no more."""
@@ -214,7 +222,7 @@ class Entry:
 
     def _changed_tensors(self, arguments):
         """What is different about tensors and their gradients, in words, or None."""
-        if not all([t._a is a and (t._node is not None) is needs for t, a, needs in self.arrays]):  # noqa: C419  (quicker)
+        if not self._is_as_it_was():
             why = self._changed_capture()
             if why is not None:
                 return why
@@ -241,16 +249,33 @@ class Entry:
                         "a tensor lies in its memory in another way, and the function asks in which")
         return None
 
+    def _is_as_it_was(self) -> bool:
+        """Whether captured tensors have the arrays that they had, and histories where they had any: by a look that takes
+        nothing apart, or else one by one."""
+        tensors = self.tensors
+        if not (any(map(is_not, map(_array_of, tensors), self.known)) or any(map(is_not, map(_node_of, tensors), self.nodes))):
+            return True
+        if all([t._a is a and (t._node is not None) is needs for t, a, needs in self.arrays]):  # noqa: C419  (quicker)
+            self.nodes = self._leaves_now()
+            return True
+        return False
+
+    def _leaves_now(self) -> list:
+        """The nodes of captured tensors, but for those that hold a history, of which none is kept here."""
+        return [n if n is None or type(n) is Leaf else Leaf for n in map(_node_of, self.tensors)]
+
     def _changed_gradients(self, arguments):
         """What is different about gradients, in words, or None."""
+        if any([t.grad is not None for t in self.without]):     # noqa: C419  (a list is quicker here)
+            return "a gradient that was None is set, or the other way round"
         looked_up = []
         for source, kind, is_looked_up in self.gradients:
             t = source.what if source.kind == "captured" else _tensor_of(source, arguments)
             now = t.grad if isinstance(t, Tensor) else None
-            if (now is None) != (kind is None):
-                return "a gradient that was None is set, or the other way round"
-            if now is not None and kind_of_gradient(now) is not kind:
-                return "a gradient that was dense is sparse, or the other way round"
+            is_sparse = kind_of_gradient(now)
+            if is_sparse is not kind:
+                return ("a gradient that was None is set, or the other way round" if None in (is_sparse, kind) else
+                        "a gradient that was dense is sparse, or the other way round")
             if is_looked_up and kind is False:
                 looked_up.append(now)
         if looked_up and self.writes and self._share_memory(looked_up, arguments):

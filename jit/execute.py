@@ -104,13 +104,14 @@ class Result:
     """What a piece gives: the value of a slot.
 
     `owned` asks for memory that nothing else sees, `target` names the slot of an input that it replaces; with an `order` it is
-    given with its dims in that one, in which they are to lie in memory.
+    given with its dims in that one, in which they are to lie in memory. `brief` ones live as long as each other: gradients.
     """
 
     slot: int
     owned: bool = False
     target: int | None = None
     order: tuple | None = None
+    brief: bool = False
 
 
 class Piece:
@@ -297,13 +298,18 @@ class Job:
 
     def _make_elsewhere(self, graph, backend):
         """The compiled graph for a device that is not the host."""
-        return backend.traced(self.passed(graph, backend.PASSES), *self.wishes())
+        return backend.traced(self.passed(graph, backend.PASSES), *self.wishes(), self.brief)
 
     def wishes(self):
         """(positions of results that get memory of their own, {position of a result: number of the input it replaces})."""
         number = {s: i for i, s in enumerate(self.slots)}
         owned = frozenset([i for i, r in enumerate(self.wanted) if r.owned])
         return owned, {i: number[r.target] for i, r in enumerate(self.wanted) if r.target is not None}
+
+    @property
+    def brief(self) -> frozenset:
+        """The positions of results that live as long as each other."""
+        return frozenset([i for i, r in enumerate(self.wanted) if r.brief])
 
     def without_derived(self, graph, targets):
         """(the graph without what it makes of weights alone, what makes that, or None)."""

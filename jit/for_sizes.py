@@ -23,13 +23,13 @@ class ForSizes:
     late      the same of the last inputs: sizes that are operands
     """
 
-    def __init__(self, scope: Scope, graph, early: tuple, owned, targets=None, backend=None):
+    def __init__(self, scope: Scope, graph, early: tuple, owned, targets=None, brief=frozenset(), backend=None):
         lifted = lift_numbers(graph)
         self.scope, self.early, self.late = scope, early, lifted.numbers
         self.names = frozenset().union(*map(names_of, lifted.graph.symbols.values()))
         self.is_elsewhere = backend is not None
         self.binder: Any = (Binder(program.arranged(lifted.graph, owned, targets), shares=True) if backend is None
-                            else backend.sized(lifted.graph, owned, targets))
+                            else backend.sized(lifted.graph, owned, targets, brief))
         self.calls: Any = None if self.is_elsewhere else program.SharedCalls(self.binder.steps)
         self.outline: Any = None        # made with the first copy
         self.conditions = dict(scope.conditions)

@@ -101,14 +101,16 @@ class Tree:
 
     def straight(self, symbols=()):
         """(inputs, what is compiled, as `Job.ready` gives it, positions of its results) of a tree that is one stretch without
-        writes, gradients or draws, once that is compiled; inputs are numbers of arguments, and captured tensors, and a position
-        comes with the permutation that brings dims to their places. Else None."""
+        writes, gradients or draws, once that is native code, or replayed on a device; inputs are numbers of arguments, and
+        captured tensors, and a position comes with the permutation that brings dims to their places. Else None."""
         here, work = self.first, self.first.work
         finish, ready = here.finish, work.job.ready(symbols)
         compiled = None if ready is None else ready.compiled
-        if here.question is not None or compiled is None or not compiled.is_native or finish.does_more:
+        if here.question is not None or compiled is None or not here.is_plain or finish.does_more:
             return None
-        if not here.is_plain or any(o.does_more for _, o in finish.outputs):
+        if not (compiled.is_native or getattr(compiled, "replayed", None)):
+            return None
+        if any(o.does_more or (o.device is None) is not compiled.is_native for _, o in finish.outputs):
             return None
         return [here.sources[-1 - slot].what for slot in work.job.slots], ready, [
             (at, o.back) for at, (_, o) in zip(work.hand[0], finish.outputs)]

@@ -1,12 +1,12 @@
 """The quick road: a call that is like the last one, as one generated function.
 
-A call is plain where tensors, arrays and numbers come in (and objects, of which the guards know what they are), one native call
-computes, and tensors come out, or values that are read out of these: nothing is written, no gradient is wanted. For such a kind
-of call a function is generated that asks all that the recording relies on (what the arguments are, the captured tensors, what
-was made of weights, the guards, what is required of numbers), makes the results and enters native code. Numbers, those in
-places that are looked up at each call too, may be any for which the recording is good. It answers MISS for whatever is not
-plain: the long road knows more. Two arguments may lie in one memory, since nobody writes; which of them are one and the same is
-part of the kind.
+A call is plain where tensors, arrays and numbers come in (and objects, of which the guards know what they are), one native
+call computes, or the replay of what was captured on a device, and tensors come out, or values that are read out of these:
+nothing is written, no gradient is wanted. For such a kind of call a function is generated that asks all that the recording
+relies on (what the arguments are, the captured tensors, what was made of weights, the guards, what is required of numbers),
+makes the results and enters native code, or replays. Numbers, those in places that are looked up at each call too, may be any
+for which the recording is good. It answers MISS for whatever is not plain: the long road knows more. Two arguments may lie in
+one memory, since nobody writes; which of them are one and the same is part of the kind.
 """
 
 from typing import Any
@@ -15,10 +15,11 @@ import numpy as np
 
 from ..ir import config
 from ..runtime.autograd.node import Leaf
+from ..runtime.device_array import DeviceArray
 from ..runtime.parts import PARTS
 from ..runtime.state import OPEN_PROFILES, Defaults, tls
 from ..runtime.structure import Structure
-from ..runtime.tensor import Tensor
+from ..runtime.tensor import Tensor, class_for
 from .dynamic import SIZE
 from .entry import sharing
 from .guard_code import tests_of
@@ -38,9 +39,9 @@ def quick_call(entry, symbols, call):
         return None
     if not has_plain_arguments(call) or not is_good_for_numbers(entry, call):
         return None
-    if (key[1] is not None and not is_only_repeated(leaves)) or key[3] is not None:
+    if not (shares_nothing(key[1], leaves) or is_only_repeated(leaves)) or key[3] is not None:
         return None
-    if any(type(t._a) is not np.ndarray or not t._a.flags.carray for t in leaves):
+    if not all(_is_plain_array(t._a) for t in leaves):
         return None
     if not all([t._a.flags.c_contiguous for t, *_ in entry.captured.values()]):  # noqa: C419
         return None
@@ -50,10 +51,20 @@ def quick_call(entry, symbols, call):
     return _Writer(entry, call).function(*straight)
 
 
+def shares_nothing(found, leaves) -> bool:
+    """Whether tensors share no memory, by what `sharing` found of them."""
+    return found is None or (found[1] is None and any(t._a.__class__ is DeviceArray for t in leaves))
+
+
 def is_only_repeated(leaves) -> bool:
     """Whether tensors share memory only because some of them are given twice."""
     different = list({id(t): t for t in leaves}.values())
-    return len(different) < len(leaves) and sharing(different) is None
+    return len(different) < len(leaves) and shares_nothing(sharing(different), different)
+
+
+def _is_plain_array(a) -> bool:
+    """Whether an array is one that a quick road asks about: row by row in memory, numpy's or on a device."""
+    return a.flags.carray if type(a) is np.ndarray else type(a) is DeviceArray and class_for(a) is Tensor and a.is_contiguous
 
 
 def has_plain_arguments(call) -> bool:
@@ -97,7 +108,7 @@ class _Writer:
             "tls": tls, "Defaults": Defaults, "dtype": key[4][0], "device": key[4][1],
             "current": config.current, "settings": config.current(),
             "profiles": OPEN_PROFILES, "MISS": MISS, "Tensor": Tensor, "new": Tensor.__new__, "Leaf": Leaf,
-            "Structure": Structure, "ndarray": np.ndarray, "same": is_same}
+            "Structure": Structure, "ndarray": np.ndarray, "DeviceArray": DeviceArray, "same": is_same}
 
     def function(self, inputs, ready, places):
         """The function that calls what is `ready` on `inputs` (numbers of arguments, or captured tensors), and gives the
@@ -158,9 +169,13 @@ class _Writer:
             else:
                 lines += [f"if x{i}.__class__ is not ndarray: return MISS", f"a{n} = x{i}"]
             lines.append(f"if a{n}.shape != {self._name(t._a.shape)}: return MISS")
-            if n not in asked:
-                lines.append(f"if a{n}.__class__ is not ndarray or a{n}.dtype is not {self._name(t._a.dtype)} "
-                             f"or not a{n}.flags.carray: return MISS")
+            dtype = self._name(t._a.dtype)
+            if type(t._a) is DeviceArray:
+                lines.append(f"if a{n}.__class__ is not DeviceArray or a{n}.dtype is not {dtype} or not a{n}.is_contiguous or "
+                             f"a{n}.kind != {t._a.kind!r} or a{n}.memory.device != {t._a.device}: return MISS")
+            elif n not in asked:
+                lines.append(f"if a{n}.__class__ is not ndarray or a{n}.dtype is not {dtype} or not a{n}.flags.carray: "
+                             "return MISS")
         return lines
 
     def _captured(self):
@@ -193,6 +208,9 @@ class _Writer:
         early, late = ([], []) if variant is None else (
             [f"{name}[{i}]" for i in range(len(kinds))] for name, kinds in (("early", variant.early), ("late", variant.late)))
         arrays += [*early, *map(self._name, constant), *late]
+        if not compiled.is_native:
+            replay = self._name(compiled.last[1].replay)
+            return [f"found = {replay}([{', '.join(arrays)}])", "if found is None: return MISS"]
         parts = getattr(compiled.run, "parts", None)
         if parts is None:
             return [f"found = {self._name(compiled.run)}([{', '.join(arrays)}])"]

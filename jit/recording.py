@@ -166,8 +166,8 @@ class Output:
 
     @property
     def does_more(self) -> bool:
-        """Whether it is anything else than new memory of the host."""
-        is_more = any(x is not None for x in (self.source, self.device, self.leaf, self.part, self.kept, self.attributes))
+        """Whether it is anything else than new memory."""
+        is_more = any(x is not None for x in (self.source, self.leaf, self.part, self.kept, self.attributes))
         return is_more or self.freed or self.locked or self.retains
 
     @property

@@ -4,8 +4,6 @@ Nothing is written before the finish, so a path that meets an unseen answer leav
 again from its start.
 """
 
-from operator import attrgetter
-
 import numpy as np
 
 from ..ir.errors import DeviceError
@@ -25,8 +23,6 @@ from .made_leaves import hand_over
 from .random_streams import Drawn
 from .recording import base_of
 from .seen import frozen_value, readable
-
-_array_of = attrgetter("_a")
 
 
 class Outdated(Exception):
@@ -80,24 +76,13 @@ class Replay:
         if stretch.finish is not None:          # it may write: what is missing is found before
             for slot in stretch.finish.held:
                 env[slot]
-        if stretch.is_plain:
-            given = self.arguments
-            found = [given[s.what] if s.kind == "argument" else s.what for s in stretch.sources]
-            env.update(zip(range(-1 - len(tensors), -1 - len(tensors) - len(found), -1), map(_array_of, found)))
-            tensors += found
-            return self._run(stretch, work)
-        for source in stretch.sources:
-            kind = source.kind
-            if kind == "argument":
-                t = self.arguments[source.what]
-                array = t._a
-            elif kind == "captured":
-                t = source.what
-                array = t._a
-            else:
-                t, array = self._resolve(source)
-            tensors.append(t)
-            env[-len(tensors)] = array
+        found, given, first = stretch.captured.copy(), self.arguments, len(tensors)
+        for i, number in stretch.given:
+            found[i] = given[number]
+        tensors += found
+        env.update(zip(range(-1 - first, -1 - len(tensors), -1), [None if t is None else t._a for t in found]))
+        for i, source in stretch.others:
+            tensors[first + i], env[-1 - first - i] = self._resolve(source)
         return self._run(stretch, work)
 
     def _run(self, stretch, work):
@@ -212,13 +197,14 @@ class Replay:
             node.guards = tuple([(s, version + s.version - before[id(s)]) for s, version in node.guards])
 
     def _write(self, finish, in_place, updates, found):
-        line = user_line()
+        writer, tensors = ("a traced function", *user_line()), self.tensors
         for (position, _), at in zip(finish.updates, updates):
-            t = self.tensors[position]
+            t = tensors[position]
             if at not in in_place:
                 np.copyto(t._a, found[at])
-            t._storage.version += 1
-            t._storage.writer = ("a traced function", *line)
+            storage = t._shared or t._own_storage()
+            storage.version += 1
+            storage.writer = writer
 
     def plain(self, x):
         """Plain data with the values of this run for symbolic numbers."""

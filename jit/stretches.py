@@ -37,7 +37,10 @@ class Stretch:
     cleared: tuple = ()          # positions of inputs whose gradient goes before anything is computed
 
     def __post_init__(self):
-        self.is_plain = all(s.kind in ("argument", "captured") for s in self.sources)
+        self.captured = [s.what if s.kind == "captured" else None for s in self.sources]
+        self.given = [(i, s.what) for i, s in enumerate(self.sources) if s.kind == "argument"]
+        self.others = [(i, s) for i, s in enumerate(self.sources) if s.kind not in ("argument", "captured")]
+        self.is_plain = not self.others
 
     def following(self, answer, symbols) -> "Stretch | None":
         """What follows an answer for these values of symbols, as far as it is recorded."""
@@ -113,13 +116,13 @@ class Finish:
         residuals = [slot for slot, _ in self.differential.residuals] if self.differential is not None else []
         taken, kept = set(), frozenset(residuals)
 
-        def owned(slot, order=None):
+        def owned(slot, order=None, brief=False):
             is_free = slot not in made and slot not in taken and slot not in kept
             if slot >= 0 and is_free and order is None:         # made before, in memory of its own
                 taken.add(slot)
                 needed.setdefault(slot, None)
                 return None
-            wanted.append(Result(slot, owned=True, order=order))
+            wanted.append(Result(slot, owned=True, order=order, brief=brief))
             return len(wanted) - 1
 
         results = [owned(slot, o.order) if o.source is None and o.gradient_of is None and o.part is None else None
@@ -129,7 +132,7 @@ class Finish:
             is_late = position in self.joined or position in self.shown
             wanted.append(Result(slot, owned=True, target=None if is_late else -1 - position))
             updates.append(len(wanted) - 1)
-        grads = [None if g is None else [owned(slot) if i is None else None for slot, i in zip(g.values, g.given)]
+        grads = [None if g is None else [owned(slot, brief=True) if i is None else None for slot, i in zip(g.values, g.given)]
                  for _, g in self.grads]
         hosts = []
         for _, slots in self.hosts:

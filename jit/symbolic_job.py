@@ -39,7 +39,7 @@ class Variant(ForSizes):
         self.derived: Any = None
         if backend is None:
             graph, self.derived = job.without_derived(graph, targets)
-        super().__init__(scope, graph, lifted.numbers, owned, targets, backend)
+        super().__init__(scope, graph, lifted.numbers, owned, targets, job.brief, backend)
 
 
 class Bound:

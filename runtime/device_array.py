@@ -17,6 +17,7 @@ from ..ir.op import OPS
 from ..passes.strided import Pattern, row_major, through
 
 BACKENDS: dict[str, Any] = {}
+_new = object.__new__
 MESH = "mesh"       # the kind of arrays whose elements several processes have (`distributed/tensor`): no strides lead to them
 
 
@@ -116,6 +117,13 @@ class DeviceArray:
         """Another array over the same memory: strides and a further offset in bytes."""
         return DeviceArray(self.kind, self.memory, shape, dtype or self.dtype, strides, self.offset + offset,
                            self if self.base is None else self.base)
+
+    def elsewhere(self, memory, offset: int = 0) -> "DeviceArray":
+        """An array that lies in other memory as this one lies in its own."""
+        made = _new(DeviceArray)
+        made.kind, made.memory, made.offset, made.base, made.layout = self.kind, memory, offset, None, 0
+        made.shape, made.dtype, made.strides, made.is_contiguous = self.shape, self.dtype, self.strides, self.is_contiguous
+        return made
 
     def __getitem__(self, key) -> "DeviceArray":
         """A part of the same memory, by ints, slices and an Ellipsis."""

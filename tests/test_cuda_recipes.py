@@ -400,12 +400,13 @@ def test_a_failure_while_noting_leaves_nothing(cuda, monkeypatch):
 def test_the_benchmark_of_the_hosts_time(capsys):
     mock_cuda.forget()
     try:
-        assert gpu_host.main(["x + y", "cross", "a cache joined"]) == 0
+        assert gpu_host.main(["x + y", "cross", "MLP, traced", "a cache joined"]) == 0
     finally:
         mock_cuda.forget()
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split("  ")[0] for line in lines] == ["x + y", "cross entropy", "x + y, new sizes", "cross entropy, new sizes",
-                                                       "a cache joined, new sizes"]
+    assert [line.split("  ")[0] for line in lines] == [
+        "x + y", "cross entropy", "x + y, traced", "MLP, traced", "x + y, new sizes", "cross entropy, new sizes",
+        "a cache joined, new sizes"]
     assert all(0 < float(line.split()[-2]) < 1e5 for line in lines)
 
 

@@ -115,12 +115,14 @@ class NativeRun:
         return made.written(self.threads, over)
 
     def run(self, env):
-        """Computes; results go into `env`."""
+        """Computes; results go into `env`, or into the arrays that are there."""
         arena = self.arenas.take()          # before the results, so that it finds the memory that it had the last time
         args = [env[i] for i in self.reads]
         make = np.empty if self.small else alloc.empty
         for i, shape, dtype in self.writes:
-            env[i] = out = make(shape, dtype)
+            out = env[i]
+            if out is None:
+                env[i] = out = make(shape, dtype)
             args.append(out)
         args += [env[i] for i in self.updates]
         self._launch(arena, args)

@@ -8,6 +8,7 @@ no native code is called between, by the kernels that eager mode uses. Any numbe
 same time.
 """
 
+from collections import Counter
 from functools import partial
 from typing import Any
 
@@ -98,6 +99,8 @@ class CompiledGraph:
         number = Numbers(zip(self.graph.inputs, range(len(self.graph.inputs))))
         self.steps: tuple = tuple([self._step(s, prepared, number, most) for s in self.plan.steps])
         self.outputs = tuple([number[v] for v in self.graph.outputs])
+        often, inputs = Counter(self.outputs), len(self.graph.inputs)
+        self.are_made = tuple([often[i] == 1 and i >= inputs for i in self.outputs])    # which are no inputs, nor given twice
         self.room = [None] * (len(number) - len(self.graph.inputs))
         self.is_native = all(type(s) is NativeRun for s in self.steps)     # nothing in it calls numpy
         self.threads = threads if any(p is not None for p in prepared.values()) else 0
@@ -111,6 +114,23 @@ class CompiledGraph:
         if pool.get_num_threads() != self.threads:
             self._prepare()
         return self._run_made(arrays)
+
+    def run_into(self, arrays, given) -> list:
+        """The results, of which the first ones lie in arrays that are given for them; where that cannot be, they are copied."""
+        if self.threads and pool.get_num_threads() != self.threads:
+            self._prepare()
+        env, outputs = [*arrays, *self.room], self.outputs
+        for i, array, is_made in zip(outputs, given, self.are_made):
+            if is_made:
+                env[i] = array
+        for step in self.steps:
+            step.run(env)
+        found = [env[i] for i in outputs]
+        for n, array in enumerate(given):
+            if found[n] is not array:
+                np.copyto(array, found[n])
+                found[n] = array
+        return found
 
     def _step(self, step, prepared, number, threads):
         if type(step) is Run:

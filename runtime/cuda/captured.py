@@ -2,98 +2,135 @@
 
 Inputs that stay where they are (parameters) are read there, others are copied into memory of the graph, and everything that
 comes from the host (numbers, keys of random draws) travels in one upload. Results never share memory with the next run: those
-that replace inputs are written there, others are copied out, small ones all at once.
+that replace inputs are written there, others are copied out, small ones all at once, and so those that live as long as each
+other: gradients.
 """
 
 import threading
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 
 from ..device_array import DeviceArray
 from . import graphs, precision, streams, transfer
-from .program import empty, used
+from .noting import thread as noting
+from .pools import Memory
+from .program import empty
+from .staged import Room, Stage
+from .steady import Steady
 
-SMALL = 4096          # bytes up to which results travel together
+SMALL = 4096          # bytes up to which results travel together, and
+SMALL_GRADIENT = 1 << 20      # bytes for gradients: whoever keeps one keeps the memory of all
 _APART = 16           # bytes that they are apart
 
 
 class Captured:
     """One capture of a graph: what it reads and writes, and how its inputs get there."""
 
-    def __init__(self, repeated, arrays, stable, room):
+    def __init__(self, repeated, arrays, stable):
         device = next(a.device for a in arrays if a.__class__ is DeviceArray)
         self.device, self.stream = device, streams.current(device)
-        self.targets, self.room, self.precision = repeated.targets, room, precision.of_all()
+        self.room, self.precision = Room(arrays), precision.of_all()
         self.lock = threading.Lock()
-        self.bound = [(i, a.pointer) for i, a in enumerate(arrays) if stable[i]]
-        self.moving = [i for i, a in enumerate(arrays) if a.__class__ is DeviceArray and not stable[i]]
-        self.memory = empty(device, (room.bytes,), np.uint8)
-        self.inputs = room.seen(self.memory, arrays)
-        for i in self.moving:
-            self.inputs[i] = arrays[i].copy()
+        self.steady = Steady(arrays, [i for i, is_stable in enumerate(stable) if is_stable], self.stream.handle)
+        moving = [i for i, a in enumerate(arrays) if a.__class__ is DeviceArray and not stable[i]]
+        self.memory = empty(device, (self.room.bytes,), np.uint8)
+        inputs = self.room.seen(self.memory, arrays)
+        for i in moving:
+            inputs[i] = arrays[i].copy()
+        self.moving = [(i, inputs[i], inputs[i].nbytes) for i in moving]
+        self.replaced = tuple(repeated.targets.items())
+        self.back = [(p, number) for p, number in self.replaced if number in moving]
         self.graph = graphs.CUDAGraph()
         self.graph.generators.clear()           # (keys are among the inputs)
-        self._capture(repeated)
+        self._capture(repeated, inputs)
 
-    def _capture(self, repeated):
+    def _capture(self, repeated, inputs):
         """Everything was loaded by the runs before; nothing runs now."""
-        graph = repeated.graph
-        self.small = [i for i, v in enumerate(graph.graph.outputs) if i not in self.targets and 0 < _bytes(v) <= SMALL]
-        values = [graph.graph.outputs[i] for i in self.small]
-        self.offsets = [0, *accumulate([-(-_bytes(v) // _APART) * _APART for v in values])]
-        self.together: Any = empty(self.device, (max(_APART, self.offsets[-1]),), np.uint8)
-        places = {v: self._part(self.together, v.shape, v.dtype.np, at) for v, at in zip(values, self.offsets)}
+        values = repeated.graph.graph.outputs
+        left = [i for i in range(len(values)) if i not in repeated.targets]
+        small = [i for i in left if 0 < _bytes(values[i]) <= SMALL]
+        gradients = [i for i in left if i in repeated.brief and SMALL < _bytes(values[i]) <= SMALL_GRADIENT]
+        self.blocks = [CopiedOut(self.device, numbers, values) for numbers in (small, gradients) if numbers]
+        places: dict = {}
+        for block in self.blocks:
+            places |= block.places(values)
+        together = {i: part for block in self.blocks for i, part, _ in block.parts}
         with graphs.graph(self.graph, stream=streams.Stream(self.device)):
-            self.outputs = repeated.launch(self.inputs, self.inputs, places)
-            for i, v in zip(self.small, values):
-                if self.outputs[i] is not places[v]:
-                    transfer.write(places[v], self.outputs[i])
-        self.apart = [i for i in range(len(self.outputs)) if i not in self.targets and i not in self.small]
-        self.parts = [(i, v.shape, v.dtype.np, at) for i, v, at in zip(self.small, values, self.offsets)]
-
-    @staticmethod
-    def _part(whole, shape, dtype, at):
-        return DeviceArray(whole.kind, whole.memory, shape, dtype, None, at)
+            self.outputs = repeated.launch(inputs, inputs, places)
+            for i, part in together.items():
+                if self.outputs[i] is not part:
+                    transfer.write(part, self.outputs[i])
+        self.apart = [i for i in left if i not in together]
 
     def fits(self, arrays) -> bool:
-        """Whether the inputs are where the capture reads them."""
-        if streams.current(self.device) != self.stream or graphs.is_current_stream_capturing():
-            return False
-        return all([arrays[i].pointer == p for i, p in self.bound])  # noqa: C419  (a list is quicker here)
+        """Whether it may be run now: in its stream, whose device is current from now on, on inputs where the capture reads
+        them."""
+        return (streams.current(self.device) == self.stream and not self.stream.is_capturing()
+                and self.steady.are_there(arrays))
+
+    def stage(self) -> Stage | None:
+        """Page-locked memory for what a run takes from the host, if it takes anything."""
+        return self.room.stage() if self.room.host else None
 
     def room_for_results(self) -> list:
         """New memory for what is copied out of the graph's; asked for before a run has written anything, for there may be
         none."""
-        found = [empty(self.device, self.outputs[i].shape, self.outputs[i].dtype) for i in self.apart]
-        return [*found, empty(self.device, self.together.shape, np.uint8)] if self.parts else found
+        outputs, stream = self.outputs, self.stream.handle
+        return [*[empty(self.device, outputs[i].shape, outputs[i].dtype, stream) for i in self.apart],
+                *[Memory(self.device, block.bytes, stream) for block in self.blocks]]
 
-    def run(self, arrays, room) -> list:
+    def run(self, arrays, room, stage) -> list:
         """Replays on new inputs; results go to `room`, if they must not lie where the next run's will."""
-        stream = self.stream.handle
         with self.lock:
-            if self.room.host:
-                transfer.upload(self.memory, self.room.filled(arrays), wait=False)
-            for i in self.moving:
-                transfer.write(self.inputs[i], arrays[i])
-            for i, _ in self.bound:
-                used(arrays[i], stream)
-            self.graph.replay()
+            if stage is not None:
+                stage.fill(arrays)
+                stage.send(self.memory.pointer, self.stream)
+                self.room.sent(stage)
+            for i, place, size in self.moving:
+                self._bring(arrays[i], place, size)
+            self.steady.tell(arrays)
+            self.graph.replay_in(self.stream)
             results = list(self.outputs)
-            for position, number in self.targets.items():
-                if number in self.moving:
-                    transfer.write(arrays[number], results[position])
+            for position, number in self.back:
+                transfer.write(arrays[number], results[position])
+            for position, number in self.replaced:
                 results[position] = arrays[number]
             for i, made in zip(self.apart, room):
                 transfer.write(made, results[i])
                 results[i] = made
-            if self.parts:
-                together = room[-1]
-                transfer.write(together, self.together)
-                for i, shape, dtype, at in self.parts:
-                    results[i] = self._part(together, shape, dtype, at)
+            for block, memory in zip(self.blocks, room[len(self.apart):]):
+                block.copy_out(memory, self.stream, results)
         return results
+
+    def _bring(self, array, place, size):
+        """Copies an input into the graph's memory."""
+        memory, stream = array.memory, self.stream
+        if not array.is_contiguous or memory.stream != stream.handle or noting.notes is not None:
+            transfer.write(place, array)
+        elif size:
+            stream.context.driver.cuMemcpyDtoDAsync_v2(place.pointer, memory.pointer + array.offset, size, stream.handle)
+
+
+class CopiedOut:
+    """Results of a graph, by their numbers, that lie side by side and are copied out of its memory all at once."""
+
+    def __init__(self, device, numbers, values):
+        offsets = [0, *accumulate([-(-_bytes(values[i]) // _APART) * _APART for i in numbers])]
+        self.bytes = offsets[-1]
+        self.memory = empty(device, (self.bytes,), np.uint8)
+        self.parts = [(i, DeviceArray(self.memory.kind, self.memory.memory, values[i].shape, values[i].dtype.np, None, at), at)
+                      for i, at in zip(numbers, offsets)]
+
+    def places(self, values) -> dict:
+        """Where a run has to write each of the values."""
+        return {values[i]: part for i, part, _ in self.parts}
+
+    def copy_out(self, memory, stream, results):
+        """Copies them into other memory, and puts them there into a list of results."""
+        stream.context.driver.cuMemcpyDtoDAsync_v2(memory.pointer, self.memory.pointer, self.bytes, stream.handle)
+        for i, part, at in self.parts:
+            results[i] = part.elsewhere(memory, at)
 
 
 def _bytes(value) -> int:

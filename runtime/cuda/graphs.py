@@ -114,7 +114,10 @@ class CUDAGraph:
         """Puts all of it into the current stream."""
         if not self.executable:
             self.instantiate()
-        stream = streams.current(self.device)
+        self.replay_in(streams.current(self.device))
+
+    def replay_in(self, stream):
+        """Puts all of it, which is instantiated, into a stream of the device that is current."""
         if self.draws.keys and self.last not in (None, stream):
             stream.wait_stream(self.last)       # where the last replay may still read its keys
         self.draws.renew()

@@ -3,7 +3,6 @@ launch by launch, then as a CUDA graph.
 """
 
 import threading
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ from ..device_array import DeviceArray
 from . import eager, graphs, pools, precision, transfer
 from .arranged import Arrangement, arrange
 from .captured import Captured
-from .program import DeviceGraph, empty
+from .program import DeviceGraph
+from .staged import uploaded
 
 WARM_RUNS = 2         # runs before a capture
 LEAST = 2             # launches from which it is worth it
-SLOT = 16             # bytes between things of the host
 
 
 class Traced:
@@ -29,13 +28,14 @@ class Traced:
     graph     what is computed, after all graph passes
     owned     positions of results that get memory of their own
     targets   {position of a result: number of the input that it replaces}
+    brief     positions of results that live as long as each other: gradients
     arranged  gives its arrangement by the numbers of the inputs that lie on the host, if that was made before
     """
 
     is_native = False
 
-    def __init__(self, graph, owned=frozenset(), targets=None, arranged=None):
-        self.graph, self.owned, self.targets = graph, owned, targets or {}
+    def __init__(self, graph, owned=frozenset(), targets=None, brief=frozenset(), arranged=None):
+        self.graph, self.owned, self.targets, self.brief = graph, owned, targets or {}, brief
         self._arranged = arranged or (lambda host: arrange(self.graph, self.owned, self.targets, host))
         self.in_place = frozenset(self.targets)
         self.made: dict = {}               # by the classes of the inputs
@@ -52,6 +52,12 @@ class Traced:
         return self.last[1] and self.last[1].device.captured
 
     @property
+    def replayed(self) -> "Parts | None":
+        """What replays calls like the last one, if nothing else is to be done for them."""
+        parts = self.last[1]
+        return parts if parts is not None and parts.is_whole and parts.device.is_settled else None
+
+    @property
     def refused(self) -> str:
         """Why it does not run as a CUDA graph, as far as is known."""
         return self.last[1].device.refused if self.last[1] else ""
@@ -61,7 +67,7 @@ class Traced:
         found = self.made.get(classes)
         if found is None:
             host = frozenset([i for i, c in enumerate(classes) if c is not DeviceArray])
-            found = self.made[classes] = Parts(self._arranged(host), self.targets, len(self.graph.outputs))
+            found = self.made[classes] = Parts(self._arranged(host), self.targets, self.brief, len(self.graph.outputs))
         return found
 
     def run(self, arrays) -> list:
@@ -75,14 +81,14 @@ class Traced:
 class Sized:
     """A traced graph of symbolic sizes, for a device. Arguments are those of `Traced`."""
 
-    def __init__(self, graph, owned=frozenset(), targets=None):
-        self.graph, self.owned, self.targets = graph, owned, targets or {}
+    def __init__(self, graph, owned=frozenset(), targets=None, brief=frozenset()):
+        self.graph, self.owned, self.targets, self.brief = graph, owned, targets or {}, brief
         self.arrangements: dict = {}       # by the numbers of the inputs that lie on the host
         self._lock = threading.Lock()
 
     def bind(self, values: dict) -> Traced:
         """The graph with `values` for its names."""
-        return Traced(self.graph, self.owned, self.targets, lambda host: self._arranged(host).bind(values))
+        return Traced(self.graph, self.owned, self.targets, self.brief, lambda host: self._arranged(host).bind(values))
 
     def _arranged(self, host) -> Arrangement:
         with self._lock:
@@ -94,7 +100,7 @@ class Sized:
 class Parts:
     """What runs on the host and what on the device; `count` is how many results the whole graph has."""
 
-    def __init__(self, arrangement: Arrangement, targets, count):
+    def __init__(self, arrangement: Arrangement, targets, brief, count):
         cut = self.cut = arrangement.cut
         self.inputs, self.count = arrangement.inputs, count
         self.host: Any = None
@@ -104,19 +110,24 @@ class Parts:
                             if p in targets and cut.given + i not in self.host.in_place]
             self.counted = [targets[p] for i, p in enumerate(cut.results)
                             if p in targets and cut.given + i in self.host.in_place]
-        self.device = Repeated(arrangement.device, arrangement.over, arrangement.unchanged)
+        own = frozenset([i for i, p in enumerate(arrangement.places) if p in brief])
+        self.device = Repeated(arrangement.device, arrangement.over, own, arrangement.unchanged)
         self.back = [(p, targets[p]) for i, p in enumerate(arrangement.places)
                      if p in targets and i not in self.device.targets]
+        self.is_whole = cut is None and not self.back        # whether all is done on the device
 
     def run(self, arrays) -> list:
         """The results of the whole graph."""
-        if self.cut is None:
-            return self.finished(self.device.run(arrays, self.device.room_for_results()), arrays)
-        cut, host, room = self.cut, self.host, self.device.room_for_results()
+        cut, host = self.cut, self.host
+        captured = self.device.usable()
+        room, stage = (None, None) if captured is None else (captured.room_for_results(), captured.stage())
+        if cut is None:
+            return self.finished(self.device.run(arrays, captured, room, stage), arrays)
         before = [arrays[n].copy() for n in self.counted] if room is None else []
-        there = host.run([arrays[i] for i in cut.sources])
+        first, sources = len(self.inputs), [arrays[i] for i in cut.sources]
+        there = host.run(sources) if stage is None else host.run_into(sources, stage.views[first:first + cut.given])
         try:
-            made = self.device.run([arrays[i] for i in self.inputs] + there[:cut.given], room)
+            made = self.device.run([arrays[i] for i in self.inputs] + there[:cut.given], captured, room, stage)
         except DeviceError:
             for n, a in zip(self.counted, before):
                 np.copyto(arrays[n], a)         # (steps that were not made are not counted)
@@ -130,6 +141,14 @@ class Parts:
             results[p] = r
         return self.finished(results, arrays)
 
+    def replay(self, arrays) -> list | None:
+        """The results of a call for which all is done on the device, as it was done before; None if it cannot be."""
+        device = self.device
+        captured = device.usable()
+        if captured is None or not self.is_whole:
+            return device.launch(uploaded(arrays), arrays) if device.is_alone and self.is_whole else None
+        return captured.run(arrays, captured.room_for_results(), captured.stage()) if captured.fits(arrays) else None
+
     def finished(self, results, arrays):
         """Writes results that replace an input which the device's part does not know."""
         for p, number in self.back:
@@ -140,28 +159,36 @@ class Parts:
 class Repeated:
     """A graph on the device, run again and again. What it takes from the host travels in one upload."""
 
-    def __init__(self, steps, targets, unchanged):
-        self.targets = targets
+    def __init__(self, steps, targets, brief, unchanged):
+        self.targets, self.brief = targets, brief
         self.graph = DeviceGraph(steps, eager.run_into, unchanged=unchanged)
         self.runs = 0
         self.places: tuple = ()            # where inputs were in the run before
         self.captured: Captured | None = None
         self.unsteady: set = set()         # numbers of inputs that were seen to move
         self.refused = ""                  # why it is not captured
+        self.is_alone = False              # whether it is so little that it is not worth it
         self._lock = threading.Lock()
 
-    def room_for_results(self) -> list | None:
-        """Memory for the results of the captured graph, if there is one that may be run."""
-        captured = self.captured
-        if captured is not None and captured.precision != precision.of_all():
-            captured = self.captured = None         # it multiplies as the switches said then
-        return None if captured is None else captured.room_for_results()
+    @property
+    def is_settled(self) -> bool:
+        """Whether it is known how it runs: captured, or as one launch."""
+        return self.captured is not None or self.is_alone
 
-    def run(self, arrays, room) -> list:
-        """The results, as arrays, in order; those with targets are written there."""
+    def usable(self) -> Captured | None:
+        """What was captured, if it may be run: it multiplies as the switches said then, and is no part of another capture."""
         captured = self.captured
-        if room is not None and captured is not None and captured.fits(arrays):
-            return captured.run(arrays, room)
+        if pools.is_capturing():
+            return None
+        if captured is not None and captured.precision != precision.of_all():
+            captured = self.captured = None
+        return captured
+
+    def run(self, arrays, captured, room, stage) -> list:
+        """The results, as arrays, in order; those with targets are written there. What was captured is run, with its room for
+        results and its memory for what comes from the host, if it reads the inputs where they are."""
+        if captured is not None and captured.fits(arrays):
+            return captured.run(arrays, room, stage)
         before = eager.Host.calls
         results = self.launch(uploaded(arrays), arrays)
         if not self.refused and config.current().cuda_graphs:
@@ -181,7 +208,7 @@ class Repeated:
         if on_host:
             self.refused = "some operators run on the host"
         elif len(self.graph.plan.steps) < LEAST:
-            self.refused = "one launch is as quick"
+            self.refused, self.is_alone = "one launch is as quick", True
         places = tuple([a.pointer if a.__class__ is DeviceArray else None for a in arrays])
         self.runs = self.runs + 1 if not graphs.is_current_stream_capturing() else 0
         if self.refused or self.runs < WARM_RUNS or not self.places:
@@ -189,54 +216,14 @@ class Repeated:
             return
         moved = {i for i, (a, b) in enumerate(zip(places, self.places)) if a is None or a != b}
         if self.captured is not None:
-            moved |= {i for i, p in self.captured.bound if places[i] != p}
+            moved |= self.captured.steady.moved(places)
             if moved <= self.unsteady:
                 return
         self.unsteady |= moved
         stable = [i not in self.unsteady for i in range(len(places))]
         try:
             with self._lock:
-                self.captured = Captured(self, arrays, stable, Room(arrays))
+                self.captured = Captured(self, arrays, stable)
         except DeviceError as e:
             self.refused = str(e)
         self.places = places
-
-
-class Room:
-    """How arrays of the host lie side by side in one piece of memory."""
-
-    def __init__(self, arrays):
-        self.host = [i for i, a in enumerate(arrays) if a.__class__ is not DeviceArray]
-        sizes = [-(-max(1, arrays[i].nbytes) // SLOT) * SLOT for i in self.host]
-        self.offsets = [0, *accumulate(sizes)]
-        self.bytes = max(SLOT, self.offsets[-1])
-
-    def filled(self, arrays) -> np.ndarray:
-        """The arrays' bytes, page-locked."""
-        staged = pools.PINNED.array((self.bytes,), np.uint8)
-        raw = memoryview(staged)
-        for i, at in zip(self.host, self.offsets):
-            said = arrays[i].tobytes()
-            raw[at:at + len(said)] = said
-        return staged
-
-    def seen(self, memory: DeviceArray, arrays) -> list:
-        """The arrays, with those of the host where they lie in device memory."""
-        found = list(arrays)
-        for i, at in zip(self.host, self.offsets):
-            a = arrays[i]
-            found[i] = DeviceArray(memory.kind, memory.memory, a.shape, a.dtype, None, at, memory)
-        return found
-
-
-def uploaded(arrays) -> list:
-    """The arrays, those of the host in device memory."""
-    room = Room(arrays)
-    if not room.host:
-        return arrays
-    device = next(a.device for a in arrays if a.__class__ is DeviceArray)
-    if pools.is_capturing():
-        return [a if a.__class__ is DeviceArray else transfer.frozen(a, device) for a in arrays]
-    memory = empty(device, (room.bytes,), np.uint8)
-    transfer.upload(memory, room.filled(arrays), wait=False)
-    return room.seen(memory, arrays)
