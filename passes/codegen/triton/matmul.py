@@ -119,8 +119,12 @@ def {name}({heading}):
 # (BM, BN, BK, warps, stages) of products that round as float32 does. The larger a tile, the fewer bytes shared memory and L2
 # must bring for a multiply-add; a depth of 16 is what registers hold, since such a dot loads its operands' whole depth at once.
 EXACT = (Tiles(128, 128, 16, 8, 2), Tiles(128, 64, 16, 4, 2), Tiles(64, 128, 16, 4, 2), Tiles(64, 64, 16, 4, 3))
-SMALL = Tiles(32, 32, 32, 4, 2)
-EXACT_COSTS = {128 * 128: 1.3, 128 * 64: 1.0, 64 * 64: 0.97, 32 * 32: 1.45}      # of an element, by size of a tile (an H200)
+# Where there is a multiprocessor for each of the least tiles, what counts is how soon one is done: two warps of 4 results a
+# thread ask shared memory for two thirds of what four warps of 2 do.
+SMALL, LEAST_EXACT = Tiles(32, 32, 32, 4, 2), Tiles(16, 16, 64, 2, 3)
+EVERY = (*EXACT, SMALL, LEAST_EXACT)
+EXACT_COSTS = {128 * 128: 1.3, 128 * 64: 1.0, 64 * 64: 0.97, 32 * 32: 1.45, 16 * 16: 1.95}      # of an element (an H200; of the
+# least tile, from its loads of shared memory)
 WAVE = 132          # programs from which all multiprocessors of a large chip have work
 HOPPER_SHARED = 200 << 10     # bytes that a block may share: more than this from sm_90 on
 
@@ -130,20 +134,22 @@ def _exact(dtype, m, n, batch) -> list:
     if dtype is dt.float64:
         size = 64 if min(m, n) >= 64 else 32
         return [Tiles(size, size, 16, 4 if size == 32 else 8, 2)]
-    return [(*EXACT, SMALL)[i] for i in _by_waves(m, n, batch)]
+    return [EVERY[i] for i in _by_waves(m, n, batch)]
 
 
 @functools.lru_cache(4096)
 def _by_waves(m, n, batch) -> list:
-    """The numbers of the tiles of EXACT that fit a product, and of SMALL behind them, the quickest first."""
+    """The numbers among EVERY of the tiles of EXACT that fit a product, of SMALL, and of the least where that is worth it, the
+    quickest first."""
     rows, columns = power_of_two(m), power_of_two(n)
+    few = rows * columns * batch <= WAVE * LEAST_EXACT.m * LEAST_EXACT.n
 
     def waves(i):
-        t = EXACT[i] if i < len(EXACT) else SMALL
+        t = EVERY[i]
         return -(-(-(-m // t.m) * -(-n // t.n) * batch) // WAVE) * t.m * t.n * EXACT_COSTS[t.m * t.n]
 
     fit = [i for i, t in enumerate(EXACT) if t.m <= rows and t.n <= columns]
-    return sorted([*fit, len(EXACT)], key=waves)
+    return sorted([*fit, len(EXACT), *([len(EXACT) + 1] if few else [])], key=waves)
 
 
 _quickest = choice("quickest_exact", lambda m, n, batch: _by_waves(m, n, batch)[0])
@@ -151,7 +157,7 @@ _quickest = choice("quickest_exact", lambda m, n, batch: _by_waves(m, n, batch)[
 
 def _first_exact(dtype, m, n, batch) -> Tiles:
     """The first of them, by a choice that scopes know as one condition."""
-    return _exact(dtype, m, n, batch)[0] if dtype is dt.float64 else (*EXACT, SMALL)[_quickest(m, n, batch)]
+    return _exact(dtype, m, n, batch)[0] if dtype is dt.float64 else EVERY[_quickest(m, n, batch)]
 
 
 def tiles(dtype, m: int, n: int, k: int, tensor_cores: bool, shared_memory: int, batch: int = 1, loaded=(),
