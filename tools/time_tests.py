@@ -68,7 +68,7 @@ def rows_to_leave(times: dict, limit: float) -> list:
 def main():
     """Times, and writes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--limit", type=float, default=0.4, help="seconds that a row may take (0.4)")
+    parser.add_argument("--limit", type=float, default=0.25, help="seconds that a row may take (0.25)")
     args, more = parser.parse_known_args()
     times = run(more)
     left = rows_to_leave(times, args.limit)
