@@ -29,8 +29,8 @@ from .lack import Keys, Lack
 from .photograph import Exactly, Photograph, is_changeable, is_plain, looks_like, photograph
 from .places import RESTORED, SameAs
 from .reads import MISSING, chains_of_generators, reads_at
-from .recording import OptionNumber
 from .stack import position_of
+from .state_guards import OptionNumber
 from .uses import ADDED, CONTAINED, COUNTED, GROWN, KEYED, LOOKED, MEASURED, SINGLE, STORED
 
 _GIVEN = object()       # in the place of a key: all that a container holds which is an argument

@@ -13,7 +13,8 @@ from ..runtime.tensor import Tensor, wrap
 from .numpy_scalars import SymScalar, stands_for_number
 from .own_view import mapped
 from .read_numbers import ReadNumber
-from .recording import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, Source, StepHooksGuard
+from .recording import Source
+from .state_guards import GroupsGuard, OptimizerGuard, OptionGuard, OptionNumber, StepHooksGuard
 
 _FLOATS = {float, *NUMPY_FLOATS}        # kinds of options that are read anew
 

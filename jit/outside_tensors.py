@@ -15,7 +15,8 @@ from ..runtime.tensor import Tensor
 from .errors import TraceError, at
 from .frames import unwatched
 from .memory_order import is_root, lay_of
-from .recording import Cell, Link, MemoryGuard, PartsGuard, Source, base_of
+from .recording import Cell, Link, Source, base_of
+from .state_guards import MemoryGuard, PartsGuard
 
 
 class OutsideTensors:

@@ -10,7 +10,8 @@ from ..runtime.parts import PARTS
 from ..runtime.tensor import Tensor
 from .conditions import Condition
 from .errors import TraceError
-from .recording import HooksGuard, LeafState, Saved
+from .recording import LeafState, Saved
+from .state_guards import HooksGuard
 
 
 class GradientGuard(Condition):

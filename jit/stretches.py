@@ -16,7 +16,7 @@ from .data_sizes import Stage, stages_of
 from .differentiate import Differential
 from .execute import Job, Piece, Result
 from .random_streams import Draw
-from .recording import OptionNumber
+from .state_guards import OptionNumber
 from .symbolic_job import job_of
 
 

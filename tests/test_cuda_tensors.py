@@ -150,6 +150,19 @@ def test_second_order_gradients():
     np.testing.assert_allclose(h.cpu().numpy(), want.numpy(), rtol=1e-4)
 
 
+def test_zeros_of_a_backward_are_filled_once(cuda):
+    """Statistics of norms have no gradients: zeros of one shape stand for all of them, in each backward."""
+    nets = [ingot.nn.Sequential(*[ingot.nn.BatchNorm1d(n) for n in (5, 5, 5, 5)]).to(device) for device in ("cpu", "cuda")]
+    x = ingot.arange(40.0).reshape(8, 5).sin()
+    for _ in range(2):
+        before = cuda.calls.get("cuMemsetD8Async", 0)
+        for net in nets:
+            net(x.to(net[0].weight.device)).square().sum().backward()
+        assert cuda.calls["cuMemsetD8Async"] == before + 1
+        for p, q in zip(*[net.parameters() for net in nets]):
+            np.testing.assert_allclose(q.grad.cpu().numpy(), p.grad.numpy(), rtol=1e-4, atol=1e-5)
+
+
 def network():
     ingot.manual_seed(0)
     nn = ingot.nn

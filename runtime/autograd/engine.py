@@ -17,7 +17,7 @@ from ...ir.ops.elementwise import add
 from ...ir.ops.shape import expand, full, select, slice_
 from ...ir.substitute import at_hint
 from ...ir.symbolic import is_symbol
-from ..device_array import DeviceArray, zeros_beside
+from ..device_array import MESH, DeviceArray, place_of, zeros_beside
 from ..dispatch import call
 from ..state import tls
 from ..tensor import Tensor, wrap
@@ -30,6 +30,7 @@ from .zero_curves import tie
 _accumulating = threading.RLock()
 _number = attrgetter("number")
 _NONE: frozenset = frozenset()
+BLANK = 1 << 16                 # bytes up to which zeros on a device are kept for a whole run
 _PARTS = frozenset((slice_, select))       # views of a part of an array, no element of it twice
 
 
@@ -92,6 +93,7 @@ class Backward:
             ready.sort(key=_number)
         pending, deliver, through = self.pending, self.deliver, self.through
         plain, run, frees, wholes, wanted = self.plain, self.run, not self.retain, self.wholes, self.wanted
+        blanks: dict = {}           # zeros on a device that several rules read
         node: Any = None
         try:
             while ready:
@@ -111,7 +113,7 @@ class Backward:
                 elif (plain and type(node) is Node and type(node.saved) is tuple
                         and not node.pre_hooks and not node.post_hooks and node not in wanted):
                     if node.outs is not None:
-                        g = self.gather_outputs(node, g)
+                        g = self.gather_outputs(node, g, blanks)
                     grads = self.part(node, g) if node.op in _PARTS else run(node.apply, g, pending)
                     if frees:
                         node.release()
@@ -221,22 +223,30 @@ class Backward:
             self.capture(node, g)
         return g
 
-    def gather_outputs(self, node, slots):
+    def gather_outputs(self, node, slots, blanks=None):
         """The gradient as the rule takes it: alone if one result is differentiable, else a tuple, without gaps unless the
-        rule knows what to do with them (trait "gaps")."""
+        rule knows what to do with them (trait "gaps"). Small zeros on a device that fill them are in `blanks`, or go there: who
+        may write a gradient sees that others hold it, too."""
         kinds = node.inexact_outs
         if len(kinds) > 1 and "gaps" in node.op.traits:
             return tuple([slots[i] for i in kinds])
         there = next(s for s in slots if s is not None)
-        filled = [self.zeros(node.outs[i], there) if slots[i] is None else slots[i] for i in kinds]
+        filled = [self.zeros(node.outs[i], there, blanks) if slots[i] is None else slots[i] for i in kinds]
         if len(kinds) == 1:
             return filled[0]
         return tuple(filled)
 
-    def zeros(self, aval, beside):
+    def zeros(self, aval, beside, blanks):
         if self.on_tensors:
             return call(full, (beside,), {"shape": aval.shape, "value": 0, "dtype": aval.dtype})
-        return zeros_beside(beside, aval.shape, aval.dtype.np)
+        is_there = beside.__class__ is DeviceArray and beside.kind != MESH
+        if blanks is None or not is_there or aval.size * aval.dtype.itemsize > BLANK:
+            return zeros_beside(beside, aval.shape, aval.dtype.np)
+        key = place_of(beside), aval.shape, aval.dtype
+        found = blanks.get(key)
+        if found is None:
+            found = blanks[key] = zeros_beside(beside, aval.shape, aval.dtype.np)
+        return found
 
     def capture(self, node, g):
         """Notes the gradient of a tensor that the caller asked for, as it passes."""
