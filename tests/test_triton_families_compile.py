@@ -353,6 +353,16 @@ def test_attention_by_bulk_copies(part, size, causal):
         assert binary.threads == 32 * warps, (tile, road)
 
 
+@pytest.mark.parametrize("tile", attention.AHEAD_ROADS, ids=str)
+@pytest.mark.parametrize("size", [128, pytest.param(64, marks=pytest.mark.slow)])
+def test_attention_whose_scores_are_multiplied_ahead(size, tile):
+    """Two blocks of scores and their sums are in registers, and spill nothing."""
+    *tile, warps, stages, road = tile
+    how = attention.Kind(dt.bfloat16, attention.NO_MASK, True, even=True, full=True, late=True, road=road)
+    _, ptx = compiled(attention.forward(how), attention.constants(size, size, size ** -0.5, *tile), warps, 90, stages)
+    assert ("cp.async.bulk.tensor" in ptx) is how.is_copied and "wgmma" in ptx
+
+
 WINDOW = tuple(zip(conv.WINDOW, (1, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1)))
 
 

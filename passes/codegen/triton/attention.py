@@ -15,8 +15,9 @@ Products that round as float32 does (`Kind.depths`) have no tensor cores: thread
 second one's columns must lie side by side, or they wait for each other. So keys and values that are multiplied as columns come
 turned (kt, vt), and vectors come in pieces, since such a dot holds its factors' whole depth in registers.
 
-On Hopper chips the tuner may take another road, as for products (`matmul_hopper.py`): blocks come by bulk copies. (Warps of
-their own that ask for them, which Triton splits off where a loop says so, gave nan on an H200 where blocks have edges.)
+On Hopper chips the tuner may take other roads, as for products (`matmul_hopper.py`): blocks come by bulk copies (warps of
+their own that ask for them, which Triton splits off where a loop says so, gave nan on an H200 where blocks have edges), or the
+scores of the next block are multiplied ahead: in machine code the exponentials of one stand between the products of the other.
 """
 
 import functools
@@ -31,7 +32,7 @@ from .positions import made
 from .spelling import TYPE
 
 NO_MASK, BOOLS, ADDED = "none", "bools", "added"
-LOADS, COPIES = "", "copies"       # roads
+LOADS, COPIES, AHEAD, AHEAD_COPIES = "", "copies", "ahead", "ahead_copies"       # roads
 ALIGNED = 16           # bytes on which rows begin that bulk copies bring
 LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 UNITS = f"(SCALE * {LOG2E})"
@@ -66,6 +67,16 @@ class Kind:
     road: str = LOADS
     drops: str = drops.NONE    # whether probabilities are dropped, and how their words lie
     depths: tuple = ()         # pieces of the vectors of queries and of values, where products round as float32 does
+
+    @property
+    def is_ahead(self) -> bool:
+        """Whether the scores of a block are there before its turn."""
+        return self.road in (AHEAD, AHEAD_COPIES)
+
+    @property
+    def is_copied(self) -> bool:
+        """Whether blocks come by bulk copies."""
+        return self.road in (COPIES, AHEAD_COPIES)
 
     @property
     def wide(self) -> str:
@@ -144,12 +155,19 @@ class Kind:
 
     def scores(self, query, key, masked=True) -> list:
         """Lines: `s` of a block [BM, BN] in units of log2(e) (or not scaled yet), -inf where nothing is to be seen."""
-        lines = [f"s = {self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})', 'E')}{'' if self.late else f' * {UNITS}'}"]
+        return [f"s = {self.multiplied(query, key)}", *self.seen(masked)]
+
+    def multiplied(self, query, key) -> str:
+        """The scores of a block, whatever is to be seen."""
+        return f"{self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})', 'E')}{'' if self.late else f' * {UNITS}'}"
+
+    def seen(self, masked=True) -> list:
+        """Lines: scores `s` of a block are -inf where nothing is to be seen."""
         if not masked or (self.full and not self.causal and self.mask == NO_MASK):
-            return lines
+            return []
         edges = [] if self.full else ["(i < L)[:, None]", "(j < S)[None, :]"]
         orders = ["(i[:, None] >= j[None, :])"] if self.causal else []
-        lines.append(f"seen = {' & '.join([*edges, *orders]) or 'tl.full([BM, BN], 1, tl.int1)'}")
+        lines = [f"seen = {' & '.join([*edges, *orders]) or 'tl.full([BM, BN], 1, tl.int1)'}"]
         if self.mask != NO_MASK:
             lines.append("at_mask = mask + (batch * m_b + head * m_h + i[:, None] * m_q + j[None, :] * m_k)")
             if self.mask == BOOLS:
@@ -170,7 +188,8 @@ class Kind:
     def described(self, *blocks) -> list:
         """Lines: what copies of blocks (name, first row, count of rows, rows of a block, size) take; none on other roads."""
         return [f"{name}_rows = tl.make_tensor_descriptor({name} + {self.start(name, base, size)}, [{count}, {size}], "
-                f"[{self.step(name, size)}, 1], [{block}, B{size}])" for name, base, count, block, size in blocks if self.road]
+                f"[{self.step(name, size)}, 1], [{block}, B{size}])"
+                for name, base, count, block, size in (blocks if self.is_copied else ())]
 
     def start(self, name, base, size) -> str:
         """Where the first row of a head is, `base` being its number if rows follow each other."""
@@ -204,7 +223,7 @@ class Kind:
     def rows(self, name, base, index, count, width, size, across=False, masked=True, piece="") -> str:
         """A load of rows [index, width] (or a piece of their vectors), or of their transpose; those beyond `count` are 0.
         `index` is "i" or "j", which begin at `from_i` and `from_j`."""
-        if self.road:
+        if self.is_copied:
             copy = f"{name}_rows.load([from_{index}, 0])"
             return f"tl.trans({copy})" if across else copy
         a, b = ("[None, :]", "[:, None]") if across else ("[:, None]", "[None, :]")
@@ -225,6 +244,25 @@ class Kind:
         whole = "tl.minimum(S, block * BM)" if self.causal else "S"
         return [f"last = {last}", f"whole = {whole} // BN * BN", _loop("0", "whole", "BN"), *_indent(body(False)),
                 _loop("whole", "last", "BN"), *_indent(body(True))]
+
+    def over_keys_ahead(self, weighed) -> list:
+        """The same where the scores of each block are multiplied while the one before is `weighed(masked)`. Lengths fill tiles,
+        and there is no mask: what is not whole lies on the diagonal."""
+        def at(first):
+            return [f"from_j = {first}", "j = (from_j + tl.arange(0, BN)).to(INDEX)"]
+
+        def multiplied(name, first):
+            key = self.loaded("key", "k", "under", "j", "S", "BE", "E", True, False)
+            return [*at(first), *key, f"{name} = {self.multiplied('query', 'key')}"]
+
+        def block(masked):
+            return [*multiplied("following", "start + BN"), *at("start"), *self.seen(masked), *weighed(masked), "s = following"]
+
+        last, whole = ("tl.minimum(S, (block + 1) * BM)", "tl.minimum(S, block * BM) // BN * BN") if self.causal else ("S", "S")
+        crossed = ["if BM > BN:", *_indent([_loop("whole", "final", "BN"), *_indent(block(True))])] if self.causal else []
+        ends = [f"final = ({last} - 1) // BN * BN", f"whole = tl.minimum({whole}, final)"]
+        return [*ends, *multiplied("s", "0"), _loop("0", "whole", "BN"), *_indent(block(False)), *crossed,
+                *at("final"), *self.seen(), *weighed(self.causal)]
 
     def over_queries(self, body) -> list:
         """The same for the blocks of queries of a block of keys: those on the diagonal, then whole ones, then the rest."""
@@ -280,18 +318,21 @@ def forward(kind: Kind) -> Source:
     """out and the logsumexp of each row."""
     stays = kind.dropped("p", shared=False)
 
-    def body(masked):
+    def weighed(masked):
         safe = ["safe = higher"] if not masked else ['safe = tl.where(higher == float("-inf"), 0.0, higher)']
-        return [*_KEYS, *kind.loaded("key", "k", "under", "j", "S", "BE", "E", True, masked),
-                *kind.scores("query", "key", masked),
-                f"higher = tl.maximum(top, {kind.largest})", *safe, f"p = {kind.powers('safe[:, None]')}",
+        return [f"higher = tl.maximum(top, {kind.largest})", *safe, f"p = {kind.powers('safe[:, None]')}",
                 "shrink = tl.exp2(top - safe)", "total = total * shrink + tl.sum(p, 1)",
                 f"value = {kind.rows('v', 'under', 'j', 'S', 'BV', 'V', False, masked)}",
                 *kind.drawn,
                 f"acc = {kind.dot(f'{stays}.to({TYPE[kind.dtype]})', 'value', 'acc * shrink[:, None]')}", "top = higher"]
 
+    def body(masked):
+        return [*_KEYS, *kind.loaded("key", "k", "under", "j", "S", "BE", "E", True, masked),
+                *kind.scores("query", "key", masked), *weighed(masked)]
+
     lines = [*_own_queries(kind), f'top = tl.full([BM], float("-inf"), {kind.wide})', f"total = tl.zeros([BM], {kind.wide})",
-             f"acc = tl.zeros([BM, BV], {kind.wide})", *kind.over_keys(body),
+             f"acc = tl.zeros([BM, BV], {kind.wide})",
+             *(kind.over_keys_ahead(weighed) if kind.is_ahead else kind.over_keys(body)),
              "none = total == 0.0", "total = tl.where(none, 1.0, total)", f"acc = {kind.shared('acc')} / total[:, None]",
              f'sums = tl.where(none, float("inf"), top * {LN2} + tl.log(total))',
              kind.put("out", "group * L", "i", "L", "V", "acc"),
@@ -448,15 +489,19 @@ def _where_drawn(kind, part, wide, arch) -> list:
 ROADS = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 8, 2, COPIES), (64, 64, 4, 3, COPIES)),
          QUERIES: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (128, 128, 8, 2, COPIES)),
          KEYS: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (64, 64, 8, 2, COPIES))}
+# The same of those that multiply ahead, where lengths fill tiles: two stages for vectors of 128 leave room for two programs.
+AHEAD_ROADS = ((64, 64, 4, 2, AHEAD), (64, 64, 4, 3, AHEAD), (128, 64, 8, 2, AHEAD), (128, 64, 8, 3, AHEAD_COPIES),
+               (64, 64, 4, 2, AHEAD_COPIES))
 
 
 def roads(kind: Kind, e: int, v: int, part: str, arch: int, addresses) -> list:
-    """Candidates that copy, where there are such: for 16-bit floats on Hopper, whose rows begin on multiples of 16 bytes."""
+    """Candidates that copy or multiply ahead, where there are such: for 16-bit floats on Hopper, whose rows begin on multiples
+    of 16 bytes."""
     if kind.dtype.itemsize != 2 or arch // 10 != 9 or max(e, v) > 128 or kind.drops:
         return []
     if any(n % ALIGNED for n in (e * kind.dtype.itemsize, v * kind.dtype.itemsize, *addresses)):
         return []
-    return list(ROADS[part])
+    return [*ROADS[part], *(AHEAD_ROADS if part == FORWARD and kind.full and kind.mask == NO_MASK else ())]
 
 
 def constants(e: int, v: int, scale: float, rows: int, columns: int) -> tuple:
