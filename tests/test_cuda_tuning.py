@@ -148,10 +148,11 @@ def test_candidates_of_convolutions_fit_and_begin_with_the_default():
 
 
 def test_products_that_round_exactly_take_the_tile_whose_programs_end_first():
-    """Several tiles share a multiprocessor; the smallest are for what would leave some without work."""
+    """Several tiles share a multiprocessor; the smallest are for what would leave some without work, the least where each of
+    theirs has one."""
     sizes = {(4096, 4096, 1): (64, 64), (4096, 768, 1): (64, 64), (1024, 1024, 1): (64, 64),
              (512, 512, 1): (32, 32), (256, 512, 1): (32, 32), (64, 64, 256): (64, 64), (20, 4096, 1): (32, 32),
-             (3, 5, 1): (32, 32)}
+             (128, 512, 1): (32, 32), (64, 512, 1): (16, 16), (32, 128, 1): (16, 16), (3, 5, 1): (16, 16)}
     for (m, n, batch), tile in sizes.items():
         found = matmul.candidates(dt.float32, m, n, 512, False, 166912, batch=batch)
         assert (found[0].m, found[0].n) == tile and len(set(found)) == len(found), (m, n, batch, found)
