@@ -14,7 +14,7 @@ from ingot.ir.ops import elementwise as ew
 from ingot.ir.ops.reduce import sum_
 from ingot.ir.scope import Scope
 from ingot.ir.substitute import choice, condition_check
-from ingot.passes.codegen.triton import attention, matmul
+from ingot.passes.codegen.triton import attention_tiles, matmul
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda import eager, recipes, running, structures
 from ingot.runtime.cuda.ledger import Ledger
@@ -194,7 +194,7 @@ def test_sizes_of_a_class_are_worked_out_a_few_times(name, work):
 def test_operands_are_turned_where_sizes_make_that_worth_it(name, least, cuda, monkeypatch):
     """Which is a condition of every list: sizes of both kinds come in turn."""
     monkeypatch.setattr(matmul, "is_worth_turning", choice(f"is_worth_turning_from_{least}", lambda _, m, *sizes: m >= least))
-    monkeypatch.setattr(attention, "LEAST_WORK", 2 * 8 * least * least)
+    monkeypatch.setattr(attention_tiles, "LEAST_WORK", 2 * 8 * least * least)
     counts: dict = {}
     for n in (*ALIKE, *reversed(ALIKE)):
         check(CASES[name](n))

@@ -14,7 +14,7 @@ from covering import thinned
 from ingot import jit
 from ingot.ir import config
 from ingot.nn import functional as F
-from ingot.passes.codegen.triton import attention, matmul, matmul_hopper
+from ingot.passes.codegen.triton import attention_tiles, matmul, matmul_hopper
 from ingot.runtime.cuda import tuning
 from ingot.tools import ptx
 from test_ptx import run
@@ -85,8 +85,8 @@ def test_what_follows_a_product(taken, road):
     assert found
 
 
-ATTENTION = list(dict.fromkeys([tile for tiles in attention.ROADS.values() for tile in tiles]))
-FIRST = [tuple(dict.fromkeys([tiles[0] for tiles in attention.ROADS.values()]))]       # of each part, together
+ATTENTION = list(dict.fromkeys([tile for tiles in attention_tiles.ROADS.values() for tile in tiles]))
+FIRST = [tuple(dict.fromkeys([tiles[0] for tiles in attention_tiles.ROADS.values()]))]       # of each part, together
 
 
 @pytest.mark.parametrize("tiles, causal", [
@@ -112,12 +112,12 @@ def test_attention(taken, tiles, causal):
 
 AHEAD = {"square": (2, 2, 256, 256), "shared keys": (2, 1, 256, 256), "more keys": (1, 1, 128, 256),
          "fewer keys": (1, 1, 384, 128)}       # heads, heads of keys, lengths
-FIRST_AHEAD = (attention.AHEAD_ROADS[0], attention.AHEAD_ROADS[3])
+FIRST_AHEAD = (attention_tiles.AHEAD_ROADS[0], attention_tiles.AHEAD_ROADS[3])
 
 
 @pytest.mark.parametrize("tile, causal, name", [
     pytest.param(tile, causal, name, marks=[] if name == "shared keys" and tile in FIRST_AHEAD else pytest.mark.slow)
-    for tile in attention.AHEAD_ROADS for causal in (True, False) for name in AHEAD], ids=str)
+    for tile in attention_tiles.AHEAD_ROADS for causal in (True, False) for name in AHEAD], ids=str)
 def test_attention_whose_scores_are_multiplied_ahead(taken, tile, causal, name):
     found = taken(tile)
     heads, key_heads, length, keys = AHEAD[name]

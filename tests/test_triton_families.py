@@ -15,6 +15,7 @@ from ingot.ir.ops import conv_last as of_last
 from ingot.nn import functional as F
 from ingot.nn.utils import stateless
 from ingot.passes.codegen.triton import attention as attention_text
+from ingot.passes.codegen.triton import attention_tiles
 from ingot.passes.codegen.triton import conv as conv_text
 from ingot.passes.codegen.triton import conv_last as last_text
 from ingot.runtime.backends import cudnn
@@ -371,7 +372,7 @@ def test_attention_over_turned_keys(case, causal, on_device, monkeypatch):
     """As exact products of many scores are made: vectors in pieces, keys and values as columns."""
     if causal and CASES[case][-1]:
         pytest.skip("a causal mask and another one are two masks")
-    monkeypatch.setattr(attention_text, "LEAST_WORK", 0)
+    monkeypatch.setattr(attention_tiles, "LEAST_WORK", 0)
     tensors, f = attention_case(case, causal)
     both(f, *tensors)
     with mock_cuda.installed() as cuda:
@@ -388,7 +389,7 @@ def test_tiles_of_attention_fit_the_shared_memory():
     for e in (16, 64, 128, 256):
         for part, arch in itertools.product((attention_text.FORWARD, attention_text.QUERIES, attention_text.KEYS), (80, 90)):
             kind = attention_text.Kind(ingot.bfloat16, "none", True)
-            constants, _, stages = attention_text.tiles(kind, e, e, 1.0, part, arch)
+            constants, _, stages = attention_tiles.tiles(kind, e, e, 1.0, part, arch)
             tile = dict(constants)
             held = (tile["BM"] + stages * 2 * tile["BN"]) * tile["BE"] * 2
             assert held <= 163 << 10

@@ -16,6 +16,7 @@ from ingot.passes.codegen.triton import (
     attention,
     attention_drops,
     attention_parts,
+    attention_tiles,
     cholesky,
     classes,
     configs,
@@ -236,9 +237,10 @@ def test_attention(kind, size, arch, full):
     tile that has registers for all.)"""
     how = attention.Kind(kind, attention.NO_MASK, True, even=True, full=full, late=True)
     for part, write, names in ATTENTION:
-        names = [n for n in names if full or part == attention.FORWARD or attention.takes_strides(how, n, size, size, arch)]
+        names = [n for n in names
+                 if full or part == attention.FORWARD or attention_tiles.takes_strides(how, n, size, size, arch)]
         source = write(replace(how, strided=tuple(names)))
-        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
         rows = tuple([(attention.strides_of(n)[2], 768 if n in ("g", "out") else 2304) for n in names])
         few = 16 if full and part == attention.KEYS and kind.itemsize == 2 else 0
         _, ptx = compiled(source, (*constants, *rows), warps, arch, stages, spills=few)
@@ -253,17 +255,17 @@ def test_gradients_of_attention_on_cards(kind, precision, size, arch, spills):
     keeps to 128 registers it puts some bytes aside; with the tiles of large chips it was a hundred with all 255.)"""
     how = attention.Kind(kind, attention.NO_MASK, True, precision, even=True, late=True)
     for part, write, _ in ATTENTION[1:]:
-        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
         compiled(write(how), constants, warps, arch, stages, spills=spills)
 
 
 @pytest.mark.parametrize("size, arch", thinned((32, 64), ARCHS, strength=1) + [
     pytest.param(128, arch, marks=pytest.mark.slow) for arch in ARCHS])
 def test_exact_attention_over_turned_keys(size, arch):
-    depths = attention.depths(dt.float32, "ieee", size, size, attention.LEAST_WORK)
+    depths = attention_tiles.depths(dt.float32, "ieee", size, size, attention_tiles.LEAST_WORK)
     how = attention.Kind(dt.float32, attention.NO_MASK, True, even=True, full=arch == 90, late=True, depths=depths)
     for part, write, _ in ATTENTION:
-        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
         compiled(write(how), constants, warps, arch, stages)
 
 
@@ -289,7 +291,7 @@ def test_attention_of_few(few, size, arch):
 @pytest.mark.parametrize("mask", [attention.BOOLS, attention.ADDED])
 def test_masked_attention(mask):
     how = attention.Kind(dt.bfloat16, mask, False, even=True, late=mask == attention.BOOLS)
-    constants, warps, stages = attention.tiles(how, 64, 64, 0.125, attention.FORWARD, 90)
+    constants, warps, stages = attention_tiles.tiles(how, 64, 64, 0.125, attention.FORWARD, 90)
     compiled(attention.forward(how), constants, warps, 90, stages)
 
 
@@ -310,8 +312,9 @@ def test_attention_with_dropout(size, arch, drops, mask):
     how = attention.Kind(dt.bfloat16, mask, mask == attention.NO_MASK, even=True, full=full, late=mask != attention.ADDED,
                          drops=drops)
     for part, write, names in ATTENTION:
-        names = [n for n in names if full or part == attention.FORWARD or attention.takes_strides(how, n, size, size, arch)]
-        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        names = [n for n in names
+                 if full or part == attention.FORWARD or attention_tiles.takes_strides(how, n, size, size, arch)]
+        constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
         rows = tuple([(attention.strides_of(n)[2], 768 if n in ("g", "out") else 2304) for n in names])
         _, ptx = compiled(write(replace(how, strided=tuple(names))), (*constants, *rows), warps, arch, stages)
         tile = dict(constants)
@@ -329,22 +332,23 @@ def test_attention_with_dropout(size, arch, drops, mask):
 def test_attention_with_dropout_in_tf32(drops, size, arch):
     how = attention.Kind(dt.float32, attention.NO_MASK, True, "tf32", even=True, late=True, drops=drops)
     for part, write, _ in ATTENTION:
-        constants, warps, stages = attention.tiles(how, size, size, size ** -0.5, part, arch)
+        constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
         compiled(write(how), constants, warps, arch, stages, spills=0 if DRAWN_ONCE else 40)
 
 
 SPILLS = {(attention.KEYS, 128): 256, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out
 
 
-@pytest.mark.parametrize("part, causal", thinned(attention.ROADS, [False, True], strength=1))
+@pytest.mark.parametrize("part, causal", thinned(attention_tiles.ROADS, [False, True], strength=1))
 @pytest.mark.parametrize("size", [64, pytest.param(128, marks=pytest.mark.slow)])
 def test_attention_by_bulk_copies(part, size, causal):
     """Each road of Hopper chips: copies by the chip's engine, asked for by warps of their own where that was asked for."""
     write = {attention.FORWARD: attention.forward, attention.QUERIES: lambda k: attention.query_grad(k, False),
              attention.KEYS: attention.key_grad}[part]
-    for *tile, warps, stages, road in attention.ROADS[part]:
+    for *tile, warps, stages, road in attention_tiles.ROADS[part]:
         source = write(attention.Kind(dt.bfloat16, attention.NO_MASK, causal, even=True, late=True, road=road))
-        one = configs.Launch(source, attention.constants(size, size, size ** -0.5, *tile), warps, (1, 1, 1), stages=stages)
+        constants = attention_tiles.constants(size, size, size ** -0.5, *tile)
+        one = configs.Launch(source, constants, warps, (1, 1, 1), stages=stages)
         v = variant(one, {p.name: 1024 for p in source.parameters if p.kind == SIZE}, 90)
         made = compiler._run_triton(v)
         binary, ptx = compiler._binary(v, made), made.asm["ptx"]
@@ -353,13 +357,13 @@ def test_attention_by_bulk_copies(part, size, causal):
         assert binary.threads == 32 * warps, (tile, road)
 
 
-@pytest.mark.parametrize("tile", attention.AHEAD_ROADS, ids=str)
+@pytest.mark.parametrize("tile", attention_tiles.AHEAD_ROADS, ids=str)
 @pytest.mark.parametrize("size", [128, pytest.param(64, marks=pytest.mark.slow)])
 def test_attention_whose_scores_are_multiplied_ahead(size, tile):
     """Two blocks of scores and their sums are in registers, and spill nothing."""
     *tile, warps, stages, road = tile
     how = attention.Kind(dt.bfloat16, attention.NO_MASK, True, even=True, full=True, late=True, road=road)
-    _, ptx = compiled(attention.forward(how), attention.constants(size, size, size ** -0.5, *tile), warps, 90, stages)
+    _, ptx = compiled(attention.forward(how), attention_tiles.constants(size, size, size ** -0.5, *tile), warps, 90, stages)
     assert ("cp.async.bulk.tensor" in ptx) is how.is_copied and "wgmma" in ptx
 
 

@@ -13,6 +13,7 @@ from ...ir.ops.reduce import sum_
 from ...passes.codegen.triton import attention as text
 from ...passes.codegen.triton import attention_drops
 from ...passes.codegen.triton import attention_parts as shared
+from ...passes.codegen.triton import attention_tiles as tiles
 from ...passes.codegen.triton.configs import has_warp_groups
 from ..device_array import DeviceArray, contiguous_strides
 from . import attention_steps as steps
@@ -46,7 +47,7 @@ class Shapes:
         kind, products = dt.from_numpy(q.dtype), precision.of_products()
         scores = self.batch * self.heads * self.length * self.keys
         self.kind = text.Kind(kind, how, params["causal"], products, even, full, late,
-                              depths=text.depths(kind, products, self.e, self.width, scores))
+                              depths=tiles.depths(kind, products, self.e, self.width, scores))
         self.draws: tuple = ()         # the key that is drawn from, and what a word must be below and its share by their names
         self.numbers: dict = {}
         self.arrays: dict = {}
@@ -56,7 +57,8 @@ class Shapes:
     def read(self, **arrays):
         """Takes operands, copied where kernels had better not read them as they lie."""
         for name, a in arrays.items():
-            strided = _has_rows(a) and (not self.backward or text.takes_strides(self.kind, name, self.e, self.width, self.arch))
+            given = self.kind, name, self.e, self.width, self.arch
+            strided = _has_rows(a) and (not self.backward or tiles.takes_strides(*given))
             self.arrays[name] = a if strided else contiguous(a)
 
     def result(self, name, shape, into=None) -> DeviceArray:
@@ -112,7 +114,7 @@ class Shapes:
 
         def how(tile):
             rows_, columns, warps, stages, *road = tile
-            constants = text.constants(self.e, self.width, self.scale, rows_, columns)
+            constants = tiles.constants(self.e, self.width, self.scale, rows_, columns)
             source = write(replace(kind, road=road[0]) if road else kind)
             grid = (blocks(dict(constants)) * groups, 1, 1)
             return self.device, source, arrays, sizes | self.numbers, ((*constants, *rows), warps, grid), stages
@@ -121,10 +123,10 @@ class Shapes:
             made = how(tile)
             return templates.variant(*made), lambda: templates.launch(*made)
 
-        found: list = text.candidates(kind, self.e, self.width, part, self.arch)
+        found: list = tiles.candidates(kind, self.e, self.width, part, self.arch)
         if config.current().cuda_tune and max(a.nbytes for a in arrays) < _NARROW:
             apart = [n * kind.dtype.itemsize for name in kind.strided for n in _steps(self.arrays[name])]
-            found = found + text.roads(kind, self.e, self.width, part, self.arch, [*[a.pointer for a in arrays], *apart])
+            found = found + tiles.roads(kind, self.e, self.width, part, self.arch, [*[a.pointer for a in arrays], *apart])
         key = write(kind).name, self.e, self.width, groups, *sizes.items(), *rows
         templates.launch(*how(tuning.best(key, found, prepare, self.device)))
 

@@ -25,7 +25,6 @@ from dataclasses import dataclass
 
 from ....ir import dtype as dt
 from . import attention_drops as drops
-from .configs import has_warp_groups, power_of_two
 from .dots import stated_dot
 from .nest import POINTER, SIZE, Parameter, Source
 from .positions import made
@@ -33,7 +32,6 @@ from .spelling import TYPE
 
 NO_MASK, BOOLS, ADDED = "none", "bools", "added"
 LOADS, COPIES, AHEAD, AHEAD_COPIES = "", "copies", "ahead", "ahead_copies"       # roads
-ALIGNED = 16           # bytes on which rows begin that bulk copies bring
 LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 UNITS = f"(SCALE * {LOG2E})"
 LEAST_SCALE = 2.0 ** -100      # from which a score that is -inf is so when it is scaled
@@ -43,7 +41,6 @@ HEADS, KEY_HEADS = ("q", "g", "out", "gq"), ("k", "v", "gk", "gv")      # what m
 STATISTICS = "lse", "delta", "sums", "stats"
 CONSTANTS = ("INDEX", "E", "V", "BE", "BV", "BM", "BN", "SCALE")
 PIECE = 16                     # numbers of a vector in a piece
-LEAST_WORK = 1 << 25           # multiplications of queries and keys from which these are turned
 FORWARD, QUERIES, KEYS = "forward", "queries", "keys"
 
 
@@ -412,105 +409,3 @@ def key_grad(kind: Kind) -> Source:
              kind.put("gk", "under * S", "j", "S", "E", "to_key"),
              kind.put("gv", "under * S", "j", "S", "V", kind.shared("to_value"))]
     return kind.made("attention_key_grad", kind.parameters(kind.reads(KEYS), ("gk", "gv")), lines)
-
-
-def takes_strides(kind: Kind, name: str, e: int, v: int, arch: int) -> bool:
-    """Whether the kernels of gradients have registers for an operand with strides: where blocks have edges, few are left."""
-    return kind.full or name not in ("q", "g") or not has_warp_groups(arch) or max(e, v) > 64
-
-
-def depths(dtype, precision: str, e: int, v: int, scores: int) -> tuple:
-    """`Kind.depths` of vectors of these sizes, for so many scores. (For longer ones registers hold nothing beside their sums,
-    and what is quick anyway had better do without the launches that turn keys and values.)"""
-    is_exact = dtype is dt.float32 and precision == "ieee" and max(e, v) <= 8 * PIECE and scores * e >= LEAST_WORK
-    return tuple([max(1, power_of_two(n) // PIECE) for n in (e, v)]) if is_exact else ()
-
-
-def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
-    """(rows of queries, rows of keys, warps, stages) of tiles worth trying, the one to take without trying first: large ones on
-    tensor cores, as far as registers hold them, small ones for long vectors and for exact products."""
-    wide = max(16, power_of_two(e), power_of_two(v))
-    if kind.depths:
-        return _exact(part, wide, arch)
-    if kind.dtype.itemsize != 2 and kind.precision == "ieee":
-        if part == KEYS:
-            return [(16, 16, 4, 2), (16, 32, 8, 2)] if wide <= 64 else [(16, 16, 8, 2), (16, 16, 8, 3)]
-        return [(32, 32, 8, 3), (16, 16, 4, 3)] if wide <= 64 and part == FORWARD else [(16, 16, 4, 3 if wide <= 64 else 2)]
-    if kind.dtype.itemsize == 4 or wide > 128:
-        if part == FORWARD:
-            return [(64, 32, 8, 2)]
-        if kind.drops:
-            return [(32, 32, 8, 2)]
-        return [(32, 32, 4, 2) if 64 < wide <= 128 and not has_warp_groups(arch) else (64, 32, 4, 2)]
-    if kind.drops:
-        return _where_drawn(kind, part, wide, arch)
-    groups, plain = has_warp_groups(arch), kind.mask == NO_MASK
-    if part == FORWARD:
-        found = [(128, 64, 8, 3), (128, 64, 4, 3), (128, 128, 4, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3),
-                 (64, 128, 4, 3)]
-        first = 5 if groups and plain else 0
-    elif groups and wide <= 64:
-        found = [(64, 64, 4, 3), (64, 64, 4, 2), (128, 64, 8, 3), (128, 64, 8, 2), (64, 32, 4, 2), (64, 128, 8, 2)]
-        crowded = part == KEYS and kind.strided and kind.causal
-        first = 3 if not plain or (part == KEYS and not kind.full) else 1 if crowded else 0
-    else:
-        found = [(64, 32, 4, 2), (64, 64, 4, 2), (64, 32, 8, 2), (32, 64, 8, 2), (64, 64, 8, 2)]
-        first = (1 if part == QUERIES else 0 if plain and kind.full else 2) if groups else 0 if part == QUERIES \
-            else 2 if wide <= 64 else 3
-    found.insert(0, found.pop(first))       # (the quickest on an H200 of those whose numbers registers hold)
-    return found
-
-
-def _exact(part, wide, arch) -> list:
-    """Candidates of products that round as float32 does: as many results of a thread as registers hold beside its factors."""
-    if part == KEYS:
-        return [(32, 32, 4, 2), (16, 32, 4, 2)] if wide <= 32 else [(16, 32, 4, 2), (16, 16, 8, 2)][wide > 64:]
-    if wide <= 64:
-        return [(64, 32, 4, 2), (128, 32, 8, 2), (32, 32, 4, 2)]
-    if part == FORWARD:
-        return [(64, 32, 8, 2), (32, 32, 4, 2)]
-    return [(32, 32, 8, 2), (32, 32, 4, 2)] if has_warp_groups(arch) else [(32, 32, 4, 2)]     # (four there spill 8 bytes)
-
-
-def _where_drawn(kind, part, wide, arch) -> list:
-    """Candidates of kernels that draw: fewer scores a thread, since what is drawn takes registers."""
-    large = wide <= 64 and has_warp_groups(arch) and kind.drops == drops.ALIGNED
-    crowded = wide > 64 and kind.mask != NO_MASK
-    if part == FORWARD:
-        found = [(64, 64, 8, 3), (128, 32, 8, 3), (64, 32, 4, 3)]
-        return [(128, 64, 8, 3), *found] if large else [(64, 32, 8, 3), *found] if crowded else found
-    found = [(64, 32, 8, 2), (32, 32, 8, 2), (32, 64, 8, 2)]
-    if part == KEYS and crowded:
-        return [found[1], found[0]]
-    return [(128, 64, 8, 2), (64, 64, 4, 2), *found] if large and kind.mask == NO_MASK else found
-
-
-# (rows of queries, rows of keys, warps, stages, road) of the roads that copy.
-ROADS = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 8, 2, COPIES), (64, 64, 4, 3, COPIES)),
-         QUERIES: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (128, 128, 8, 2, COPIES)),
-         KEYS: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (64, 64, 8, 2, COPIES))}
-# The same of those that multiply ahead, where lengths fill tiles: two stages for vectors of 128 leave room for two programs.
-AHEAD_ROADS = ((64, 64, 4, 2, AHEAD), (64, 64, 4, 3, AHEAD), (128, 64, 8, 2, AHEAD), (128, 64, 8, 3, AHEAD_COPIES),
-               (64, 64, 4, 2, AHEAD_COPIES))
-
-
-def roads(kind: Kind, e: int, v: int, part: str, arch: int, addresses) -> list:
-    """Candidates that copy or multiply ahead, where there are such: for 16-bit floats on Hopper, whose rows begin on multiples
-    of 16 bytes."""
-    if kind.dtype.itemsize != 2 or arch // 10 != 9 or max(e, v) > 128 or kind.drops:
-        return []
-    if any(n % ALIGNED for n in (e * kind.dtype.itemsize, v * kind.dtype.itemsize, *addresses)):
-        return []
-    return [*ROADS[part], *(AHEAD_ROADS if part == FORWARD and kind.full and kind.mask == NO_MASK else ())]
-
-
-def constants(e: int, v: int, scale: float, rows: int, columns: int) -> tuple:
-    """What a kernel is compiled for."""
-    return (("E", e), ("V", v), ("BE", max(16, power_of_two(e))), ("BV", max(16, power_of_two(v))), ("BM", rows),
-            ("BN", columns), ("SCALE", scale))
-
-
-def tiles(kind: Kind, e: int, v: int, scale: float, part: str, arch: int) -> tuple:
-    """(constants, warps, stages) to take without trying."""
-    rows, columns, warps, stages = candidates(kind, e, v, part, arch)[0]
-    return constants(e, v, scale, rows, columns), warps, stages

@@ -15,7 +15,8 @@ import functools
 
 from ....ir.substitute import choice
 from ....ir.symbolic import power_of_two
-from .attention import BOOLS, CONSTANTS, LN2, LOG2E, NO_MASK, UNITS, Kind, constants, strides_of
+from .attention import BOOLS, CONSTANTS, LN2, LOG2E, NO_MASK, UNITS, Kind, strides_of
+from .attention_tiles import constants
 from .nest import SIZE, Parameter, Source
 from .positions import made
 from .spelling import TYPE
