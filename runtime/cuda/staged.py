@@ -11,6 +11,7 @@ from . import pools, transfer
 from .arrays import empty
 
 SLOT = 16             # bytes between them
+MOST = 64             # pieces of page-locked memory that are kept to serve again
 
 
 class Room:
@@ -23,7 +24,7 @@ class Room:
         self.bytes = max(SLOT, self.offsets[-1])
         self.kinds = [(arrays[i].shape, arrays[i].dtype, arrays[i].nbytes) for i in self.host]
         self.count = len(arrays)
-        self._stages: deque = deque()      # those that were sent, the first one first
+        self._stages: deque = deque(maxlen=MOST)       # those that were sent, the first one first
 
     def stage(self) -> "Stage":
         """Page-locked memory for the arrays of one run: some that was sent and has arrived, or new."""
