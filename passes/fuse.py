@@ -36,8 +36,8 @@ FEW_ROWS = 8         # rows below which a kernel of several sweeps cannot use th
 class Group:
     """Operations that run together: one kernel, or (`body` is None) one node that is called.
 
-    Of scalar functions over one shape alone (`is_simple`) that are joined it is known that they fit; their body is made in the
-    end, when it is known how many they are."""
+    Of scalar functions over one shape alone (`is_simple`) it is known that they fit, one and several that are joined; their
+    body is made in the end, when it is known how many they are."""
 
     nodes: list
     shape: tuple = ()
@@ -124,6 +124,9 @@ class Fuser:
 
     def _start(self, g):
         """Makes a kernel of one operation, where that can be; else it is called."""
+        if self._surely_fits(g.nodes[0]):
+            g.is_simple = g.fits = True
+            return
         try:
             g.body = Body(g.nodes, g.shape, g.reduced, g.nodes[0].outputs)
             if g.reduced:
@@ -132,6 +135,12 @@ class Fuser:
         except Unfit as e:
             g.body = None
             g.refused.append(str(e))
+
+    @staticmethod
+    def _surely_fits(node):
+        """Whether an operation is a kernel, whatever else: a scalar function of what lies in memory as it reads it."""
+        return type(node.op.lower) is Scalar and all(
+            [source_of(x) in (x, None) for x in node.inputs if type(x) is Value])  # noqa: C419  (a list is quicker here)
 
     def groups(self) -> list:
         """Joins, then puts in order."""
