@@ -19,8 +19,8 @@ from .program import empty
 from .staged import Room, Stage
 from .steady import Steady
 
-SMALL = 4096          # bytes up to which results travel together, and
-SMALL_GRADIENT = 1 << 20      # bytes for gradients: whoever keeps one keeps the memory of all
+SMALL = 4096          # bytes up to which results travel together (whoever keeps one keeps the memory of all), and
+SMALL_GRADIENT = 1 << 20      # bytes for gradients, which travel apart from what a loop may keep
 _APART = 16           # bytes that they are apart
 
 
@@ -49,8 +49,9 @@ class Captured:
         """Everything was loaded by the runs before; nothing runs now."""
         values = repeated.graph.graph.outputs
         left = [i for i in range(len(values)) if i not in repeated.targets]
-        small = [i for i in left if 0 < _bytes(values[i]) <= SMALL]
-        gradients = [i for i in left if i in repeated.brief and SMALL < _bytes(values[i]) <= SMALL_GRADIENT]
+        most = [SMALL_GRADIENT if i in repeated.brief else SMALL for i in range(len(values))]
+        fit = [i for i in left if 0 < _bytes(values[i]) <= most[i]]
+        small, gradients = ([i for i in fit if (i in repeated.brief) is is_brief] for is_brief in (False, True))
         self.blocks = [CopiedOut(self.device, numbers, values) for numbers in (small, gradients) if numbers]
         places: dict = {}
         for block in self.blocks:
