@@ -138,9 +138,10 @@ class Fuser:
 
     @staticmethod
     def _surely_fits(node):
-        """Whether an operation is a kernel, whatever else: a scalar function of what lies in memory as it reads it."""
-        return type(node.op.lower) is Scalar and all(
-            [source_of(x) in (x, None) for x in node.inputs if type(x) is Value])  # noqa: C419  (a list is quicker here)
+        """Whether an operation is a kernel, whatever else: a scalar function of what lies in memory as it reads it. (Sizes that
+        are symbols may be equal without anybody knowing.)"""
+        return type(node.op.lower) is Scalar and not node.output.aval.is_symbolic and all(
+            [source_of(x) in (x, None) and not x.aval.is_symbolic for x in node.inputs if type(x) is Value])  # noqa: C419
 
     def groups(self) -> list:
         """Joins, then puts in order."""

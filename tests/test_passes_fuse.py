@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import ingot  # noqa: F401  (fills the table of operators)
-from graphs import arrays_for, check_same_meaning, graph_of, random_graph
+from graphs import arrays_for, check_same_meaning, graph_of, graph_of_sizes, random_graph
 from ingot.ir.graph import live_nodes
 from ingot.passes import fuse as fusion
 from ingot.passes.decompose import decompose
@@ -238,6 +238,11 @@ def test_what_surely_fits_makes_a_kernel_alone(seed):
     for n in found:
         assert len(Body([n], n.output.shape, (), n.outputs).results) == 1
     assert found
+
+
+def test_nothing_surely_fits_whose_sizes_are_symbols():
+    graph = decompose(graph_of_sizes())
+    assert graph.nodes and not any(fusion.Fuser._surely_fits(n) for n in graph.nodes if can_fuse(n))
 
 
 def test_a_long_chain_is_one_kernel_without_a_trial_for_each_join(monkeypatch):
