@@ -184,10 +184,7 @@ class Entry:
 
     def fits(self) -> bool:
         """Whether this entry applies for certain, by a quick look; only for entries that do not look at arguments."""
-        for t, a, needs in self.arrays:
-            if t._a is not a or (t._node is not None) is not needs:
-                return False
-        return self.check()
+        return self._is_as_it_was() and self.check()
 
     def _changed_capture(self):
         """Which captured tensor is of another kind now, in words, or None."""

@@ -202,7 +202,8 @@ def test_steps_that_come_faster_than_they_run():
         w.add_(x * n)
         return w * 2, x - n
 
-    seen = [step(there(1.0, 10.0)) for _ in range(40)]
+    x = there(1.0, 10.0)            # (making one waits for the device)
+    seen = [step(x) for _ in range(40)]
     for i, (twice, less) in enumerate(seen):
         assert twice.tolist() == [(i + 1) * (i + 2), 10.0 * (i + 1) * (i + 2)] and less.tolist() == [-i, 9.0 - i]
 

@@ -119,13 +119,7 @@ class CompiledGraph:
         """The results, of which the first ones lie in arrays that are given for them; where that cannot be, they are copied."""
         if self.threads and pool.get_num_threads() != self.threads:
             self._prepare()
-        env, outputs = [*arrays, *self.room], self.outputs
-        for i, array, is_made in zip(outputs, given, self.are_made):
-            if is_made:
-                env[i] = array
-        for step in self.steps:
-            step.run(env)
-        found = [env[i] for i in outputs]
+        found = self._run_steps(arrays, [(i, a) for i, a, is_made in zip(self.outputs, given, self.are_made) if is_made])
         for n, array in enumerate(given):
             if found[n] is not array:
                 np.copyto(array, found[n])
@@ -137,9 +131,11 @@ class CompiledGraph:
             return NativeRun(step, prepared, number, self._kernel_of, threads)
         return CalledNode(step, number, self._kernel_of, self.plan.in_place)
 
-    def _run_steps(self, arrays) -> list:
-        """The results, as arrays, in order."""
+    def _run_steps(self, arrays, into=()) -> list:
+        """The results, as arrays, in order; those of some places of the environment go `into` arrays."""
         env = [*arrays, *self.room]
+        for i, array in into:
+            env[i] = array
         for step in self.steps:
             step.run(env)
         return [env[i] for i in self.outputs]
