@@ -177,7 +177,7 @@ def lay_out(run: Run, scratch: dict, room: Callable):
     """Gives values and the `scratch` memory of steps places in the arena of a run, those that are needed at the same time apart
     from each other. `room` gives the bytes that a value takes there."""
     lives = [Life(x, _rounded(scratch[x]) if x in scratch else room(x), first, last) for x, first, last in run.lives]
-    at, run.arena_bytes = _placed(lives, LINE)
+    at, run.arena_bytes = placed(lives, LINE)
     if run.arena_bytes > _WORTH_A_SECOND_TRY:
         at, run.arena_bytes = _closer(lives, at, run.arena_bytes)
     run.scratch = {s: at.pop(s) for s in scratch}
@@ -209,8 +209,9 @@ class Life(NamedTuple):
     last: int
 
 
-def _placed(lives, start):
-    """({what: its place}, the end of all), in the order in which they begin: what is warm in a cache is used again."""
+def placed(lives, start):
+    """({what: its place}, the end of all), from `start` on, in the order in which they begin: what is warm in a cache is used
+    again."""
     at, end, free = {}, start, _Free(start)
     ending: list = []                   # (step after which it ends, start, size)
     for x in sorted(lives, key=lambda x: (x.first, -x.size)):
@@ -274,7 +275,7 @@ def _closer(lives, at, end):
     if end <= _WASTE * max(itertools.accumulate(change)):
         return at, end
     small, large = [x for x in lives if x.size < end >> 8], [x for x in lives if x.size >= end >> 8]
-    found, start = _placed(small, LINE)
+    found, start = placed(small, LINE)
     taken, stops = [], start            # taken: (start, end, life), in order
     for x in sorted(large, key=lambda x: (-x.size, x.first)):
         busy = [(low, high) for low, high, y in taken if y.first <= x.last and x.first <= y.last]

@@ -104,3 +104,34 @@ def overwrite(op: Op, t: Tensor, name: str, *others, **params) -> bool:
         return False
     wrote_plainly(t, name)
     return True
+
+
+def overwrite_each(rows, name: str) -> list:
+    """The same for several (t, op, others) at once, where the histories of others do not count; the rows that cannot be so, of
+    which nothing is written."""
+    m, left, quiet = tls.m, [], []
+    for row in rows:
+        t, op, others = row
+        a, alike, operands = t._a, is_quiet(t, m) and not (m.special and op.is_autocast), [t._a]
+        for x in others:
+            if isinstance(x, Tensor):
+                x = x._a
+                alike = alike and x.dtype is a.dtype and x.__class__ is a.__class__
+            operands.append(x)
+        if alike:
+            quiet.append((row, operands))
+        else:
+            left.append(row)
+    at_once = len(quiet) > 1 and quiet[0][1][0].__class__ is DeviceArray and _write_over_at_once(m.run, quiet)
+    for row, operands in quiet:
+        if at_once or write_over(m.run, row[1], operands[0], operands, {}):
+            wrote_plainly(row[0], name)
+        else:
+            left.append(row)
+    return left
+
+
+def _write_over_at_once(run, rows) -> bool:
+    """Whether a backend wrote all of several rows ((t, op, others), arrays), in one call."""
+    each = getattr(rows[0][1][0].backend, "overwrite_each", None)
+    return each is not None and run(each, [(row[1], arrays) for row, arrays in rows])

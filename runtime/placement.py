@@ -18,11 +18,15 @@ from .tensor import Tensor, wrap
 
 def moved(t: Tensor, device, wait: bool = True) -> Tensor:
     """The tensor on a device: itself, if it is there already."""
-    target, here = require(device), t.device
+    target, a = require(device), t._a
     if target.type in EVERYWHERE:
         target = CPU if target.type == "cpu" else META
-    elif target.index is None:
-        target = Device(target.type, DRIVERS[target.type].current())
+    else:
+        index = DRIVERS[target.type].current() if target.index is None else target.index
+        if a.__class__ is DeviceArray and a.kind == target.type and a.memory.device == index:
+            return t
+        target = Device(target.type, index)
+    here = t.device
     if target == here:
         return t
     return place(t, device=str(target), source=str(here), wait=wait)
@@ -35,10 +39,17 @@ def put(t: Tensor, device, wait: bool = True) -> Tensor:
     return moved(t, as_device(device), wait)
 
 
+_marks: dict = {}           # by kind and index of a device
+
+
 def mark_on(device: Device) -> Tensor:
     """A tensor of nothing on an accelerator, beside which others are to be made there."""
-    route_kernels()
-    return wrap(BACKENDS[device.type].mark(device.index))
+    index = DRIVERS[device.type].current() if device.index is None else device.index
+    found = _marks.get((device.type, index))
+    if found is None:
+        route_kernels()
+        found = _marks[device.type, index] = wrap(BACKENDS[device.type].mark(index))
+    return found
 
 
 def key_on(generator, device) -> Tensor | None:

@@ -15,7 +15,7 @@ from ..ir import dtype as dt
 from ..ir.lazy import lazy
 from .device_array import DeviceArray
 from .state import tls
-from .writes import check_writable
+from .writes import check_writable, wrote_plainly
 
 kernels = lazy(__package__, ".cpu.kernels")
 
@@ -44,12 +44,11 @@ def sweep_each(build, rows, numbers, name="step"):
                 scalars = _scalars(numbers, kind)
             kernel.sweep(outs, arrays, scalars)
         for t in written:
-            t._storage.wrote(name, _DEEP)
+            wrote_plainly(t, name)
     if far:
         far[0][1][0].backend.sweep(far, numbers)
 
 
-_DEEP = 4       # frames of the package between a write here and the user, at least
 _local = threading.local()
 
 

@@ -4,7 +4,9 @@ import pytest
 
 import ingot
 import mock_cuda
+from ingot.runtime.cuda import in_place
 from test_inplace_memory import ACTIVATIONS, SHARED, TABLE, filled
+from test_nn_norm import STATISTICS, check_statistics
 
 FLOATS = ["float32", "bfloat16"]
 SIZES = [(), (7,), (3, 40)]
@@ -135,3 +137,21 @@ def test_statistics_of_batches_move_in_place(cuda):
     assert there.running_var.data_ptr() == place and there.num_batches_tracked.item() == RUNS
     ingot.testing.assert_close(there.running_var.cpu(), bn.running_var)
     ingot.testing.assert_close(there.running_mean.cpu(), bn.running_mean)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_move_wherever_they_lie(name, cuda):
+    for momentum in (0.1, 1):
+        for _ in range(RUNS):
+            check_statistics(name, ingot.float32, momentum, "cuda")
+
+
+def test_statistics_and_counter_are_one_list(cuda):
+    """One call for the three of them, however many launches that is."""
+    layer, x = ingot.nn.BatchNorm1d(5).to("cuda"), ingot.randn(8, 5).to("cuda")
+    called, run = [], in_place.recipes.run
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(in_place.recipes, "run", lambda op, *rest, **more: called.append(op) or run(op, *rest, **more))
+        layer(x)
+    over = [op for op in called if isinstance(op, (in_place.InPlace, in_place.InPlaceEach))]
+    assert len(over) == 1 and [op.name for op, _ in over[0].each] == ["add", "blend", "blend"]

@@ -16,7 +16,7 @@ from ingot.ir.scope import Scope
 from ingot.ir.substitute import choice, condition_check
 from ingot.passes.codegen.triton import attention_tiles, matmul
 from ingot.runtime.cuda import compile as compiler
-from ingot.runtime.cuda import eager, recipes, running, structures
+from ingot.runtime.cuda import eager, in_place, recipes, running, structures
 from ingot.runtime.cuda.ledger import Ledger
 
 ALIKE = range(131, 151)        # sizes of one class: no multiples of 4 alone, the same power of two above
@@ -36,8 +36,8 @@ class Work:
 
     def __init__(self, monkeypatch):
         self.calls: list = []
-        for module, name in ((eager, "_worked_out"), (eager, "_worked_into"), (eager, "_written"), (recipes, "_noted_for_all"),
-                             (structures, "_make")):
+        for module, name in ((eager, "_worked_out"), (in_place, "_worked_into"), (in_place, "_written"),
+                             (recipes, "_noted_for_all"), (structures, "_make")):
             self.watch(monkeypatch, module, name)
 
     def watch(self, monkeypatch, module, name):

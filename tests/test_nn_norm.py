@@ -69,6 +69,57 @@ def test_batch_norm_in_training_moves_its_running_statistics(shape):
     np.testing.assert_array_equal(layer.running_mean.numpy(), mean.reshape(3))
 
 
+STATISTICS = {
+    "apart": lambda like: (like(0.0), like(1.0)), "mean alone": lambda like: (like(0.0), None),
+    "variance alone": lambda like: (None, like(1.0)), "views": lambda like: tuple(like(0.5, 2)),
+    "one tensor": lambda like: (like(0.5),) * 2, "one memory": lambda like: tuple(like(0.5, 2)[:1].expand(2, 3)),
+    "not contiguous": lambda like: tuple(like(0.5, 2).T.contiguous().T)}
+
+
+def check_statistics(name, dtype, momentum, device="cpu"):
+    """Moves running statistics, one after the other in numpy."""
+    def like(value, rows=None):
+        return ingot.full((3,) if rows is None else (rows, 3), value, dtype=dtype, device=device)
+
+    mean, var = STATISTICS[name](like)
+    x = ingot.tensor(np.random.default_rng(3).standard_normal((4, 3)), dtype=ingot.float32)
+    share = float(momentum)
+    found = [v.astype(np.float64) for v in (x.numpy().mean(0), x.numpy().var(0, ddof=1))]
+    want = [None if t is None else t.cpu().numpy().astype(np.float64) for t in (mean, var)]
+    for i in (0, 1):
+        if want[i] is not None:
+            want[i] = (1 - share) * want[i] + share * found[i]
+            if name in ("one tensor", "one memory"):
+                want[1 - i] = want[i]
+    versions = [None if t is None else t._version for t in (mean, var)]
+    F.batch_norm(x.to(device), mean, var, None, None, True, momentum)
+    for t, w, before in zip((mean, var), want, versions):
+        if t is not None:
+            np.testing.assert_allclose(t.cpu().numpy(), w, rtol=1e-5, atol=1e-6)
+            assert t._version > before
+
+
+@pytest.mark.parametrize("momentum", [0.1, 1, ingot.tensor(0.25)], ids=["float", "int", "tensor"])
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64], ids=str)
+@pytest.mark.parametrize("name", STATISTICS)
+def test_statistics_move_wherever_they_lie(name, dtype, momentum):
+    check_statistics(name, dtype, momentum)
+
+
+def test_batches_are_counted_where_there_is_a_counter():
+    layer = nn.BatchNorm1d(3)
+    layer(ingot.ones(0, 3)), layer(ingot.randn(4, 3))
+    assert layer.num_batches_tracked.item() == 2
+    layer.num_batches_tracked = None
+    layer(ingot.randn(4, 3))
+    assert layer.running_mean.abs().sum().item() > 0 and layer.num_batches_tracked is None
+    seen = nn.BatchNorm1d(3)
+    step = jit.trace(lambda x: seen(x))
+    for n in range(1, 5):
+        step(ingot.randn(4, 3))
+        assert seen.num_batches_tracked.item() == n
+
+
 def test_without_momentum_the_running_mean_is_the_mean_over_batches():
     for dtype, atol in ((np.float32, 1e-6), (np.float64, 1e-15)):
         layer = nn.BatchNorm1d(2, momentum=None, dtype=ingot.tensor(dtype(0)).dtype)

@@ -135,6 +135,18 @@ class Allocator:
             number.add(1)
             return block
 
+    def allocate_each(self, sizes, stream: int, pool: int = 0) -> list:
+        """A block for each of several sizes, or none."""
+        blocks: list = []
+        with self.lock:
+            try:
+                for size in sizes:
+                    blocks.append(self.allocate(size, stream, pool))
+            except OutOfMemoryError:
+                self.freed += blocks
+                raise
+            return blocks
+
     def _found(self, name) -> Block:
         """A block for a shelf that is empty: of free memory, or of new."""
         stream, pool, size = name

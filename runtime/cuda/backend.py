@@ -28,6 +28,7 @@ from . import (
     fourier,
     gathers,
     graphs,
+    in_place,
     integers,
     late,
     lists,
@@ -83,11 +84,12 @@ copied = eager.copied
 converted = eager.converted
 sweep = many.sweep
 fresh = many.fresh
-overwrite = eager.overwrite
+overwrite = in_place.overwrite
+overwrite_each = in_place.overwrite_each
 gradients = rules.gradients
 key = draws.key
 to_host = transfer.to_host
-write = eager.write
+write = in_place.write
 
 
 

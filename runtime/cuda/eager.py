@@ -5,9 +5,8 @@ What no kernel computes (yet) runs on the host, with the kernel that the CPU use
 different. `INGOT_DEBUG=1` says when that happens.
 """
 
-import functools
 import sys
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -102,7 +101,7 @@ def _worked_out(op: Op, inputs, params, device):
     kind = structures.kind_of(op, inputs, params)
     if not kind.is_key:
         return on_host(op, inputs, params, device)
-    plan = structures.kept(kind, lambda sizes: _planned(op, inputs, params, sizes))
+    plan = structures.kept(kind, lambda sizes: planned(op, inputs, params, sizes))
     if plan is _ON_HOST:
         return on_host(op, inputs, params, device)
     if plan is _IN_ORDER:
@@ -111,7 +110,7 @@ def _worked_out(op: Op, inputs, params, device):
     if graph is None:
         results = [empty(device, shape, dtype) for shape, dtype in taken(*kind.numbers)]
         return tuple(results) if many else results[0]
-    results = graph.at(kind.numbers).run(_given(inputs, taken))
+    results = graph.at(kind.numbers).run(given(inputs, taken))
     return tuple(results) if many else results[0]
 
 
@@ -135,10 +134,11 @@ def common_device(op, inputs) -> int:
     """The device that all arrays are on; host arrays without dims count as numbers, and keys are asked for anywhere."""
     found: Any = None
     for x in inputs:
-        if isinstance(x, DeviceArray):
-            if found is not None and x.device != found:
-                raise DeviceError(f"{op.name} got tensors on cuda:{found} and cuda:{x.device}; move one with .to()")
-            found = x.device
+        if x.__class__ is DeviceArray:
+            here = x.memory.device
+            if found is not None and here != found:
+                raise DeviceError(f"{op.name} got tensors on cuda:{found} and cuda:{here}; move one with .to()")
+            found = here
         elif isinstance(x, np.ndarray) and x.ndim and "random" not in op.traits:
             where = next((a.device for a in inputs if isinstance(a, DeviceArray)), None)
             if where is None:
@@ -147,61 +147,10 @@ def common_device(op, inputs) -> int:
     return found
 
 
-def overwrite(op: Op, out: DeviceArray, inputs, params) -> bool:
-    """Writes a function of elements into `out`, which is one of its inputs, or an update of it; False, and nothing is done, if
-    it cannot be so."""
-    where = next((i for i, x in enumerate(inputs) if x is out), None)
-    work = _updated if "updates" in op.traits else _worked_into if op.is_pointwise else None
-    if where is None or work is None or not out.is_contiguous:
-        return False
-    if any(isinstance(x, DeviceArray) and x is not out and x.memory is out.memory for x in inputs):
-        return False
-    device = common_device(op, inputs)
-    return recipes.run(_in_place(op, where), inputs, params, device, work, pure=False) is not NotImplemented
-
-
-def write(dst, src):
-    """Writes `src` (an array anywhere, or a number) into `dst`, cast and broadcast to it, in place."""
-    if isinstance(dst, DeviceArray):
-        recipes.run(write, (dst, src), {}, dst.device, _written, pure=False)
-    else:
-        transfer.write(dst, src)
-
-
-def _written(call, inputs, params, device):
-    transfer.write(*inputs)
-    return inputs[0]
-
-
-class InPlace(NamedTuple):
-    """An operator that writes over one of its inputs."""
-
-    op: Op
-    where: int
-
-
-_in_place = functools.lru_cache(None)(InPlace)
-
-
-def _worked_into(over: InPlace, inputs, params, device):
-    """The input that was written over, or NotImplemented."""
-    kind = structures.kind_of(over, inputs, params)
-    plan = structures.kept(kind, lambda sizes: _planned(over.op, inputs, params, sizes, over.where))
-    if type(plan) is not tuple or plan[0] is None or not plan[0].in_place:
-        return NotImplemented
-    graph, taken, _ = plan
-    return graph.at(kind.numbers).run(_given(inputs, taken))[0]
-
-
-def _updated(over: InPlace, inputs, params, device):
-    """The input that was updated, or NotImplemented."""
-    own, out = INTO.get(over.op), inputs[over.where]
-    return NotImplemented if own is None or over.where else own(inputs, params, device, (out,))
-
-
-def _planned(op, inputs, params, sizes, over=None):
-    """(graph, which inputs it takes, whether it gives several results), _ON_HOST or _IN_ORDER; for results without elements
-    (None, what gives (shape, dtype) of each, whether they are several). The result may replace the input number `over`."""
+def planned(op, inputs, params, sizes, over=None):
+    """What runs an operator: (graph, which inputs it takes, whether it gives several results), _ON_HOST or _IN_ORDER; for
+    results without elements (None, what gives (shape, dtype) of each, whether they are several). The result may replace the
+    input number `over`."""
     b = Builder(f"eager_{op.name}")
     like = _like(inputs)
     wide = like in LOW and "exact" in op.traits and any(isinstance(x, NUMBERS) for x in inputs)
@@ -296,7 +245,7 @@ def as_stored(x):
     return x.look((reach,), (x.itemsize,))
 
 
-def _given(inputs, taken) -> list:
+def given(inputs, taken) -> list:
     """What a plan takes of the inputs: some whole, of complex numbers each part."""
     return [as_stored(inputs[i]) if type(i) is int else _part(inputs[i[0]], i[1]) for i in taken]
 

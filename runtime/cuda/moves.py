@@ -10,8 +10,9 @@ from ...passes.codegen.triton.configs import power_of_two
 from ..device_array import DeviceArray
 from . import transfer
 from .arrays import window
-from .eager import contiguous, write
+from .eager import contiguous
 from .gathers import updated
+from .in_place import write
 from .program import empty, fill
 from .sorts import flat_blocks
 from .templates import launch

@@ -20,6 +20,7 @@ from .noting import thread
 
 _allocators: dict[int, Allocator] = {}
 _PORTABLE, _RELAXED = 1, 2
+_new = object.__new__
 
 _counting = threading.Lock()        # held while captures are counted
 
@@ -66,6 +67,18 @@ class Memory:
             if thread.notes is not None:
                 thread.notes.dropped(self)
             self.allocator.release(block)
+
+
+def taken(device: int, sizes, stream: int) -> list:
+    """New memory of several sizes, where nothing is noted."""
+    allocator, pool = _allocators.get(device) or _make(device), thread.pool
+    home, found = None if pool else stream, []
+    for block, nbytes in zip(allocator.allocate_each(sizes, stream, pool), sizes):
+        memory = _new(Memory)
+        memory.device, memory.allocator, memory.stream = device, allocator, home
+        memory.block, memory.nbytes, memory.pointer = block, nbytes, block.pointer
+        found.append(memory)
+    return found
 
 
 class NoMemory:

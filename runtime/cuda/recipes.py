@@ -23,9 +23,10 @@ from ...ir.symbolic import hint
 from ..device_array import DeviceArray
 from . import kernels, precision, program, structures
 from .layouts import BETWEEN, layout_of
-from .notes import OURS, Notes, Recipe, SizedList
+from .notes import OURS, Notes, SizedList
 from .noting import thread as noting
 from .pools import is_capturing
+from .recipe import Recipe
 
 _FIRST, _LAST = 2, 6       # runs of a kind that may be noted: by then everything is loaded
 _MOST = 8192
@@ -108,7 +109,7 @@ def _new(key, known, arrays, shared, call):
         family = _families[of_all] = _Family(values)
     for one in family.lists:
         if one.holds(*values) and one.switches == switches():
-            recipe = one.bind(values, device, starts)
+            recipe = one.bind(values, device, starts, bool(known))
             _remember(key, recipe if known else 1)      # (what never comes again is not worth keeping)
             return recipe(arrays, device)
     family.runs += 1

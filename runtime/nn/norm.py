@@ -7,6 +7,7 @@ from ...ir.lazy import lazy
 from ..api.register import FUNCTIONS
 from . import functional as F
 from . import init
+from .functional.norm import counted_batch_norm
 from .lazy import LazyModuleMixin
 from .linear import empty_parameter
 from .module import Module
@@ -73,7 +74,7 @@ class _BatchNorm(_NormBase):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype, bias)
 
     def _factor(self):
-        """How far the running statistics move; without a momentum they are the mean over all batches."""
+        """How far the running statistics move, once for each batch; without a momentum they are the mean over all batches."""
         if not (self.training and self.track_running_stats):
             return self.momentum or 0.0
         self.num_batches_tracked.add_(1)
@@ -81,9 +82,12 @@ class _BatchNorm(_NormBase):
 
     def forward(self, input):
         self._check_input(input)
-        factor = self._factor() if self.training else 0.0
         training, mean, var = self.training, self.running_mean, self.running_var
         by_batch = training or (mean is None and var is None)
+        if training and self.track_running_stats and self.momentum is not None:
+            return counted_batch_norm(self.num_batches_tracked, input, mean, var, self.weight, self.bias, by_batch,
+                                      self.momentum, self.eps)
+        factor = self._factor() if training else 0.0
         if training and not self.track_running_stats:
             mean = var = None
         return F.batch_norm(input, mean, var, self.weight, self.bias, by_batch, factor, self.eps)

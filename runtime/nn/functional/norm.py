@@ -15,19 +15,41 @@ from ...api.promote import to_dtype, wide_on_cpus
 from ...api.reduce import dims_of
 from ...api.register import deliver, remembered
 from ...autograd.grad_mode import no_grad
-from ...overwrite import overwrite, write_over
-from ...state import tls
+from ...overwrite import overwrite, overwrite_each
 from ...tensor import Tensor, numel_of, shape_of
-from ...writes import is_plain, write, wrote_plainly
+from ...writes import write
 
 
-def update_running(running, found, momentum, name, count=0):
-    """running = (1 - momentum) * running + momentum * found, in place; momentum may be a 0-d tensor. A variance of `count`
-    values is taken as an estimate of that of all."""
-    factor = count / (count - 1) if count > 1 else 1.0
-    if momentum.__class__ is float and _blended(running, found, (1.0 - momentum, momentum * factor)):
-        wrote_plainly(running, name)
-        return
+def _update_running(running_mean, running_var, mean, var, momentum, name, count, counter=None):
+    """running = (1 - momentum) * running + momentum * found, in place, of what is tracked, and one more at a counter; momentum
+    may be a 0-d tensor. A variance of `count` values is taken as an estimate of that of all."""
+    rows = [(counter, ew.add, (1,))] if counter is not None else []
+    alone = []
+    for running, found, factor in ((running_mean, mean, 1.0), (running_var, var, count / (count - 1) if count > 1 else 1.0)):
+        if running is not None:
+            if momentum.__class__ is float:
+                rows.append((running, ew.blend, (found, 1.0 - momentum, momentum * factor)))
+            else:
+                alone.append((running, found, momentum, factor))
+    for t, _, given in overwrite_each(rows, name):
+        if t is counter:
+            t.add_(1)
+        else:
+            _blend(t, *given, name)
+    for row in alone:
+        _update_by(*row, name)
+
+
+def _blend(running, found, keep, take, name):
+    """running = keep * running + take * found, in place."""
+    with no_grad():
+        found = to_dtype(found.detach(), running.dtype)
+        if not overwrite(ew.blend, running, name, found, keep, take):
+            write(running, ew.blend(running, found, keep, take), name)
+
+
+def _update_by(running, found, momentum, factor, name):
+    """The same with a momentum that is no float."""
     with no_grad():
         found = to_dtype(found.detach(), running.dtype)
         if isinstance(momentum, Tensor):
@@ -35,15 +57,7 @@ def update_running(running, found, momentum, name, count=0):
             write(running, ew.add(ew.mul(running, keep), ew.mul(found, take)), name)
             return
         momentum = as_float(momentum)
-        shares = 1.0 - momentum, momentum * factor
-        if not overwrite(ew.blend, running, name, found, *shares):
-            write(running, ew.blend(running, found, *shares), name)
-
-
-def _blended(running, found, shares) -> bool:
-    """Whether an array of numpy's was blended with another of its kind, where nobody takes notice."""
-    m, a, b = tls.m, running._a, found._a
-    return a.dtype is b.dtype and is_plain(running, m) and write_over(m.run, ew.blend, a, (a, b, *shares), {})
+        _blend(running, found, 1.0 - momentum, momentum * factor, name)
 
 
 def _check_statistics(name, channels, **given):
@@ -76,6 +90,11 @@ def _of_nothing(x, weight, bias):
 def batch_norm(input, running_mean, running_var, weight=None, bias=None, training=False, momentum=0.1, eps=1e-05):
     """Each channel to mean 0 and variance 1: by the batch's statistics in training (which then move the running ones, in
     place), by the running ones otherwise."""
+    return counted_batch_norm(None, input, running_mean, running_var, weight, bias, training, momentum, eps)
+
+
+def counted_batch_norm(counter, input, running_mean, running_var, weight, bias, training, momentum, eps):
+    """`batch_norm`, which adds one to a counter of batches, if there is one."""
     if eps <= 0 and (training or eps < 0):
         raise ArgumentError(f"batch_norm needs eps > 0 in training, and eps >= 0 otherwise, got {eps}")
     if not training and _is_plain(input, running_mean, running_var, weight, bias):
@@ -84,6 +103,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if x.ndim < 2:
         raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
     if numel_of(x) == 0:
+        if counter is not None:
+            counter.add_(1)
         return _of_nothing(x, weight, bias)
     channels = shape_of(x)[1]
     _check_statistics("batch_norm", channels, running_mean=running_mean, running_var=running_var)
@@ -97,10 +118,8 @@ def batch_norm(input, running_mean, running_var, weight=None, bias=None, trainin
     if count == 1:
         raise ArgumentError(f"batch_norm in training needs more than 1 value for each channel, got {x.aval}")
     out, mean, var = batch_ops.batch_norm_train(*in_one_dtype(x, weight, bias, low_input=True), eps=as_float(eps))
-    if running_mean is not None:
-        update_running(running_mean, mean, momentum, "batch_norm")
-    if running_var is not None:
-        update_running(running_var, var, momentum, "batch_norm", count)
+    if running_mean is not None or running_var is not None or counter is not None:
+        _update_running(running_mean, running_var, mean, var, momentum, "batch_norm", count, counter)
     return to_dtype(out, x.dtype)
 
 
@@ -132,10 +151,9 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     work, w, b = in_one_dtype(x, weight, bias)
     joined = reshape(work, shape=(1, images * channels, *sizes))
     out, mean, var = batch_ops.batch_norm_train(joined, _repeated(w, images), _repeated(b, images), eps=as_float(eps))
-    if running_mean is not None:
-        update_running(running_mean, _mean_over_images(mean, images), momentum, "instance_norm")
-    if running_var is not None:
-        update_running(running_var, _mean_over_images(var, images), momentum, "instance_norm", prod(sizes))
+    if running_mean is not None or running_var is not None:
+        found = [_mean_over_images(v, images) for v in (mean, var)]
+        _update_running(running_mean, running_var, *found, momentum, "instance_norm", prod(sizes))
     return to_dtype(reshape(out, shape=tuple(x.shape)), x.dtype)
 
 
