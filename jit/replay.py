@@ -235,8 +235,8 @@ class Replay:
             return t if output.same else self._over_input(t, output)
         a = self._value(slot, at, found)
         t = wrap(a if output.order is None else a.transpose(output.back))
-        if output.locked:
-            t._a.flags.writeable = False
         if (output.device is None) == (t._a.__class__ is DeviceArray):
             t = moved(t, output.device or CPU)      # (a job runs in one place, whatever of it was made elsewhere)
+        if output.locked:
+            t._a.flags.writeable = False
         return t

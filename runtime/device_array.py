@@ -22,23 +22,26 @@ MESH = "mesh"       # the kind of arrays whose elements several processes have (
 
 
 class Flags:
-    """The flags of a device array that the runtime asks for, by numpy's names."""
+    """The flags of device arrays that the runtime asks for, by numpy's names; many arrays share them."""
 
-    __slots__ = ("c_contiguous", "owndata", "writeable")
-    aligned = True
+    __slots__ = ("c_contiguous", "owndata")
+    aligned = writeable = True
 
-    def __init__(self, c_contiguous, owndata, writeable=True):
-        self.c_contiguous, self.owndata, self.writeable = c_contiguous, owndata, writeable
+    def __init__(self, c_contiguous, owndata):
+        self.c_contiguous, self.owndata = c_contiguous, owndata
 
     @property
     def carray(self) -> bool:
         """Row-major and writable."""
-        return self.c_contiguous and self.writeable
+        return self.c_contiguous
 
     @property
     def forc(self) -> bool:
         """Row-major (column-major arrays count as strided)."""
         return self.c_contiguous
+
+
+_FLAGS = [[Flags(contiguous, owns) for owns in (False, True)] for contiguous in (False, True)]
 
 
 class DeviceArray:
@@ -93,7 +96,7 @@ class DeviceArray:
 
     @property
     def flags(self) -> Flags:
-        return Flags(self.is_contiguous, self.base is None)
+        return _FLAGS[self.is_contiguous][self.base is None]
 
     @property
     def T(self) -> "DeviceArray":

@@ -265,7 +265,7 @@ class Backward:
         if g is None or (self.targets is not None and leaf not in self.targets):
             return
         straight = self.plain and self.targets is None and not (leaf.hooks or leaf.pre_hooks or leaf.post_hooks)
-        if straight and g.__class__ is np.ndarray:
+        if straight and (g.__class__ is np.ndarray or (g.__class__ is DeviceArray and g.kind != MESH)):
             t = wrap(g)
             del g                       # or `own` could not see that the gradient is its own
             with _accumulating:
@@ -273,7 +273,7 @@ class Backward:
                 if old is None:
                     leaf.grad = own(t)
                     return
-                if old.__class__ is Tensor and old._node is None and old._a.__class__ is np.ndarray and takes_sums(old._a):
+                if old.__class__ is Tensor and old._node is None and old._a.__class__ is t._a.__class__ and takes_sums(old._a):
                     self.run(add_to, old._a, t._a)
                     old._storage.wrote("backward")
                     return

@@ -96,7 +96,9 @@ def _run_together(kernel, device, even, some, rounded):
     addresses: list = []
     for (_, outs, read), here, _ in some:
         for a in (*outs, *read):
-            a.memory.used_on(stream)
+            memory = a.memory
+            if memory.stream != stream:
+                memory.used_on(stream)
         addresses += here
     _, outs, read = some[0][0]
     numbers = rounded[outs[0].dtype]
