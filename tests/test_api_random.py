@@ -169,6 +169,24 @@ def test_multinomial_follows_its_weights():
     assert abs((rows[:, 0] == 3).mean() - 0.6) < 0.03
 
 
+@pytest.mark.parametrize("replacement", [False, True])
+@pytest.mark.parametrize("rows", [None, 1, 2])
+@pytest.mark.parametrize("wrong", [np.nan, np.inf, -np.inf, -1.0, 0.0], ids=str)
+def test_wrong_weights_are_found_however_often_they_come(wrong, rows, replacement):
+    """By operators, and by the graph that draws once such calls came often; of listeners by name."""
+    right = ingot.full((3,) if rows is None else (rows, 3), 0.5)
+    weights = right.clone()
+    if wrong == 0.0:
+        weights[..., :] = 0.0 if rows is None else ingot.tensor([[1.0], [0.0]][2 - rows:])
+    else:
+        weights[..., -1:] = wrong
+    for _ in range(often(20)):
+        assert ingot.multinomial(right, 2, replacement).shape == (*right.shape[:-1], 2)
+    for listens in (False, True):
+        with pytest.raises(ArgumentError, match="finite, not negative"), ingot.profiler.profile() if listens else nullcontext():
+            ingot.multinomial(weights, 2, replacement)
+
+
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 1.0, 1.7, 8.0, 400.0])
 def test_gamma_numbers_and_their_slopes(alpha):
     """The slopes give the derivatives of the moments: d E[x] = 1 and d E[x^2] = 2 alpha + 1."""

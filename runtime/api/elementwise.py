@@ -373,7 +373,7 @@ def masked_fill(input, mask, value):
     return ew.where.call(mask, value, input)
 
 
-@api(method=True)
+@api(remembered=True)
 def isclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """|input - other| <= atol + rtol * |other|"""
     need_tensors("isclose", input, other)

@@ -303,8 +303,18 @@ def nonzero(input, *, out=None, as_tuple=False) -> Any:
     found = positions_of(input) if input.ndim else positions_of(_vector(input))
     if len(found) == input.ndim == 1:
         return deliver(reshaped(found[0], (*shape_of(found[0]), 1)), out, "nonzero")
-    rows = stack(found, 1) if input.ndim else filled(input, (numel_of(found[0]), 0), 0, dt.int64)
+    rows = _beside_each_other(found) if input.ndim else filled(input, (numel_of(found[0]), 0), 0, dt.int64)
     return deliver(rows, out, "nonzero")
+
+
+def _beside_each_other(columns):
+    """Index tensors of one length as the columns of a matrix."""
+    if tls.m.special or columns[0]._a.__class__ is DeviceArray:
+        return stack(columns, 1)
+    made = np.empty((len(columns[0]._a), len(columns)), np.int64)
+    for n, column in enumerate(columns):
+        made[:, n] = column._a
+    return wrap(made)
 
 
 @api(checked=True)

@@ -14,7 +14,7 @@ from .register import api, deliver
 from .shape import broadcast_tensors
 
 
-@api(inplace=(clamp_between, clamp_by), names=("clip",))
+@api(inplace=(clamp_between, clamp_by), names=("clip",), remembered=True)
 def clamp(input, min=None, max=None, *, out=None):
     """Limits values to [min, max]; either may be missing, a number or a tensor."""
     if min is None and max is None:
@@ -109,13 +109,13 @@ def _bound(x, bound, d, passes):
     return ew.where.call(passes(x, bound), bound, x)      # nan passes no bound
 
 
-@api(inplace=clamp_between)
+@api(inplace=clamp_between, remembered=True)
 def clamp_min(input, min, *, out=None):
     """Values below min become min."""
     return clamp(input, min=min, out=out)
 
 
-@api(inplace=clamp_between)
+@api(inplace=clamp_between, remembered=True)
 def clamp_max(input, max, *, out=None):
     """Values above max become max."""
     return clamp(input, max=max, out=out)

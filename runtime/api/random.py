@@ -1,5 +1,6 @@
 """Random tensors: every function draws one key from its generator and computes the numbers from that."""
 
+import math
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from ...ir.substitute import as_float, as_int
 from .. import random as streams
 from ..autograd.without_rule import without_rule
 from ..device import require
+from ..device_array import DeviceArray
 from ..dispatch import untaped
 from ..random import draw_key_beside
 from ..state import tls
@@ -266,7 +268,7 @@ def _ones_and_extremes(key, chance, *, dtype):
 
 
 def _extremes(p):
-    every = tuple(range(p.ndim))
+    every = tuple(range(len(p.shape)))
     return tuple([op.call(p, dim=every, keepdim=False) for op in (rd.amin, rd.amax)])
 
 
@@ -308,14 +310,26 @@ def binomial(count, prob, generator=None):
 @api(checked=True)
 def multinomial(input, num_samples, replacement=False, *, generator=None, out=None):
     """Indices drawn with the given weights, from each row."""
-    _check_weights(input, num_samples, replacement)
+    if input.ndim not in (1, 2) or not input.dtype.is_floating_point:
+        raise ShapeError(f"multinomial takes one row of floating point weights or several, got {input.aval}")
+    n = input.shape[-1]
+    if num_samples <= 0 or (not replacement and num_samples > n):
+        raise ArgumentError(f"multinomial cannot draw {num_samples} of {n} {'' if replacement else 'without replacement'}")
     weights = to_dtype(input.detach(), dt.accumulator(input.dtype))
-    last = weights.ndim - 1
-    if not replacement:
-        score = untaped(ew.div, weights, tail_of(weights.shape, weights.dtype, generator, weights.device))
-        return deliver(arg_topk.call(score, k=num_samples, dim=last, largest=True), out, "multinomial")
-    shape = (*weights.shape[:-1], num_samples)
-    return deliver(made_of_next(_found_in_sums, generator, None, weights, shape=shape), out, "multinomial")
+    shape, how = (*weights.shape[:-1], num_samples), (_found_in_sums if replacement else _first_by_scores)
+    if tls.m.special or weights._a.__class__ is DeviceArray or not weights.numel():
+        _check_weights(of_every_sample(_hold_weights, input))
+        return deliver(made_of_next(how, generator, None, weights, shape=shape), out, "multinomial")
+    drawn, *found = made_of_next(_CHECKED[how], generator, None, weights, shape=shape)
+    least, most, most_of_rows = [v.item() for v in found]
+    _check_weights(least >= 0 and most < math.inf and most_of_rows > 0)     # (extremes are nan if a weight is)
+    return deliver(drawn, out, "multinomial")
+
+
+def _first_by_scores(key, weights, *, shape):
+    """Those whose weights, over exponential numbers, are the largest."""
+    score = ew.div.call(weights, tail(key, shape=tuple(weights.shape), dtype=dt.of(weights)))
+    return arg_topk.call(score, k=shape[-1], dim=len(shape) - 1, largest=True)
 
 
 def _found_in_sums(key, weights, *, shape):
@@ -324,25 +338,37 @@ def _found_in_sums(key, weights, *, shape):
     sums = cumsum.call(ew.cast.call(weights, dtype=dt.float64), dim=last)
     total = rd.amax.call(sums, dim=(last,), keepdim=True)
     u = rn.uniform.call(key, shape=shape, dtype=dt.float64)
-    return searchsorted.call(sums, ew.mul(u, total), right=True)
+    return searchsorted.call(sums, ew.mul.call(u, total), right=True)
 
 
-def _check_weights(p, num_samples, replacement):
-    if p.ndim not in (1, 2) or not p.dtype.is_floating_point:
-        raise ShapeError(f"multinomial takes one row of floating point weights or several, got {p.aval}")
-    n = p.shape[-1]
-    if num_samples <= 0 or (not replacement and num_samples > n):
-        raise ArgumentError(f"multinomial cannot draw {num_samples} of {n} {'' if replacement else 'without replacement'}")
-    if not of_every_sample(_hold_weights, p):
-        raise ArgumentError("multinomial takes weights that are finite, not negative, and not all 0 in a row")
+def _extremes_of_rows(weights):
+    """The least and the largest weight of all, and the least of what is the largest of a row."""
+    last = len(weights.shape) - 1
+    least, most = _extremes(weights)
+    most_of_rows = rd.amax.call(weights, dim=(last,), keepdim=False)
+    return least, most, rd.amin.call(most_of_rows, dim=(0,), keepdim=False) if last else most_of_rows
+
+
+def _checked(how):
+    """`how`, and the extremes of the weights."""
+    def drawn(key, weights, *, shape):
+        return how(key, weights, shape=shape), *_extremes_of_rows(weights)
+
+    return drawn
+
+
+_CHECKED = {how: _checked(how) for how in (_first_by_scores, _found_in_sums)}
 
 
 def _hold_weights(p) -> bool:
-    return bool(untaped(_are_weights, p))
+    return not p.numel() or bool(untaped(_are_weights, p))
 
 
 def _are_weights(p):
-    axes = tuple(range(len(p.shape)))
-    valid = rd.all_(ew.logical_and(ew.isfinite(p), ew.ge(p, 0)), dim=axes, keepdim=False)
-    some = rd.all_(ew.gt(rd.sum_(p, dim=axes[-1:], keepdim=False), 0), dim=axes[:-1], keepdim=False)
-    return ew.logical_and(valid, some)
+    least, most, most_of_rows = _extremes_of_rows(p)
+    return ew.logical_and(ew.ge(least, 0), ew.logical_and(ew.lt(most, math.inf), ew.gt(most_of_rows, 0)))
+
+
+def _check_weights(are_weights):
+    if not are_weights:
+        raise ArgumentError("multinomial takes weights that are finite, not negative, and not all 0 in a row")

@@ -155,13 +155,13 @@ def _truth(op, name, input, dim, keepdim, out):
     return deliver(result, out, name)
 
 
-@api()
+@api(remembered=True)
 def all(input, dim=None, keepdim=False, *, out=None):
     """Whether all elements are nonzero (uint8 gives uint8)."""
     return _truth(rd.all_, "all", input, dim, keepdim, out)
 
 
-@api()
+@api(remembered=True)
 def any(input, dim=None, keepdim=False, *, out=None):
     """Whether any element is nonzero (uint8 gives uint8)."""
     return _truth(rd.any_, "any", input, dim, keepdim, out)

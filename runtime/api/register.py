@@ -13,6 +13,7 @@ import numpy as np
 
 from ...ir.dtype import FLOAT_CHARS, can_cast
 from ...ir.errors import DTypeError, NoTensorError, kind_of
+from ...ir.op import Composite
 from ..autograd.node import rescue_operands_between
 from ..overwrite import computed_into, is_small, overwrite
 from ..state import tls
@@ -72,7 +73,7 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
                 setattr(Tensor, public, spelled)
             if inplace:
                 ops = () if inplace is True else inplace if type(inplace) is tuple else (inplace,)
-                writing = make_inplace(general, public, ops)
+                writing = make_inplace(general, public, ops, spelled if remembered else general)
                 setattr(Tensor, writing.__name__, writing)
                 if function:
                     FUNCTIONS[writing.__name__] = writing
@@ -163,18 +164,20 @@ def rename_all(module: dict[str, Any]):
     module.update({name: renamed(fn, {}, True) for name in module["__all__"] if type(fn := module[name]) is FunctionType})
 
 
-def make_inplace(fn, name: str, ops=()):
-    """`name_`: computes as `name` does, then writes the result into its first argument, or lets one of `ops` do so."""
+def make_inplace(fn, name: str, ops=(), beside=None):
+    """`name_`: computes as `name` does, then writes the result into its first argument, or lets one of `ops` do so; `beside` is
+    the same function for results beside."""
+    beside = beside or fn
 
     def method(self, *args, **kwargs):
         try:
-            return store_over(self, fn(operand_to_overwrite(self), *args, **kwargs), (*args, *kwargs.values()), name + "_")
+            return store_over(self, beside(operand_to_overwrite(self), *args, **kwargs), (*args, *kwargs.values()), name + "_")
         except AttributeError as error:
             raise explained(error, fn, (self, *args), kwargs, name + "_") from None
 
     def into(self, *args, **kwargs):
         try:
-            if not tls.m.special and not (updates and is_small(self._a)):
+            if not tls.m.special and not (copies_small and is_small(self._a)):
                 return store_over(self, computed_into(self, ops, fn, args, kwargs), (*args, *kwargs.values()), name + "_")
         except AttributeError as error:
             raise explained(error, fn, (self, *args), kwargs, name + "_") from None
@@ -188,7 +191,7 @@ def make_inplace(fn, name: str, ops=()):
             raise explained(error, fn, (self,), {}, name + "_") from None
         return into(self, *args, **kwargs)
 
-    updates = any("updates" in op.traits for op in ops)
+    copies_small = any("updates" in op.traits or type(op.lower) is Composite for op in ops)
     made = method if not ops else alone if len(ops) == 1 and _takes_one(ops[0]) else into
     wraps(fn)(made)
     made.__name__ = made.__qualname__ = name + "_"

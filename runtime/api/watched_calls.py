@@ -15,10 +15,11 @@ from ...ir.config import overridden
 from ...ir.errors import IngotError
 from ...ir.graph import Builder
 from ...ir.lazy import lazy
+from ...ir.ops.shape import select, slice_
 from .. import doors
 from ..at_door import AtDoor
 from ..cpu.often import often
-from ..dispatch import call, call_view
+from ..dispatch import call, call_view, looks
 from ..tensor import Tensor, wrap
 from .remembered import TAPED, TENSORS, is_kept_table
 
@@ -27,6 +28,7 @@ eager_composites = lazy(__package__, "..cpu.eager_composites")
 _MANY = 64              # operators of which more are not written out
 _LONG = 1e-3            # seconds of a call of which understanding the arguments is no part worth mentioning
 _TRIES = 3
+_PARTS = frozenset((select, slice_))    # whose results are parts of their operands
 _new = object.__new__
 
 
@@ -193,6 +195,18 @@ class Watched:
         return _like(result, [None if x is None else self._seen(x) for x in result])
 
 
+def alike(steps) -> list:
+    """Steps as lists, of one or of several that follow each other and look at parts of the same tensor."""
+    found: list = []
+    for step in steps:
+        last = found[-1][0] if found else None
+        if last is not None and step.op in _PARTS and (step.op, step.operands) == (last.op, last.operands):
+            found[-1].append(step)
+        else:
+            found.append([step])
+    return found
+
+
 def are_new(results, arguments) -> bool:
     """Whether results are memory of their own, row by row, so that a graph may make them instead."""
     known = [*arguments, *results]
@@ -248,7 +262,7 @@ class Text:
 
     def __init__(self, watched: Watched):
         self.watched = watched
-        self._means: dict = {"new": _new, "look": call_view, "Tensor": Tensor, "IngotError": IngotError,
+        self._means: dict = {"new": _new, "look": call_view, "parts": looks, "Tensor": Tensor, "IngotError": IngotError,
                              "overridden": overridden}
         self._count = 0
         self._take = "\n    ".join([f"t{i} = {text}" for i, text in enumerate(watched.given)])
@@ -258,7 +272,7 @@ class Text:
         self._means["general"] = general
         return self._function(_BY_OPERATORS.format(
             take=self._take,
-            steps="\n        ".join(map(self._step, self.watched.steps)),
+            steps="\n        ".join([self._steps(*some) for some in alike(self.watched.steps)]),
             result=self._value(self.watched.result)))
 
     def compiled(self, by_operators: Callable) -> Callable | None:
@@ -282,6 +296,14 @@ class Text:
         found: dict = {}
         exec(compile(text, "<a remembered call of ingot>", "exec"), self._means, found)
         return found["remembered"]
+
+    def _steps(self, step: Step, *others: Step) -> str:
+        """Steps that are alike; several are parts of one tensor."""
+        if not others:
+            return self._step(step)
+        outs = ", ".join([self._value(s.out) for s in (step, *others)])
+        params = [s.params for s in (step, *others)]
+        return f"{outs} = parts({self._constant(step.op)}, {self._value(step.operands[0])}, {self._constant(params)})"
 
     def _step(self, step: Step) -> str:
         operands, out = [*map(self._value, step.operands)], self._value(step.out)
