@@ -325,6 +325,23 @@ def test_dropout_keeps_the_mean_and_its_gradient_is_the_mask():
         F.dropout(x, 1.5)
 
 
+@pytest.mark.parametrize("dtype", [ingot.float16, ingot.bfloat16, ingot.float32], ids=str)
+@pytest.mark.parametrize("p", [0.3, 1 - 2.0 ** -30])
+def test_what_was_dropped_has_no_gradient_and_the_rest_one_rounding(dtype, p):
+    """Also where 1 / (1 - p) is beyond the dtype."""
+    ingot.manual_seed(5)
+    x = ingot.randn(64, 8, dtype=dtype).requires_grad_()
+    y = F.dropout(x, p)
+    y.backward(ingot.ones_like(y))
+    stays = (y != 0).numpy()
+    with np.errstate(over="ignore"):
+        scale = np.float32(1 / (1 - p))
+        want = ingot.tensor(x.detach().float().numpy() * scale).to(dtype), ingot.tensor(scale).to(dtype)
+    assert y.detach().equal(ingot.where(y != 0, want[0], ingot.zeros_like(y)))
+    assert not x.grad.float().numpy()[~stays].any() and (x.grad.float().numpy()[stays] == want[1].float().item()).all()
+    assert stays.any() == (p == 0.3)
+
+
 def test_channel_dropout_drops_whole_channels():
     ingot.manual_seed(1)
     y = F.dropout2d(ingot.ones(8, 16, 3, 3), 0.5).numpy()

@@ -113,6 +113,28 @@ lerp_by = pointwise("lerp_by", _lerp_by_body, _lerp_by,
                      lambda g, out, x, y, w: ew.mul(g, ew.sub(y, x))),
                     doc="x + w * (y - x) for a weight of each element's own, exact at both ends.")
 
+# What a mask leaves.
+
+
+def _infer_drop(x, keep, *, scale):
+    wants_float("drop", x)
+    common("drop", (keep, x.with_dtype(dt.bool_)))
+    return x
+
+
+def _drop_body(x, keep, *, scale):
+    return ew.where(keep, ew.narrowed(ew.mul(ew.widened(x), scale), x), 0.0)
+
+
+def _drop(x, keep, *, scale):
+    return np.asarray(np.where(keep, x * scale, 0.0), x.dtype)
+
+
+drop = op("drop", infer=_infer_drop, ref=in_single(_drop),
+          vjp=(lambda g, out, x, keep, *, scale: _drop_body(g, keep, scale=scale), None), lower=Composite(_drop_body),
+          traits=("takes_float", "pointwise"), numbers=numbers_of(_drop_body), batch=LEADING,
+          doc="x * scale where the mask holds, 0 elsewhere.")
+
 # Limits of each element's own, either of which may be missing.
 
 

@@ -42,6 +42,14 @@ def _glu_grad(rng):
         yield Sample((rng.standard_normal(half), rng.standard_normal(shape) * 3), {"dim": dim}, tol=10)
 
 
+@samples("drop")
+def _drop(rng):
+    for scale in (1.25, 1.0):
+        for x, smooth in inputs(rng):
+            yield Sample((x, np.asarray(rng.random(x.shape) < 0.6)), {"scale": scale}, grad=smooth)
+    yield Sample((np.array([np.nan, np.inf, -np.inf, -0.0]), np.array([False, False, True, True])), {"scale": 2.0}, grad=False)
+
+
 @samples("lerp")
 def _lerp(rng):
     for weight in (0.3, 0.5, 1.0, -2.0):

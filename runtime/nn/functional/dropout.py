@@ -6,6 +6,7 @@ from ....ir.dim_order import order_of
 from ....ir.errors import ArgumentError, ShapeError
 from ....ir.ops import elementwise as ew
 from ....ir.ops import random as rnd
+from ....ir.ops.piecewise import drop
 from ....ir.ops.shape import expand
 from ....ir.substitute import as_float
 from ...api.draws import next_drawn_beside
@@ -34,7 +35,8 @@ def kept(input, p, shape):
 def _drop(input, p, shape):
     if p == 1:
         return ew.mul(input, 0.0)
-    return ew.where(kept(input, p, shape), ew.mul(input, 1.0 / (1.0 - p)), 0.0)
+    mask, scale = kept(input, p, shape), 1.0 / (1.0 - p)
+    return drop(input, mask, scale=scale)
 
 
 def _drop_to_saturation(input, p, shape):
