@@ -23,7 +23,7 @@ from ...writes import write
 def _update_running(running_mean, running_var, mean, var, momentum, name, count, counter=None):
     """running = (1 - momentum) * running + momentum * found, in place, of what is tracked, and one more at a counter; momentum
     may be a 0-d tensor. A variance of `count` values is taken as an estimate of that of all."""
-    rows = [(counter, ew.add, (1,))] if counter is not None else []
+    rows: list[tuple] = [(counter, ew.add, (1,))] if counter is not None else []
     alone = []
     for running, found, factor in ((running_mean, mean, 1.0), (running_var, var, count / (count - 1) if count > 1 else 1.0)):
         if running is not None:
@@ -31,11 +31,12 @@ def _update_running(running_mean, running_var, mean, var, momentum, name, count,
                 rows.append((running, ew.blend, (found, 1.0 - momentum, momentum * factor)))
             else:
                 alone.append((running, found, momentum, factor))
-    for t, _, given in overwrite_each(rows, name):
-        if t is counter:
+    for t, op, given in overwrite_each(rows, name):
+        if op is ew.add:
             t.add_(1)
         else:
-            _blend(t, *given, name)
+            found, keep, take = given
+            _blend(t, found, keep, take, name)
     for row in alone:
         _update_by(*row, name)
 
@@ -152,8 +153,8 @@ def instance_norm(input, running_mean=None, running_var=None, weight=None, bias=
     joined = reshape(work, shape=(1, images * channels, *sizes))
     out, mean, var = batch_ops.batch_norm_train(joined, _repeated(w, images), _repeated(b, images), eps=as_float(eps))
     if running_mean is not None or running_var is not None:
-        found = [_mean_over_images(v, images) for v in (mean, var)]
-        _update_running(running_mean, running_var, *found, momentum, "instance_norm", prod(sizes))
+        mean, var = _mean_over_images(mean, images), _mean_over_images(var, images)
+        _update_running(running_mean, running_var, mean, var, momentum, "instance_norm", prod(sizes))
     return to_dtype(reshape(out, shape=tuple(x.shape)), x.dtype)
 
 
