@@ -44,6 +44,7 @@ from ingot.runtime.cuda import (
 )
 from ingot.runtime.cuda import compile as compiler
 from ingot.runtime.cuda.allocator import Allocator
+from ingot.runtime.cuda.pinned import PINNED
 from mock_cuda_driver import MockDriver, Violation
 
 _built: dict = {}       # what was compiled, by variant
@@ -104,6 +105,7 @@ def forget():
     many.forget()
     lists.forget()
     pools.forget()
+    PINNED.forget()
     streams.forget()
     context.forget()
 

@@ -9,8 +9,9 @@ import pytest
 import ingot
 import mock_cuda
 from ingot.ir.errors import OutOfMemoryError
-from ingot.runtime.cuda import pools, streams
+from ingot.runtime.cuda import streams
 from ingot.runtime.cuda.allocator import MIDDLE_SEGMENT, ROUND, SMALL, SMALL_SEGMENT, Allocator, words
+from ingot.runtime.cuda.pinned import PINNED
 
 
 class Device:
@@ -351,8 +352,8 @@ def test_page_locked_memory_is_kept_until_it_was_read():
         np.testing.assert_array_equal(y.cpu().numpy(), np.arange(1000.0, dtype=np.float32))
         del z
         gc.collect()
-        pools.PINNED.settle()
-        assert sum(map(len, pools.PINNED.free.values())) == 2 and cuda.pinned
+        PINNED.settle()
+        assert sum(map(len, PINNED.free.values())) == 2 and cuda.pinned
 
 
 def test_words():

@@ -55,6 +55,7 @@ from . import (
 )
 from . import context as contexts
 from . import driver as library
+from .pinned import PINNED
 from .traced import Sized, Traced
 
 
@@ -113,14 +114,14 @@ def mark(index: int | None = None) -> DeviceArray:
 
 def pinned(a: np.ndarray) -> np.ndarray:
     """A host array's elements in page-locked memory."""
-    out = pools.PINNED.array(a.shape, a.dtype)
+    out = PINNED.array(a.shape, a.dtype)
     np.copyto(out, a)
     return out
 
 
 def is_pinned(a) -> bool:
     """Whether a host array lies in page-locked memory."""
-    return isinstance(a, np.ndarray) and pools.PINNED.piece_of(a) is not None
+    return isinstance(a, np.ndarray) and PINNED.piece_of(a) is not None
 
 
 def foreign(index: int, pointer: int, shape, dtype, strides, owner) -> DeviceArray:
@@ -226,7 +227,7 @@ def empty_cache():
     """Gives memory kept for reuse back to the driver."""
     for allocator in pools.started().values():
         allocator.empty()
-    pools.PINNED.empty()
+    PINNED.empty()
 
 
 def reset_peak(index: int):

@@ -8,6 +8,7 @@ from ...ir.errors import DeviceError
 from ..device_array import DeviceArray
 from . import pools, transfer
 from .arrays import empty
+from .pinned import PINNED
 
 _TOGETHER = 64        # keys that travel in one copy
 
@@ -55,7 +56,7 @@ class Draws:
             return
         places = {g: g.reserve(count) for g, count in self.counts.items()}
         for start, array in zip(range(0, len(self.keys), _TOGETHER), self.arrays):
-            staged = pools.PINNED.array(array.shape, array.dtype)
+            staged = PINNED.array(array.shape, array.dtype)
             for row, (g, before) in zip(staged, self.keys[start:start + _TOGETHER]):
                 row[:] = places[g][0], places[g][1] + before
             transfer.upload(array, staged, wait=False)

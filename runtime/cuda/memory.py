@@ -6,6 +6,7 @@ from .. import accelerator
 from ..device import available
 from . import pools
 from .allocator import words
+from .pinned import PINNED
 
 __all__ = ["caching_allocator_alloc", "caching_allocator_delete", "device_memory_used", "empty_cache", "get_allocator_backend",
            "get_per_process_memory_fraction", "host_memory_stats", "list_gpu_processes", "max_memory_allocated",
@@ -71,7 +72,7 @@ memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 def host_memory_stats() -> dict:
     """Byte counts of page-locked memory by name."""
-    return pools.PINNED.stats()
+    return PINNED.stats()
 
 
 def memory_snapshot() -> list:

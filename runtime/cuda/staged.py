@@ -9,6 +9,7 @@ import numpy as np
 from ..device_array import DeviceArray
 from . import pools, transfer
 from .arrays import empty
+from .pinned import PINNED
 
 SLOT = 16             # bytes between them
 MOST = 64             # pieces of page-locked memory that are kept to serve again
@@ -55,8 +56,8 @@ class Stage:
 
     def __init__(self, room: Room):
         self.room = room
-        self.bytes = pools.PINNED.array((room.bytes,), np.uint8)
-        self.piece: Any = pools.PINNED.piece_of(self.bytes)
+        self.bytes = PINNED.array((room.bytes,), np.uint8)
+        self.piece: Any = PINNED.piece_of(self.bytes)
         self.pointer = self.bytes.ctypes.data
         self.views: list = [None] * room.count
         for i, at, (shape, dtype, size) in zip(room.host, room.offsets, room.kinds):

@@ -20,7 +20,7 @@ from . import checks, pools, streams
 from .arrays import empty, used
 from .kernels import Prepared, as_number
 from .noting import thread as noting
-from .pools import PINNED
+from .pinned import PINNED
 
 _STAGED = 64 << 20        # bytes of ordinary memory that are copied rather than waited for
 
