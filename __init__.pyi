@@ -1464,8 +1464,8 @@ def mul(input, other, *, out=None) -> Tensor:
     """input * other"""
 def mul_(input, other, *, out=None) -> Tensor:
     """In-place version of mul()."""
-def multi_dot(*matrices, out=None) -> Tensor:
-    """The product of several matrices, multiplied in the order that costs least."""
+def multi_dot(tensors, *, out=None) -> Tensor:
+    """The product of two or more matrices in the order that costs least; vectors may stand at the ends."""
 def multinomial(input, num_samples, replacement: builtins.bool = False, *, generator=None, out=None) -> Tensor:
     """Indices drawn with the given weights, from each row."""
 def multiply(input, other, *, out=None) -> Tensor:
@@ -1973,7 +1973,7 @@ def sum(input, dim=None, keepdim: builtins.bool = False, *, dtype=None, out=None
         keepdims: builtins.bool = False) -> Tensor:
     """Sum over dims (all unless said); integers and bools are summed in int64."""
 def svd(input, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
-    """U, S, V with U @ diag(S) @ V.mT = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
+    """U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
 def svd_lowrank(A, q=6, niter=2, M=None) -> _returns_module.svd_uv:
     """U, S and V of about the q largest singular values of A (of A - M), found at random in `niter` rounds of products."""
 @overload

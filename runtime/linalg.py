@@ -17,7 +17,7 @@ from ..ir.ops.shape import diagonal as _diagonal
 from ..ir.ops.shape import expand, full, permute, reshape
 from ..ir.substitute import as_float
 from .api import returns
-from .api.linalg import chain_matmul as multi_dot
+from .api.chain import multi_dot
 from .api.linalg import matmul
 from .api.promote import rounds_once, single_in_autocast, to_dtype
 from .api.reduce import averageable, holds_anywhere, vector_norm
@@ -40,7 +40,7 @@ from .matrix_factors import (
     solve_ex,
 )
 from .matrix_functions import matrix_exp, matrix_power
-from .matrix_shapes import batched, is_vector
+from .matrix_shapes import batched, is_vector, turned
 from .state import tls
 from .tensor import Tensor
 
@@ -56,6 +56,8 @@ __all__ = ["LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "di
 def norm(A, ord=None, dim=None, keepdim=False, *, out=None, dtype=None):
     """A vector norm, or a matrix norm when `ord` is given and A (or `dim`) has two dimensions; 2-norm unless said."""
     dim = None if dim is None else integers(dim, "dim")
+    if dim is not None and not 1 <= len(dim) <= 2:
+        raise ShapeError(f"norm takes one dim or two, got {dim}; vector_norm takes any number of them")
     pair = dim is not None and len(dim) == 2
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype, out=out)
@@ -115,7 +117,7 @@ def _by_sums(x, ord, rows, cols):
 def general_norm(input, p="fro", dim=None, keepdim=False, out=None, dtype=None):
     """`ingot.norm`: the vector norm of order p over dims (all unless said); 'fro' and 'nuc' as matrix_norm."""
     if p == "nuc":
-        return matrix_norm(input, "nuc", (-2, -1) if dim is None else tuple(dim), keepdim, dtype=dtype, out=out)
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else integers(dim, "dim"), keepdim, dtype=dtype, out=out)
     if isinstance(p, str) and p != "fro":
         raise ArgumentError(f"norm: p must be a number, 'fro' or 'nuc', got {p!r}")
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype, out=out)
@@ -131,9 +133,14 @@ def cond(A, p=None, *, out=None):
         last = (values.ndim - 1,)
         high, low = rd.amax(values, dim=last, keepdim=False), rd.amin(values, dim=last, keepdim=False)
         return deliver(ew.div(low, high) if p == -2 else ew.div(high, low), out, "cond")
+    check_matrix("cond", A.aval, square=bool(A.numel()))
+    if not A.numel():
+        return deliver(full(A, shape=tuple(A.shape[:-2]), value=0.0, dtype=fa.real_part(A.aval).dtype), out, "cond")
     inverse, info = checked.inv_ex(A, check=False)
+    regular = ew.eq(info, 0)
+    inverse = ew.where(regular[..., None, None], inverse, 0.0)       # what is not finite has no singular values
     found = ew.mul(matrix_norm(A, p), matrix_norm(inverse, p))
-    return deliver(ew.where(ew.eq(info, 0), found, math.inf), out, "cond")
+    return deliver(ew.where(regular, found, math.inf), out, "cond")
 
 
 # Solutions.
@@ -143,7 +150,7 @@ def cond(A, p=None, *, out=None):
 def solve(A, B, *, left=True, out=None):
     """X with A @ X = B, or X @ A = B if not left."""
     if not left:
-        result = la.transpose_last(solve(la.transpose_last(A), la.transpose_last(B)))
+        result = la.transpose_last(solve(*turned("solve", A, B)))
     elif is_vector(A, B):
         result = _solve_columns(A, reshape(B, shape=(*B.shape, 1)))
         result = reshape(result, shape=tuple(result.shape[:-1]))
@@ -240,8 +247,9 @@ def lstsq(A, B, rcond=None, *, driver=None):
     b = reshape(B, shape=(*B.shape, 1)) if vector else B
     own, (A, b) = A, batched(A, b)
     m, n = A.shape[-2:]
-    rcond = max(m, n) * _epsilon(A) if rcond is None else float(rcond)
-    solution, rank = least_squares.lstsq(A, b, rcond=rcond)
+    if rcond is None or driver == "gels" or rcond < 0:      # that driver takes any matrix as one of full rank
+        rcond = max(m, n) * _epsilon(A)
+    solution, rank = least_squares.lstsq(A, b, rcond=float(rcond))
     gap = ew.square(magnitude(ew.sub(la.matmul(A, solution), b)))
     residuals = rd.sum_(gap, dim=(gap.ndim - 2,), keepdim=False)
     if driver in _WITH_VALUES:

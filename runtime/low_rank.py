@@ -41,6 +41,8 @@ def svd_lowrank(A, q=6, niter=2, M=None) -> returns.svd_uv:
     q = 6 if q is None else q
     if q < 0:
         raise ArgumentError(f"svd_lowrank: q must be at least 0, got {q}")
+    if M is not None and M.shape != A.shape:
+        M = M.expand(A.shape)
     basis, turned = _basis(A, q, niter, M)
     v, s, uh = linalg.svd(turned, full_matrices=False)
     return returns.svd_uv(basis @ uh.mH, s, v)

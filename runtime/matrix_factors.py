@@ -8,12 +8,13 @@ from ..ir.ops import elementwise as ew
 from ..ir.ops import factor as fa
 from ..ir.ops import linalg as la
 from ..ir.ops import triangular as tri
+from ..ir.ops.matrices import check_matrix
 from ..ir.ops.shape import full, iota, reshape, slice_
 from .api import returns
 from .api.promote import single_in_autocast
 from .api.register import deliver
 from .autograd.without_rule import without_rule
-from .matrix_shapes import batched, is_vector
+from .matrix_shapes import batched, is_vector, turned
 
 __all__ = ["cholesky_ex", "eig", "eigvals", "geqrf", "householder_product", "inv_ex", "ldl_factor", "ldl_factor_ex",
            "ldl_solve", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "lu_unpack", "matrix_sqrth", "ormqr", "polar",
@@ -162,7 +163,7 @@ def inv_ex(A, *, check_errors=False, out=None) -> returns.inv_ex:
 def solve_ex(A, B, *, left=True, check_errors=False, out=None) -> returns.solve_ex:
     """X with A @ X = B (or X @ A = B), and the place from 1 of the zero pivot that a singular matrix has, or 0."""
     if not left:
-        x, info = solve_ex(la.transpose_last(A), la.transpose_last(B), check_errors=check_errors)
+        x, info = solve_ex(*turned("solve_ex", A, B), check_errors=check_errors)
         return returns.deliver_all(returns.solve_ex, (la.transpose_last(x), info), out)
     vector = is_vector(A, B)
     b = reshape(B, shape=(*B.shape, 1)) if vector else B
@@ -195,6 +196,7 @@ def _reflections(name, A, tau):
 @single_in_autocast
 def householder_product(A, tau, *, out=None):
     """The first columns of the product of Householder's reflections, as geqrf gives them."""
+    check_matrix("householder_product", A.aval, square=False)
     m, n = A.shape[-2:]
     if m < n:
         raise ShapeError(f"householder_product takes matrices with at least as many rows as columns, got {A.aval}")

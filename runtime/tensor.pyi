@@ -1430,7 +1430,7 @@ class Tensor:
     def sum_to_size(self, *size) -> Tensor:
         """Summed over the dimensions that broadcasting to this shape from `size` would repeat."""
     def svd(self, some: builtins.bool = True, compute_uv: builtins.bool = True, *, out=None) -> Tensor:
-        """U, S, V with U @ diag(S) @ V.mT = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
+        """U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
     @overload
     def swapaxes(self, dim0, dim1=None) -> Tensor:
         """Two dimensions swapped; or, as numpy has it, the order of all of them as one tuple."""

@@ -114,6 +114,71 @@ def test_einsum_with_sublists_and_errors():
         ingot.einsum("ij,jk", t(x), t(x))
 
 
+def test_labels_of_sublists_are_in_the_order_of_their_numbers():
+    x = r(2, 3)
+    for first, second in ((0, 1), (1, 0), (3, 27), (27, 3), (51, 0), (25, 26)):
+        same(ingot.einsum(t(x), [first, second]), x if first < second else x.T)
+        same(ingot.einsum(t(x), [first, ..., second]), x if first < second else x.T)
+    for wrong in (-1, 52):
+        with pytest.raises(ArgumentError, match="labels are within"):
+            ingot.einsum(t(x[0]), [wrong])
+    for nothing in ("", "a"):
+        with pytest.raises(ArgumentError, match="no operands"):
+            ingot.einsum(nothing)
+
+
+CHAINS = [((2, 3), (3, 4)), ((2, 3), (3, 4), (4, 5)), ((2, 9), (9, 2), (2, 9), (9, 2))]
+ENDS = [((3,), (3, 4)), ((2, 3), (3,)), ((3,), (3,)), ((3,), (3, 4), (4,))]
+
+
+@pytest.mark.parametrize("shapes", CHAINS + ENDS, ids=str)
+def test_chains_are_numpys(shapes):
+    arrays = [r(*s) for s in shapes]
+    want = np.linalg.multi_dot(arrays) if len(arrays) > 1 else arrays[0]
+    same(ingot.linalg.multi_dot([t(a) for a in arrays]), want)
+    if shapes in CHAINS:
+        same(ingot.chain_matmul(*[t(a) for a in arrays]), want)
+    else:
+        with pytest.raises(ShapeError, match="chain_matmul takes matrices: tensor"):
+            ingot.chain_matmul(*[t(a) for a in arrays])
+
+
+@pytest.mark.parametrize("shapes, says", [((), "at least 2"), (((2, 2),), "at least 2"), (((), (2,)), "tensor 0"),
+                                          (((2,), ()), "tensor 1"), (((2,), (2,), (2,)), "tensor 1"),
+                                          (((2, 2, 2), (2, 2)), "tensor 0"), (((2,), (3,)), "inner sizes")], ids=str)
+def test_what_is_no_chain_is_refused(shapes, says):
+    with pytest.raises(RuntimeError, match=says):
+        ingot.linalg.multi_dot([t(r(*s)) for s in shapes])
+
+
+def test_chains_have_one_dtype():
+    for function in (lambda *xs: ingot.linalg.multi_dot(xs), ingot.chain_matmul):
+        with pytest.raises(DTypeError, match="one dtype"):
+            function(ingot.ones(2, 2), ingot.ones(2, 2), ingot.ones(2, 2, dtype=ingot.float64))
+    same(ingot.chain_matmul(t(np.eye(2))), np.eye(2))
+
+
+REAL_SUMS = {
+    "add": lambda x, f: ingot.add(x, x, alpha=f), "sub": lambda x, f: ingot.sub(x, x, alpha=f),
+    "rsub": lambda x, f: ingot.rsub(x, x, alpha=f), "addcmul": lambda x, f: ingot.addcmul(x, x, x, value=f),
+    "addcdiv": lambda x, f: ingot.addcdiv(x, x, x, value=f),
+    "addmm": lambda x, f: ingot.addmm(x, x, x, alpha=f), "addmm, beta": lambda x, f: ingot.addmm(x, x, x, beta=f),
+    "addmv": lambda x, f: ingot.addmv(x[0], x, x[0], alpha=f), "addr": lambda x, f: ingot.addr(x, x[0], x[0], alpha=f),
+    "addr, beta": lambda x, f: ingot.addr(x, x[0], x[0], beta=f),
+    "baddbmm": lambda x, f: ingot.baddbmm(*[x[None]] * 3, alpha=f),
+    "addbmm": lambda x, f: ingot.addbmm(x, x[None], x[None], alpha=f),
+}
+
+
+@pytest.mark.parametrize("name", REAL_SUMS)
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.float64, ingot.int64], ids=str)
+def test_factors_of_real_sums_are_real(name, dtype):
+    x = ingot.ones(2, 2, dtype=dtype)
+    with pytest.raises(DTypeError, match="is real"):
+        REAL_SUMS[name](x, 1j)
+    assert REAL_SUMS[name](x.to(ingot.complex64), 2j).dtype is ingot.complex64
+
+
 def test_tensordot_and_cross():
     x, y = r(3, 4, 5), r(4, 5, 2)
     same(ingot.tensordot(t(x), t(y)), np.tensordot(x, y))
@@ -212,8 +277,25 @@ def test_orders_without_dims_are_of_vectors_and_matrices(ord):
     assert ingot.linalg.norm(ingot.ones(2, 3, 2)).item() == pytest.approx(12 ** 0.5)
 
 
+@pytest.mark.parametrize("dim", [(), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("ord", [None, 1, 2, "fro"])
+def test_norms_are_over_one_dim_or_two(ord, dim):
+    with pytest.raises(ShapeError, match="one dim or two"):
+        ingot.linalg.norm(ingot.ones(2, 3, 2), ord, dim)
+
+
+@pytest.mark.parametrize("solve", [ingot.linalg.solve, ingot.linalg.solve_ex])
+@pytest.mark.parametrize("a, b", [((3, 3), (3,)), ((2, 3, 3), (2, 3))], ids=str)
+def test_vectors_stand_on_the_right(solve, a, b):
+    x = t(np.broadcast_to(2 * np.eye(3), a).copy())
+    found = solve(x, ingot.ones(b, dtype=ingot.float64))
+    same(found if isinstance(found, ingot.Tensor) else found[0], np.full(b, 0.5))
+    with pytest.raises(ShapeError, match="left=False"):
+        solve(x, ingot.ones(b, dtype=ingot.float64), left=False)
+
+
 @pytest.mark.parametrize("shape", [(0, 0), (2, 0, 0), (0, 3), (3, 0)], ids=str)
-@pytest.mark.parametrize("p", [None, 2, -2])
+@pytest.mark.parametrize("p", [None, 2, -2, 1, -1, "fro", "nuc", float("inf"), -float("inf")])
 def test_conditions_of_empty_matrices_are_zero(shape, p):
     found = ingot.linalg.cond(ingot.zeros(shape), p)
     assert found.shape == shape[:-2] and not found.any()
@@ -226,7 +308,7 @@ def test_powers_of_whole_numbers():
 
 def test_conditions_of_singular_matrices_are_infinite():
     x = ingot.tensor([[[1.0, 2], [2, 4]], [[2, 0], [0, 1]]])
-    for p in (1, "fro", float("inf")):
+    for p in (1, "fro", "nuc", float("inf")):
         assert ingot.linalg.cond(x, p).isinf().tolist() == [True, False]
 
 

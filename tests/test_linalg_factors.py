@@ -304,3 +304,36 @@ def test_cofactors_of_matrices_whose_determinants_pass_the_range_need_no_singula
     for got, expected in zip(found, want):
         largest = np.abs(expected[np.isfinite(expected)]).max(initial=np.finfo(kind).tiny)
         np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-4 * float(largest))
+
+
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4), (4, 2), (2, 3, 2)], ids=str)
+@pytest.mark.parametrize("some", [True, False])
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_older_svd_gives_v_whose_adjoint_is_the_last_factor(shape, some, kind):
+    x = matrices(kind, *shape)
+    u, s, v = ingot.svd(x, some=some)
+    k = s.shape[-1]
+    near(u[..., :k] @ s.to(x.dtype).diag_embed() @ v[..., :k].mH, x)
+    assert u.shape[-1] == (k if some else shape[-2]) and v.shape[-1] == (k if some else shape[-1])
+
+
+@pytest.mark.parametrize("sizes", [(2, 9, 4), (2, 1, 4), (1, 4), (4,)], ids=str)
+def test_lowrank_subtracts_what_expands_to_the_matrices(sizes):
+    x, taken = matrices("float64", 2, 9, 4), matrices("float64", *sizes, seed=1)
+    near(ingot.svd_lowrank(x, 4, M=taken).S, linalg.svdvals(x - taken))
+
+
+@pytest.mark.parametrize("rcond", [None, 0.5, -1.0])
+def test_least_squares_of_full_rank_know_no_bound(rcond):
+    """The driver 'gels' takes any matrix as one of full rank; a bound below 0 is that of the dtype."""
+    a, b = ingot.tensor([[3.0, 0], [0, 1], [0, 0]]), ingot.ones(3, 1)
+    near(linalg.lstsq(a, b, rcond=rcond, driver="gels").solution, ingot.tensor([[1 / 3], [1.0]]))
+    low = ingot.tensor([[1.0, 1], [1, 1], [0, 0]])
+    for driver in ("gelsd", "gelss", "gelsy"):
+        assert linalg.lstsq(a, b, rcond=rcond, driver=driver).rank == (1 if rcond == 0.5 else 2)
+        near(linalg.lstsq(low, b, rcond=rcond, driver=driver).solution, ingot.full((2, 1), 0.5))
+
+
+def test_reflections_of_no_matrix_are_refused():
+    with pytest.raises(ShapeError, match="householder_product takes matrices"):
+        linalg.householder_product(ingot.ones(4), ingot.ones(2))

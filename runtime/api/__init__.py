@@ -32,10 +32,10 @@ from . import (
 from .late_methods import NAMES
 from .register import FUNCTIONS
 
-LATE = ("amp", "complexes", "composed", "control", "conv", "copies", "distance", "einsum", "fills", "foreach", "gather",
-        "grouped", "image", "info", "join", "legacy", "matrix", "nn", "norm", "order", "pool", "quantize", "quantized_dtypes",
-        "random", "restride", "sampled", "scaled", "scan", "scripts", "segments", "sharing", "sort", "sparse", "spectral",
-        "statistics", "storages", "symbols", "window")
+LATE = ("amp", "chain", "complexes", "composed", "control", "conv", "copies", "distance", "einsum", "fills", "foreach",
+        "gather", "grouped", "image", "info", "join", "legacy", "matrix", "nn", "norm", "order", "pool", "quantize",
+        "quantized_dtypes", "random", "restride", "sampled", "scaled", "scan", "scripts", "segments", "sharing", "sort",
+        "sparse", "spectral", "statistics", "storages", "symbols", "window")
 
 TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
 

@@ -13,7 +13,7 @@ from ..tensor import Tensor
 from . import returns
 from .elementwise import add, as_one, operate, pow, scale, unary
 from .limits import clamp
-from .promote import as_operand, in_older_order, need_tensors, promote, result_type, rounds_once, to_dtype
+from .promote import as_operand, check_factor, in_older_order, need_tensors, promote, result_type, rounds_once, to_dtype
 from .register import FUNCTIONS, api, deliver
 
 
@@ -115,6 +115,7 @@ def addcmul(input, tensor1, tensor2, *older, value=1, out=None):
     if older:
         return in_older_order(addcmul, (input, tensor1, tensor2, *older), 3, out, value=value)
     d = result_type(input, tensor1, tensor2)
+    check_factor(value, d, "addcmul")
     if isinstance(value, float) and not d.is_inexact:
         raise DTypeError(f"addcmul: value must be an integer for integer tensors, got {value}")
     if as_one((input, tensor1, tensor2), value):
@@ -132,6 +133,7 @@ def addcdiv(input, tensor1, tensor2, *older, value=1, out=None):
     if as_one((input, tensor1, tensor2), value):
         return deliver(ew.add_quotient(input, tensor1, tensor2, value), out, "addcdiv")
     d = result_type(input, tensor1, tensor2)
+    check_factor(value, d, "addcdiv")
     quotient = operate(ew.div, to_dtype(tensor1, d), to_dtype(tensor2, d))
     return add(input, quotient if value == 1 else operate(ew.mul, quotient, value), out=out)
 

@@ -15,7 +15,7 @@ from ..state import tls
 from .promote import result_type, to_dtype
 from .register import api
 
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"     # in the order of labels of results
 
 
 @api(method=False, remembered=True)
@@ -25,6 +25,8 @@ def einsum(equation, *operands):
         equation, operands = _from_sublists((equation, *operands))
     elif len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
+    if not operands:
+        raise ArgumentError(f"einsum {equation!r} has no operands")
     d = result_type(*operands)
     if not d.is_inexact and _sums_alone(equation, operands):
         d = dt.int64   # a sum of integers or bools counts in int64
@@ -71,6 +73,9 @@ def _computed(equation, operands):
 def _from_sublists(args):
     """The operands and equation of the form einsum(x, [0, 1], y, [1, 2], [0, 2])."""
     def spelled(labels):
+        wrong = [i for i in labels if i is not Ellipsis and not 0 <= i < len(_LETTERS)]
+        if wrong:
+            raise ArgumentError(f"einsum: labels are within 0..{len(_LETTERS) - 1}, got {wrong[0]}")
         return "".join("..." if i is Ellipsis else _LETTERS[i] for i in labels)
 
     operands, lists = args[0::2], args[1::2]

@@ -12,7 +12,7 @@ from ..dispatch import KERNELS, kernel_of
 from ..state import tls
 from ..taping import record_one, record_pair
 from ..tensor import Tensor, wrap
-from .promote import alike, as_operand, in_older_order, need_tensors, promote, result_type, to_dtype
+from .promote import alike, as_operand, check_factor, in_older_order, need_tensors, promote, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 
 _INTEGERS = "".join([d.np.char for d in (dt.int32, dt.int64)])
@@ -176,6 +176,7 @@ def scaled(other, alpha, like):
     if alpha == 1:
         return other
     d = result_type(other, like)
+    check_factor(alpha, d, "alpha")
     if isinstance(alpha, float) and not d.is_inexact:
         raise DTypeError("alpha must be an integer for integer tensors")
     if isinstance(alpha, int) and not d.is_inexact:

@@ -21,6 +21,7 @@ from .elementwise import operate
 from .promote import (
     as_given_in_autocast,
     as_operand,
+    check_factor,
     common_type,
     in_older_order,
     result_type,
@@ -163,6 +164,8 @@ def outer(input, vec2, *, out=None):
 
 
 def _accumulate(input, product, beta, alpha, out, name):
+    for factor in (alpha, beta):
+        check_factor(factor, product.dtype, name)
     if product.dtype.is_integer:
         alpha, beta = int(alpha), int(beta)
     alpha, beta = as_operand(alpha, name), as_operand(beta, name)
@@ -308,46 +311,6 @@ def kron(input, other, *, out=None):
     spread = tuple(s for p in a for s in (p, 1)), tuple(s for q in b for s in (1, q))
     product = ew.mul(reshape(to_dtype(input, d), shape=spread[0]), reshape(to_dtype(other, d), shape=spread[1]))
     return deliver(reshape(product, shape=tuple(p * q for p, q in zip(a, b))), out, "kron")
-
-
-@api(method=False, names=("multi_dot",), remembered=True)
-def chain_matmul(*matrices, out=None):
-    """The product of several matrices, multiplied in the order that costs least."""
-    if len(matrices) == 1 and not isinstance(matrices[0], Tensor):
-        matrices = tuple(matrices[0])
-    if not matrices:
-        raise ArgumentError("chain_matmul needs at least one matrix")
-    ends = [_as_matrix(m, row=i == 0) for i, m in enumerate(matrices)]
-    sizes = [ends[0].shape[0], *(m.shape[1] for m in ends)]
-    result = _chain(ends, _best_splits(sizes), 0, len(ends) - 1)
-    kept = (() if matrices[0].ndim == 1 else result.shape[:1]) + (() if matrices[-1].ndim == 1 else result.shape[1:])
-    return deliver(reshape(result, shape=tuple(kept)), out, "chain_matmul")
-
-
-def _as_matrix(x, row):
-    """A vector as a row or a column."""
-    if x.ndim == 1:
-        return reshape(x, shape=(1, x.shape[0]) if row else (x.shape[0], 1))
-    return x
-
-
-def _best_splits(sizes):
-    """For every stretch (first, last) of a chain of matrices the place to split it, by dynamic programming."""
-    n = len(sizes) - 1
-    cost, split = {(i, i): 0 for i in range(n)}, {}
-    for length in range(1, n):
-        for i in range(n - length):
-            j = i + length
-            options = [(cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k) for k in range(i, j)]
-            cost[i, j], split[i, j] = min(options)
-    return split
-
-
-def _chain(matrices, split, i, j):
-    if i == j:
-        return matrices[i]
-    k = split[i, j]
-    return matmul(_chain(matrices, split, i, k), _chain(matrices, split, k + 1, j))
 
 
 @api(remembered=True)

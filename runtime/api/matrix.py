@@ -1,6 +1,7 @@
 """The functions of `ingot.linalg` that are also `ingot.*` and methods of Tensor."""
 
 from ...ir.ops.linalg import transpose_last
+from ...ir.ops.matrices import adjoint
 from ...ir.ops.shape import full
 from .. import linalg, low_rank, matrix_factors
 from ..matrix_shapes import batched
@@ -33,12 +34,12 @@ def qr(input, some=True, *, out=None):
 
 @api()
 def svd(input, some=True, compute_uv=True, *, out=None):
-    """U, S, V with U @ diag(S) @ V.mT = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
+    """U, S, V with U @ diag(S) @ V.mH = input, reduced unless `some` is False; without compute_uv, U and V are zeros."""
     u, s, vh = linalg.svd(input, full_matrices=not some)
     if not compute_uv:
         m, n = input.shape[-2:]
         u, vh = (full(input, shape=(*input.shape[:-2], k, k), value=0.0, dtype=input.dtype) for k in (m, n))
-    return returns.deliver_all(returns.svd_uv, (u, s, transpose_last(vh)), out)
+    return returns.deliver_all(returns.svd_uv, (u, s, adjoint(vh)), out)
 
 
 @api()

@@ -80,6 +80,12 @@ def as_operand(x, name: str):
     raise DTypeError(f"{name} takes tensors and numbers, got {kind_of(x)}")
 
 
+def check_factor(factor, d, name: str):
+    """Refuses a complex number that would scale part of a sum of real numbers."""
+    if isinstance(factor, complex) and not d.is_complex:
+        raise DTypeError(f"{name}: a factor of {d} tensors is real, got {factor}")
+
+
 def need_tensors(name: str, *xs):
     """Refuses numbers where only tensors are meant."""
     for x in xs:
