@@ -288,8 +288,6 @@ def test_transformed_distributions():
     stick = D.TransformedDistribution(D.Normal(ingot.zeros(2, 3), 1.0), transforms.StickBreakingTransform())
     assert stick.batch_shape == (2,) and stick.event_shape == (4,) and stick.log_prob(stick.sample((5,))).shape == (5, 2)
     assert stick.expand((7, 2)).sample().shape == (7, 2, 4)
-    with pytest.raises(TypeError, match="Transform"):
-        D.TransformedDistribution(base, [1])
 
 
 ONTO = [constraints.real, constraints.positive, constraints.greater_than(2.0), constraints.less_than(-1.0),
@@ -297,12 +295,15 @@ ONTO = [constraints.real, constraints.positive, constraints.greater_than(2.0), c
         constraints.corr_cholesky, constraints.positive_definite]
 
 
+NOT_ONE_TO_ONE = (constraints.lower_cholesky, constraints.positive_definite)
+
+
 @pytest.mark.parametrize("constraint", ONTO, ids=repr)
 def test_registered_transforms_lead_onto_their_constraints(constraint):
-    shape = (5, 3, 3) if constraint in (constraints.lower_cholesky, constraints.positive_definite) else (5, 3)
+    shape = (5, 3, 3) if constraint in NOT_ONE_TO_ONE else (5, 3)
     ingot.manual_seed(SEED)
     x = ingot.randn(shape, dtype=ingot.float64)
-    for registry in (D.transform_to, D.biject_to):
+    for registry in (D.transform_to,) if constraint in NOT_ONE_TO_ONE else (D.transform_to, D.biject_to):
         t = registry(constraint)
         y = t(x)
         assert constraint.check(y).all(), f"seed {SEED}: {y}"

@@ -1,6 +1,6 @@
 """Distributions made of others: Independent, TransformedDistribution, MixtureSameFamily."""
 
-from ...ir.errors import ArgumentError, DTypeError
+from ...ir.errors import ArgumentError
 from ..autograd.grad_mode import no_grad
 from ..tensor import Size
 from . import constraints
@@ -76,9 +76,10 @@ class TransformedDistribution(Distribution):
     """What a distribution's samples are after some transforms."""
 
     def __init__(self, base_distribution, transforms, validate_args=None):
-        self.transforms = [transforms] if isinstance(transforms, Transform) else list(transforms)
-        if not all(isinstance(t, Transform) for t in self.transforms):
-            raise DTypeError("transforms must be a Transform or a list of Transforms")
+        given = [transforms] if isinstance(transforms, Transform) else transforms
+        if not isinstance(given, (list, tuple)) or not all(isinstance(t, Transform) for t in given):
+            raise ArgumentError(f"transforms must be a Transform or a list of Transforms, got {transforms}")
+        self.transforms = list(given)
         chain = ComposeTransform(self.transforms)
         need = chain.domain.event_dim
         shape = base_distribution.batch_shape + base_distribution.event_shape
@@ -211,8 +212,8 @@ class MixtureSameFamily(Distribution):
 
     @constraints.dependent_property
     def support(self):
-        """The components'."""
-        return self._component_distribution.support
+        """What all components can draw."""
+        return constraints.MixtureSameFamilyConstraint(self._component_distribution.support)
 
     def _weights(self):
         """The weights beside the components' samples."""

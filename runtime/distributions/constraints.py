@@ -1,15 +1,16 @@
 """Constraints: the regions that parameters and samples lie in, and how to check values against them."""
 
 from ...ir import dtype as dt
+from ...ir.errors import ArgumentError
 from .. import linalg
 from ..api.reduce import holds_anywhere
 from ..api.register import FUNCTIONS
 
-__all__ = ["Constraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property", "greater_than",
-           "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval", "is_dependent",
-           "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative", "nonnegative_integer", "one_hot",
-           "positive", "positive_definite", "positive_integer", "positive_semidefinite", "real", "real_vector", "simplex",
-           "square", "stack", "symmetric", "unit_interval"]
+__all__ = ["Constraint", "MixtureSameFamilyConstraint", "boolean", "cat", "corr_cholesky", "dependent", "dependent_property",
+           "greater_than", "greater_than_eq", "half_open_interval", "independent", "integer_interval", "interval",
+           "is_dependent", "less_than", "lower_cholesky", "lower_triangular", "multinomial", "nonnegative",
+           "nonnegative_integer", "one_hot", "positive", "positive_definite", "positive_integer", "positive_semidefinite",
+           "real", "real_vector", "simplex", "square", "stack", "symmetric", "unit_interval"]
 
 
 class Constraint:
@@ -103,6 +104,31 @@ class independent(Constraint):
     def check(self, value):
         """Whether all parts lie inside."""
         return _all_last(self.base_constraint.check(value), self.reinterpreted_batch_ndims)
+
+
+class MixtureSameFamilyConstraint(Constraint):
+    """What a mixture draws: every component, they lie along the last dimension of a batch, must be able to draw it."""
+
+    shows = ("base_constraint",)
+
+    def __init__(self, base_constraint):
+        self.base_constraint = base_constraint
+
+    @property
+    def is_discrete(self):
+        """As the components."""
+        return self.base_constraint.is_discrete
+
+    @property
+    def event_dim(self):
+        """That of the components."""
+        return self.base_constraint.event_dim
+
+    def check(self, value):
+        """Whether values lie inside for all components."""
+        if value.ndim < self.event_dim:
+            raise ArgumentError(f"a value has {self.event_dim} or more dimensions, got {value.ndim}")
+        return _all_last(self.base_constraint.check(value.unsqueeze(-1 - self.event_dim)), 1)
 
 
 class _Boolean(Constraint):

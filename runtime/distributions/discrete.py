@@ -239,7 +239,9 @@ class NegativeBinomial(_Repeated):
     def sample(self, sample_shape=()):
         """Counts, as Poisson numbers of gamma distributed rates."""
         with no_grad():
-            rate = noise.standard_gamma(self._spread(self.total_count, sample_shape).contiguous()) * self.logits.exp()
+            n = self._spread(self.total_count, sample_shape)
+            n = n.clamp(min=FUNCTIONS["finfo"](n.dtype).tiny)          # of no trials come no counts
+            rate = noise.standard_gamma(n) * self.logits.exp()
             return noise.poisson(rate)
 
     def log_prob(self, value):

@@ -21,6 +21,12 @@ def _where(condition, x, y):
     return FUNCTIONS["where"](condition, x, y)
 
 
+def _log_gammas(concentration):
+    """Logarithms of gamma numbers, whose ratios hold where the numbers themselves have no place in their dtype."""
+    left = noise.tail_of(concentration.shape, concentration.dtype, None, concentration.device).to(concentration.dtype)
+    return noise.standard_gamma(concentration + 1).log() - left / concentration
+
+
 class Exponential(ExponentialFamily):
     """Waiting times of events that come at a rate."""
 
@@ -112,10 +118,12 @@ class Gamma(ExponentialFamily):
         return noise.standard_gamma(self.concentration.expand(shape).contiguous()) / self.rate.expand(shape)
 
     def log_prob(self, value):
-        """Of the density at a value."""
+        """Of the density at a value, which may be a number."""
+        a, rate = self.concentration, self.rate
+        if isinstance(value, (int, float)):
+            value = FUNCTIONS["full_like"](rate, value)
         if self._validate_args:
             self._validate_sample(value)
-        a, rate = self.concentration, self.rate
         return FUNCTIONS["xlogy"](a, rate) + FUNCTIONS["xlogy"](a - 1, value) - rate * value - a.lgamma()
 
     def cdf(self, value):
@@ -180,8 +188,8 @@ class Dirichlet(ExponentialFamily):
 
     def rsample(self, sample_shape=()):
         """Differentiable samples."""
-        parts = noise.standard_gamma(self.concentration.expand(self._extended_shape(sample_shape)).contiguous())
-        return parts / parts.sum(-1, True)
+        shape, info = self._extended_shape(sample_shape), FUNCTIONS["finfo"](self.concentration.dtype)
+        return _log_gammas(self.concentration.expand(shape)).softmax(-1).clamp(info.tiny, 1 - info.eps / 2)
 
     def log_prob(self, value):
         """Of the density at a value."""

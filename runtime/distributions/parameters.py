@@ -69,8 +69,8 @@ class lazy_property:
 def tril_matrix_to_vec(mat, diag=0):
     """The entries of a lower triangle, row by row."""
     n = mat.shape[-1]
-    if not -n < diag < n:
-        raise ArgumentError(f"diag must be between {1 - n} and {n - 1}, got {diag}")
+    if not -n <= diag < n:
+        raise ArgumentError(f"diag must be between {-n} and {n - 1}, got {diag}")
     rows, columns = FUNCTIONS["tril_indices"](n, n, diag, device=mat.device)
     return mat[..., rows, columns]
 

@@ -1,0 +1,104 @@
+"""Distributions at their edges: concentrations near 0, counts of nothing, what mixtures and transforms refuse."""
+
+import pytest
+
+import ingot
+from ingot import distributions as D
+from ingot.distributions import constraints, transforms
+from ingot.distributions.utils import tril_matrix_to_vec, vec_to_tril_matrix
+
+SEED = 11
+FLOATS = (ingot.float32, ingot.float64)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("concentration", [0.001, 0.02, 0.3, 2.0])
+def test_shares_of_small_concentrations_lie_at_the_corners(concentration, k, dtype):
+    ingot.manual_seed(SEED)
+    a = ingot.full((k,), concentration, dtype=dtype)
+    x = D.Dirichlet(a).sample((20000,))
+    assert x.dtype is dtype and (x > 0).all() and (x < 1).all(), f"seed {SEED}"
+    want = (1 / k) * (1 - 1 / k) / (k * concentration + 1)
+    variance = x.double().var(0)
+    assert ((variance - want).abs() < 0.05 * want + 1e-3).all(), f"seed {SEED}: {variance}, not {want}"
+    if k == 2:
+        b = D.Beta(a[0], a[1]).sample((20000,))
+        assert float(b.double().var()) == pytest.approx(want, rel=0.05) and D.Beta(a[0], a[1]).log_prob(b).isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("concentration", [0.05, 0.5, 3.0])
+def test_shares_move_with_their_concentrations_as_their_means_do(concentration, dtype):
+    ingot.manual_seed(SEED)
+    a = ingot.tensor([concentration, 2 * concentration], dtype=dtype, requires_grad=True)
+    many = 200000
+    x = D.Dirichlet(a).rsample((many,))[:, 0]
+    (found,) = ingot.autograd.grad(x.mean(), a)
+    total = 3 * concentration
+    want = ingot.tensor([2 * concentration / total ** 2, -concentration / total ** 2], dtype=dtype)
+    assert (found - want).abs().max() < 0.04 * want.abs().max(), f"seed {SEED}: {found}, not {want}"
+
+
+def test_of_no_trials_come_no_counts():
+    ingot.manual_seed(SEED)
+    x = D.NegativeBinomial(ingot.tensor([0.0, 3.0]), ingot.tensor(0.6)).sample((2000,))
+    assert not x[:, 0].any() and float(x[:, 1].mean()) == pytest.approx(4.5, rel=0.1), f"seed {SEED}"
+
+
+@pytest.mark.parametrize("d", [D.Gamma(ingot.tensor([1.0, 2.0]), 0.5), D.Chi2(ingot.tensor([2.0, 5.0]))], ids=repr)
+def test_densities_of_gamma_numbers_take_numbers(d):
+    for value in (2, 0.5):
+        assert ingot.equal(d.log_prob(value), d.log_prob(ingot.tensor([value, value], dtype=ingot.float32)))
+    with pytest.raises(ValueError, match="support"):
+        d.log_prob(-1.0)
+
+
+def test_mixtures_take_what_all_their_components_can_draw():
+    bounds = ingot.tensor([0.0, -1.0]), ingot.tensor([1.0, 3.0])
+    mix = D.MixtureSameFamily(D.Categorical(ingot.ones(2)), D.Uniform(*bounds))
+    assert isinstance(mix.support, constraints.MixtureSameFamilyConstraint) and mix.support.event_dim == 0
+    for value in ([0.5], [0.1, 0.9], [0.1, 0.2, 0.3], [[0.1], [0.2]]):
+        want = ingot.full_like(ingot.tensor(value), 0.5 * 1 + 0.5 * 0.25).log()
+        ingot.testing.assert_close(mix.log_prob(ingot.tensor(value)), want)
+    for value in ([0.5, 2.0], [-0.5, 0.5], [float("nan")]):
+        with pytest.raises(ValueError, match="support"):
+            mix.log_prob(ingot.tensor(value))
+    vectors = D.MixtureSameFamily(D.Categorical(ingot.ones(4, 3)), D.Dirichlet(ingot.ones(4, 3, 2)))
+    assert vectors.support.event_dim == 1 and not vectors.support.is_discrete
+    assert vectors.support.check(vectors.sample((5,))).shape == (5, 4)
+
+
+ONTO = ("lower_cholesky", "positive_definite", "positive_semidefinite")
+
+
+@pytest.mark.parametrize("name", ONTO)
+def test_transforms_that_are_only_onto_are_none_of_one_to_one(name):
+    constraint = getattr(constraints, name)
+    assert not D.transform_to(constraint).bijective
+    with pytest.raises(NotImplementedError, match="Cannot transform"):
+        D.biject_to(constraint)
+
+
+@pytest.mark.parametrize("constraint", [constraints.real, constraints.positive, constraints.simplex, constraints.corr_cholesky,
+                                        constraints.unit_interval, constraints.less_than(2.0)], ids=repr)
+def test_one_to_one_transforms_say_so(constraint):
+    assert D.biject_to(constraint).bijective
+
+
+@pytest.mark.parametrize("n", [1, 2, 4])
+def test_triangles_as_vectors_and_back(n):
+    x = ingot.arange(2.0 * n * n).reshape(2, n, n) + 1
+    for diag in range(-n, n):
+        vec = tril_matrix_to_vec(x, diag)
+        assert vec.shape == (2, sum(max(0, min(n, i + diag + 1)) for i in range(n)))
+        assert ingot.equal(vec_to_tril_matrix(vec, diag), x.tril(diag))
+    for diag in (-n - 1, n):
+        with pytest.raises(ValueError, match="diag"):
+            tril_matrix_to_vec(x, diag)
+
+
+def test_what_is_no_transform_is_refused():
+    for wrong in ([1], lambda x: x, None, [transforms.ExpTransform(), "exp"]):
+        with pytest.raises(ValueError, match="Transform"):
+            D.TransformedDistribution(D.Normal(0.0, 1.0), wrong)
