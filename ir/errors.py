@@ -10,8 +10,11 @@
     ├── DeviceError(RuntimeError)      a device that is missing, full or does not fit
     │   └── OutOfMemoryError(MemoryError)     memory for a result could not be had
     ├── GraphError(RuntimeError)       an IR graph that breaks a rule, or text that does not parse
-    └── FileError(RuntimeError)        a file that is damaged, foreign or not allowed
+    └── FileError(RuntimeError, pickle.UnpicklingError)  a file that is damaged, foreign or not allowed
+        └── EmptyFileError(EOFError)   a file in which there is nothing
 """
+
+import pickle
 
 
 class IngotError(Exception):
@@ -71,8 +74,12 @@ class GraphError(IngotError, RuntimeError):
     """An IR graph that breaks a rule, or text that does not parse."""
 
 
-class FileError(IngotError, RuntimeError):
+class FileError(IngotError, RuntimeError, pickle.UnpicklingError):
     """A file that is damaged, foreign or not allowed."""
+
+
+class EmptyFileError(FileError, EOFError):
+    """A file in which there is nothing."""
 
 
 def kind_of(x) -> str:

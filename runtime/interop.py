@@ -278,6 +278,11 @@ def attributes_of(t) -> dict:
     return {k: v for k, v in t.__dict__.items() if k not in _NOT_STATE and k not in _RECORDERS}
 
 
+def give_attributes(t, attributes: dict):
+    """Sets attributes that users have given a tensor, as a file names them."""
+    t.__dict__.update({k: v for k, v in attributes.items() if isinstance(k, str) and k not in _NOT_STATE})
+
+
 def _state(t) -> dict:
     """Attributes that the user set on a tensor."""
     return {k: v for k, v in t.__dict__.items() if k not in _NOT_STATE}

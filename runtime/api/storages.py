@@ -98,6 +98,14 @@ class UntypedStorage(StorageBase):
         flat._storage = self._tensor._storage
         return flat
 
+    def flat(self) -> Tensor:
+        """All bytes, or all elements of a dtype, as a tensor where this memory is; on the host, over the same memory."""
+        host = self.cpu()
+        a = host._array if host._array.flags.c_contiguous else host._array.T
+        flat = wrap(a.reshape(-1).view(host.kept_as(None).np))
+        flat._storage = host._tensor._storage
+        return flat if host is self else flat.to(self.device)
+
     def kept_as(self, dtype) -> dt.DType:
         """The dtype that the bytes are read as: uint8, unless another was asked for."""
         return dt.uint8 if dtype is None else dt.as_dtype(dtype)

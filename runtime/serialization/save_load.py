@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...ir.errors import ArgumentError, DTypeError, FileError, IngotError
+from ...ir.errors import ArgumentError, DTypeError, EmptyFileError, FileError, IngotError
 from ...ir.lazy import lazy
 from ..device import CPU, DRIVERS, Device, available, require
 from ..placement import moved
@@ -25,8 +25,9 @@ PART = ".part"      # how the name of a file ends that is not complete yet
 def save(obj, f, pickle_module=None, pickle_protocol=2, _use_new_zipfile_serialization=True) -> None:
     """Writes nested dicts, lists, tuples, sets, numbers, strings and tensors to a path or an open binary file.
 
-    Tensors that share memory share it in the file; requires_grad is kept, histories are not. A path is written completely or
-    not at all. The suffix .safetensors writes that format (a flat dict of tensors), any other ingot's own.
+    Tensors that share memory share it in the file; requires_grad and attributes that you have set are kept, histories are
+    not. A path is written completely or not at all. The suffix .safetensors writes that format (a flat dict of tensors), any
+    other ingot's own.
 
     Other objects, such as whole modules, are pickled: to be loaded, their classes must be there and be allowed. The pickle
     arguments are accepted and have no meaning here.
@@ -183,5 +184,6 @@ def _read(file, name, mapped, where):
     if safetensors.header_length(head, size) is not None:
         found, device = safetensors.read(file, size, name, mapped), where("cpu")
         return found if device is None else {k: moved(t, device) for k, t in found.items()}
-    raise FileError(f"{name} is not a file that ingot reads (its own, .safetensors, or of torch.save)"
-                    + (": it is empty" if not size else ""))
+    if not size:
+        raise EmptyFileError(f"{name} is empty")
+    raise FileError(f"{name} is not a file that ingot reads (its own, .safetensors, or of torch.save)")

@@ -2,6 +2,7 @@
 
 import io
 import struct
+from collections import OrderedDict
 
 import numpy as np
 
@@ -10,8 +11,9 @@ from ...ir.errors import ArgumentError, FileError
 from ..api.layouts import layout_named
 from ..api.register import FUNCTIONS
 from ..api.sparse.making import rebuilt
+from ..api.storages import TypedStorage
 from ..device import Device
-from ..interop import on_device
+from ..interop import give_attributes, on_device
 from ..tensor import Size, Tensor, wrap
 from . import numpy_data
 from .classes import LAZY, as_class, lazy_class
@@ -78,7 +80,16 @@ def _rebuild_tensor_v3(storage, offset, size, stride, requires_grad, backward_ho
 def _rebuild_parameter(data, requires_grad=True, backward_hooks=None, state=None):
     if not isinstance(data, Tensor):
         raise FileError("a parameter that is no tensor")
-    return as_class(data, "Parameter").requires_grad_(requires_grad is True)
+    made = as_class(data, "Parameter").requires_grad_(requires_grad is True)
+    return _with_attributes(made, state)
+
+
+def _with_attributes(t, state):
+    """A tensor with what the user had set on it; classes with slots have these behind."""
+    attributes = state[0] if type(state) is tuple and state else state
+    if type(attributes) is dict:
+        give_attributes(t, attributes)
+    return t
 
 
 def _rebuild_buffer(data, requires_grad=False, persistent=True):
@@ -93,10 +104,19 @@ def _uninitialized(name):
 
 
 def _rebuild_from_type_v2(fn, cls, args, state):
-    """A tensor of a subclass: its data as a plain tensor."""
+    """A tensor with attributes, or one of a subclass: its data as a plain tensor."""
     if type(fn) is not Callable_ or fn.fn not in _REBUILDERS or type(args) is not tuple:
         raise FileError("a tensor subclass that is rebuilt by its own code")
-    return fn.fn(*args)
+    return _with_attributes(fn.fn(*args), state)
+
+
+def _rebuild_meta_tensor_no_storage(dtype, size, stride, requires_grad):
+    """A tensor of which there is nothing but its shape."""
+    numbers = (*size, *stride)
+    if type(dtype) is not dt.DType or not all(type(n) is int and n >= 0 for n in numbers):
+        raise FileError(f"a tensor of dtype {dtype}, size {size} and stride {stride}")
+    made = FUNCTIONS["empty_strided"](tuple(size), tuple(stride), dtype=dtype, device="meta")
+    return made.requires_grad_(requires_grad is True)
 
 
 def _rebuild_sparse_tensor(layout, data):
@@ -107,7 +127,7 @@ def _rebuild_sparse_tensor(layout, data):
 
 
 _REBUILDERS = (_rebuild_tensor, _rebuild_tensor_v2, _rebuild_tensor_v3, _rebuild_parameter, _rebuild_buffer,
-               _rebuild_sparse_tensor)
+               _rebuild_sparse_tensor, _rebuild_meta_tensor_no_storage)
 
 
 def _size(sizes=()):
@@ -162,6 +182,23 @@ def _storage_id(pid, name):
     return kind.dtype, str(key), numel, str(location)
 
 
+def _with_storages(x, seen=None):
+    """What a file holds, with storages that users know where these stand by themselves."""
+    seen = set() if seen is None else seen
+    if type(x) is Stored:
+        flat = _window(x, 0, (x.block.memory.nbytes // x.dtype.itemsize,), (1,))
+        return TypedStorage(flat)
+    if type(x) not in (list, tuple, dict, OrderedDict) or id(x) in seen:
+        return x
+    seen.add(id(x))
+    if type(x) is tuple:
+        made = tuple([_with_storages(v, seen) for v in x])
+        return made if any(a is not b for a, b in zip(made, x)) else x
+    for k, v in list(x.items() if isinstance(x, dict) else enumerate(x)):
+        x[k] = _with_storages(v, seen)
+    return x
+
+
 # The zip format.
 
 
@@ -184,7 +221,7 @@ def read_zip(archive: Archive, where):
             found[key] = archive.block(f"{prefix}data/{key}", numel * dtype.itemsize, order)
         return Stored(found[key], dtype, where(location))
 
-    return _machine(persistent, archive.name).run(io.BytesIO(archive.text(pickles[0])))
+    return _with_storages(_machine(persistent, archive.name).run(io.BytesIO(archive.text(pickles[0]))))
 
 
 # The legacy format: pickles of magic number, protocol, system, object and storage keys, then the storages.
@@ -220,7 +257,7 @@ def read_legacy(file, size, name, where):
     _fill_storages(file, plain(), found, name)
     file.seek(start)
     is_filled = True
-    return _machine(persistent, name).run(file)
+    return _with_storages(_machine(persistent, name).run(file))
 
 
 def _no_storage(pid):

@@ -5,6 +5,7 @@ Numbers, strings, booleans, None and lists are themselves. Everything else is an
 
 import base64
 import math
+import warnings
 from collections import OrderedDict
 from typing import Any
 
@@ -14,10 +15,12 @@ from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, DTypeError, FileError
 from ..api.formats import MemoryFormat, format_of
 from ..api.layouts import layout, layout_named
+from ..api.register import FUNCTIONS
 from ..api.sparse.making import described, rebuilt
 from ..api.sparse.structure import SparseTensor
+from ..api.storages import TypedStorage, UntypedStorage
 from ..device import Device
-from ..interop import on_device, owner_of
+from ..interop import attributes_of, give_attributes, on_device, owner_of
 from ..tensor import Size, Tensor, class_for
 from .classes import as_class, class_named, name_of
 from .windows import Block
@@ -51,7 +54,9 @@ class Writer:
         if isinstance(x, SparseTensor):
             return {"sparse": self.items((name_of(type(x)) or "Tensor", *described(x)))}
         if isinstance(x, Tensor):
-            return {"tensor": self._tensor(x)}
+            return {"tensor": self._tensor(x)} if not x.is_meta else {"meta": self._shape_of(x)}
+        if isinstance(x, UntypedStorage):
+            return {"storage": [isinstance(x, TypedStorage), self._tensor(x.flat())]}
         if kind in _CONTAINERS:
             return self._container(x, kind)
         if kind in _SCALARS:
@@ -103,7 +108,30 @@ class Writer:
             if not t.is_cpu:
                 self.tensors[index]["device"] = str(t.device)
             self._kept.append(t)
+            attributes = self._attributes(t)
+            if attributes:
+                self.tensors[index]["attributes"] = attributes
         return index
+
+    def _shape_of(self, t):
+        """All that there is of a tensor on the meta device."""
+        if name_of(type(t)) is None:
+            raise self._refuse(t)
+        return [name_of(type(t)), t.dtype.name, list(t.shape), list(t.stride()), t.requires_grad]
+
+    def _attributes(self, t):
+        """What the user has set on a tensor; of that what files do not hold is left out, with a warning."""
+        found, path = [], list(self._path)
+        for name, value in attributes_of(t).items():
+            if (name, value) == ("persistent", True):       # as all buffers are that do not say otherwise
+                continue
+            try:
+                found.append([name, self._at(name, value)])
+            except DTypeError:
+                self._path[:] = path
+                warnings.warn(f"save: the attribute {name!r} of a tensor holds a {type(value).__qualname__}; it is left out",
+                              stacklevel=2)
+        return found
 
     def _array(self, a, cls, requires_grad):
         owner = owner_of(a)
@@ -212,7 +240,8 @@ class Reader:
             t = block.tensor(*window, class_named(d["class"]))
             device = self.where(str(d.get("device", "cpu")))
             t = t if device is None else on_device(type(t), t, device, False, {})
-            self._made[index] = t.requires_grad_() if d["requires_grad"] is True else t
+            self._made[index] = t = t.requires_grad_() if d["requires_grad"] is True else t
+            give_attributes(t, self.pairs(d.get("attributes", []), 0))
         return self._made[index]
 
     def array(self, index):
@@ -235,6 +264,18 @@ def _number(reader, pair, depth):
     return dt.BY_NAME[name].np.type(reader.decode(value, depth + 1))
 
 
+def _meta(reader, described, depth):
+    """A tensor of which there is nothing but its shape."""
+    name, dtype, shape, strides, requires_grad = described
+    made = FUNCTIONS["empty_strided"](tuple(shape), tuple(strides), dtype=dt.by_name(dtype), device="meta")
+    return (made if name == "Tensor" else as_class(made, name)).requires_grad_(requires_grad is True)
+
+
+def _storage(reader, described, depth):
+    is_typed, index = described
+    return (TypedStorage if is_typed else UntypedStorage)(reader.tensor(index))
+
+
 _DECODE: dict[str, Any] = {
     "tuple": lambda r, x, d: tuple(r.items(x, d)),
     "set": lambda r, x, d: set(r.items(x, d)),
@@ -243,6 +284,8 @@ _DECODE: dict[str, Any] = {
     "ordered": None,
     "tensor": lambda r, x, d: r.tensor(x),
     "sparse": _sparse,
+    "meta": _meta,
+    "storage": _storage,
     "array": lambda r, x, d: r.array(x),
     "float": lambda r, x, d: float(x),
     "complex": lambda r, x, d: complex(float(x[0]), float(x[1])),

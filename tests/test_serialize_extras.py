@@ -1,0 +1,132 @@
+"""What files hold beside the elements of tensors: attributes, memory, shapes without elements; and what their errors are."""
+
+import io
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+
+import ingot
+import torch_pickles as tp
+from ingot import nn
+from ingot.ir.errors import FileError
+
+torch_formats = pytest.mark.parametrize("write", [tp.archive, tp.legacy], ids=["zip", "legacy"])
+
+
+def through_file(x):
+    memory = io.BytesIO()
+    ingot.save(x, memory)
+    memory.seek(0)
+    return ingot.load(memory)
+
+
+KINDS = {
+    "tensor": lambda: ingot.ones(3), "view": lambda: ingot.ones(5)[1:4], "parameter": lambda: nn.Parameter(ingot.ones(3)),
+    "parameter over a part": lambda: nn.Parameter(ingot.ones(5)[1:4]), "buffer": lambda: nn.Buffer(ingot.ones(3)),
+}
+
+
+@pytest.mark.parametrize("make", KINDS.values(), ids=KINDS)
+def test_attributes_of_tensors_are_kept(make):
+    x = make()
+    x.note, x.parts, x.itself = "a", {"b": [1, ingot.zeros(2)]}, x
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        y, plain = through_file([x, make()])
+    assert type(y) is type(x) and y.note == "a" and y.itself is y and y.parts["b"][1].tolist() == [0, 0]
+    assert not hasattr(plain, "note") and y.tolist() == [1, 1, 1]
+
+
+def test_attributes_of_modules_tensors_are_kept():
+    model = nn.Linear(2, 2)
+    model.weight.note = "w"
+    model.register_buffer("steps", nn.Buffer(ingot.zeros(1), persistent=False))
+    back = through_file(model)
+    assert back.weight.note == "w" and back.steps.persistent is False
+    assert through_file(model.state_dict(keep_vars=True))["weight"].note == "w"
+
+
+def test_attributes_that_files_do_not_hold_are_left_out_aloud():
+    x = ingot.ones(2)
+    x.loader, x.deep, x.note = print, [1, {"f": print}], "a"
+    with pytest.warns(UserWarning, match="left out") as told:
+        y, after = through_file({"x": [x, 3]})["x"]
+    assert {str(w.message).split("'")[1] for w in told} == {"loader", "deep"}
+    assert y.note == "a" and not hasattr(y, "loader") and not hasattr(y, "deep") and after == 3
+
+
+def test_names_of_the_librarys_own_are_not_taken_from_files():
+    x = ingot.ones(2)
+    assert through_file(x).__dict__ == {}
+    s = tp.Stored("0", "Float", np.ones(2, np.float32))
+    made = tp.Call("torch._tensor._rebuild_from_type_v2", tp.Global("torch._utils._rebuild_tensor_v2"),
+                   tp.Global("torch.Tensor"), (s, 0, (2,), (1,), False, tp.Call("collections.OrderedDict")),
+                   {"note": "a", "_base": 1, "_path": 2, 3: 4})
+    y = ingot.load(io.BytesIO(tp.archive(made, [s])))
+    assert y.__dict__ == {"note": "a"} and (y + 1).tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("state", [{"note": "a"}, ({"note": "a"}, {"slot": 1})], ids=["attributes", "slots, too"])
+def test_attributes_of_parameters_of_torch_files(state):
+    s = tp.Stored("0", "Float", np.ones(2, np.float32))
+    made = tp.Call("torch._utils._rebuild_parameter_with_state", tp.tensor(s, 0, (2,), (1,)), True,
+                   tp.Call("collections.OrderedDict"), state)
+    y = ingot.load(io.BytesIO(tp.archive(made, [s])))
+    assert type(y) is nn.Parameter and y.__dict__ == {"note": "a"}
+
+
+DTYPES = (ingot.float32, ingot.bfloat16, ingot.int64, ingot.complex64)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_storages_are_kept_with_what_they_share(dtype):
+    x = ingot.arange(6).to(dtype).reshape(2, 3)
+    row, typed, untyped = through_file((x[1], x.storage(), x.T.untyped_storage()))
+    assert type(typed) is ingot.TypedStorage and typed.dtype is dtype and typed.tolist() == x.storage().tolist()
+    assert type(untyped) is ingot.UntypedStorage and untyped.tolist() == x.untyped_storage().tolist()
+    assert row.untyped_storage() == untyped == typed.untyped()
+    row.zero_()
+    assert typed.tolist()[3:] == [0, 0, 0]
+
+
+def test_storages_of_nothing_and_old_types():
+    empty, old = through_file([ingot.empty(0).untyped_storage(), ingot.FloatStorage(3)])
+    assert len(empty) == 0 and len(old) == 3 and isinstance(old, ingot.FloatStorage)
+
+
+@torch_formats
+def test_storages_of_torch_files(write):
+    s = tp.Stored("0", "Float", np.arange(4, dtype=np.float32))
+    alone, pair, t = ingot.load(io.BytesIO(write([s, (1, {"s": s}), tp.tensor(s, 1, (2,), (1,))], [s])))
+    assert type(alone) is type(pair[1]["s"]) is ingot.TypedStorage and alone.tolist() == [0, 1, 2, 3] and pair[0] == 1
+    t.zero_()
+    assert alone.tolist() == pair[1]["s"].tolist() == [0, 0, 0, 3]
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_tensors_of_no_elements_are_kept(requires_grad):
+    x = ingot.empty(3, 2, device="meta", dtype=ingot.float16).T.requires_grad_(requires_grad)
+    y, p = through_file([x, nn.Parameter(ingot.empty(10 ** 6, 10 ** 6, device="meta"))])
+    assert y.is_meta and y.shape == (2, 3) and y.stride() == (1, 2) and y.dtype is ingot.float16
+    assert y.requires_grad is requires_grad and type(p) is nn.Parameter and p.is_meta and p.shape == (10 ** 6, 10 ** 6)
+    made = tp.Call("torch._utils._rebuild_meta_tensor_no_storage", tp.Global("torch.float16"), (2, 3), (1, 2), requires_grad)
+    z = ingot.load(io.BytesIO(tp.archive(made, [])))
+    assert z.is_meta and (z.shape, z.stride(), z.dtype) == (y.shape, y.stride(), y.dtype) and z.requires_grad is requires_grad
+
+
+class Own:
+    """An object that nobody allowed."""
+
+
+def test_what_is_refused_is_what_pickle_refuses():
+    memory = io.BytesIO()
+    ingot.save(Own(), memory)
+    for data in (memory.getvalue(), b"something else", memory.getvalue()[:40]):
+        with pytest.raises(pickle.UnpicklingError) as refused:
+            ingot.load(io.BytesIO(data))
+        assert isinstance(refused.value, FileError) and not isinstance(refused.value, EOFError)
+    with pytest.raises(EOFError, match="empty") as refused:
+        ingot.load(io.BytesIO())
+    assert isinstance(refused.value, FileError)
