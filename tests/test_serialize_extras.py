@@ -11,6 +11,7 @@ import ingot
 import torch_pickles as tp
 from ingot import nn
 from ingot.ir.errors import FileError
+from ingot.runtime.serialization import objects
 
 torch_formats = pytest.mark.parametrize("write", [tp.archive, tp.legacy], ids=["zip", "legacy"])
 
@@ -130,3 +131,41 @@ def test_what_is_refused_is_what_pickle_refuses():
     with pytest.raises(EOFError, match="empty") as refused:
         ingot.load(io.BytesIO())
     assert isinstance(refused.value, FileError)
+
+
+class OwnTensor(ingot.Tensor):
+    """A class of tensors that keeps to PyTorch's ways."""
+
+
+class OwnParameter(nn.Parameter):
+    """A kind of parameter."""
+
+
+def own(*sizes):
+    return ingot.ones(*sizes).as_subclass(OwnTensor)
+
+
+OWN = {"tensor": lambda: own(4)[1:3], "parameter": lambda: nn.Parameter(own(2)), "buffer": lambda: nn.Buffer(own(2)),
+       "kind of parameter": lambda: OwnParameter(ingot.ones(2))}
+
+
+@pytest.mark.parametrize("make", OWN.values(), ids=OWN)
+def test_tensors_of_classes_that_are_allowed(make):
+    x = make()
+    x.note = "a"
+    memory = io.BytesIO()
+    ingot.save({"x": x, "same": x}, memory)
+    data = memory.getvalue()
+    with pytest.raises(FileError, match="Own"):
+        ingot.load(io.BytesIO(data))
+    with ingot.serialization.safe_globals([OwnTensor, OwnParameter]):
+        back = ingot.load(io.BytesIO(data))
+    y = back["x"]
+    assert type(y) is type(x) and y.tolist() == [1, 1] and y.requires_grad == x.requires_grad and back["same"] is y
+    assert y.note == "a" and type(y + 1) is type(x + 1)
+
+
+@pytest.mark.parametrize("args", [(ingot.ones(1), Own, False), (ingot.ones(1), "Own", False), (3, ingot.Tensor, False)])
+def test_only_classes_of_tensors_are_made_of_tensors(args):
+    with pytest.raises(FileError, match="class"):
+        objects.of_class(*args)

@@ -232,6 +232,56 @@ def test_kinds_of_parameters_are_asked_if_they_wish():
     assert w.grad.tolist() == [[1] * 3] * 2 and type(copy.deepcopy(w)) is Scaled
 
 
+OWNED = {"parameter": nn.Parameter, "buffer": nn.Buffer}
+
+
+@pytest.mark.parametrize("owned", OWNED.values(), ids=OWNED)
+@pytest.mark.parametrize("kind", [Kept, Finer])
+def test_what_modules_own_keeps_its_class(owned, kind):
+    data = ingot.ones(2, 2).as_subclass(kind)
+    x = owned(data)
+    again = owned(x)
+    for y in (x, again, copy.deepcopy(x), copy.copy(x), pickle.loads(pickle.dumps(x))):
+        assert isinstance(y, owned) and isinstance(y, kind) and y.requires_grad == (owned is nn.Parameter)
+        assert type(y).__name__ == kind.__name__ and y.tolist() == [[1, 1], [1, 1]] and y.is_leaf
+    for made in (x * 2, 2 * x, x.detach(), x.clone(), x[0], ingot.stack([x, x]), F.linear(ingot.ones(1, 2), x), x.data):
+        assert type(made) is kind and not isinstance(made, owned)
+    assert x.data_ptr() == again.data_ptr() == data.data_ptr() and x.T.shape == (2, 2)
+
+
+def test_modules_train_parameters_of_a_class():
+    net = nn.Linear(2, 2)
+    net.weight = nn.Parameter(ingot.ones(2, 2).as_subclass(Kept))
+    opt = ingot.optim.SGD(net.parameters(), 0.5)
+    out = net(ingot.ones(1, 2))
+    out.sum().backward()
+    opt.step()
+    assert type(out) is Kept and net.weight.tolist() == [[0.5, 0.5]] * 2 and len(list(net.parameters())) == 2
+    for changed in (net.double(), net.float(), copy.deepcopy(net)):
+        assert isinstance(changed.weight, nn.Parameter) and isinstance(changed.weight, Kept) and changed.weight.requires_grad
+    net.load_state_dict({"weight": ingot.zeros(2, 2), "bias": ingot.zeros(2)})
+    assert isinstance(net.weight, Kept) and not net.weight.any()
+
+
+def test_a_parameters_class_is_asked_as_itself():
+    w = nn.Parameter(Noted(ingot.ones(2), "n"))
+    Noted.calls.clear()
+    found = (w + 1).sum()
+    assert [name for name, _ in Noted.calls] == ["add", "sum"] and all(types == (Noted,) for _, types in Noted.calls)
+    assert w.note == found.note == "n" and type(found) is Noted
+
+
+def test_a_parameter_needs_a_class_that_keeps_itself():
+    class Leaving(Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            with ingot._C.DisableTorchFunctionSubclass():
+                return func(*args, **(kwargs or {}))
+
+    with pytest.raises(RuntimeError, match=r"detach\(\) that gives one"):
+        nn.Parameter(ingot.ones(2).as_subclass(Leaving))
+
+
 def test_traces_take_no_classes():
     fn = jit.trace(lambda t: t * 2)
     x = ingot.ones(3)

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError
-from ..api.asking import unasked
+from ..api.asking import KINDS, unasked
 from ..api.remembered import TENSORS
 from ..api.subclasses import ask_class
 from ..device_array import zeros_beside
-from ..interop import gradient_of_copy, recorded_copy, taken_along
+from ..interop import attributes_of, give_attributes, gradient_of_copy, recorded_copy, taken_along
 from ..parts import PARTS, values_in
 from ..state import Defaults, tls
 from ..storage import Storage
@@ -31,7 +31,12 @@ def over(cls, data):
         return _of_parts(cls, data)
     if data._a.__class__ is np.ndarray and not data._a.flags.writeable:
         data = data.detach().clone()
-    t = _new(cls if data._a.__class__ is np.ndarray else _kind_over(cls, class_for(data._a)))
+    kind = cls if data._a.__class__ is np.ndarray else _kind_over(cls, class_for(data._a))
+    users, said = type(data)._own_class, {}
+    if users is not None and kind in (Parameter, Buffer) and not issubclass(users, Owned):
+        kind, said = _kept_class(kind, users), _given_by_class(data, users)
+    t = _new(kind)
+    t.__dict__.update(said)
     t._a = data._a
     t._node = None
     t._storage = data._storage
@@ -70,6 +75,28 @@ def _kind_over(cls, kind) -> type:
     return _both[cls, kind]
 
 
+def _given_by_class(data, users) -> dict:
+    """The attributes that one of the user's classes gives what it makes of a tensor."""
+    alias = data.detach()
+    if type(alias) is not users:
+        raise DTypeError(f"a parameter of a {users.__name__} needs a detach() that gives one, not a {type(alias).__name__}")
+    return attributes_of(alias)
+
+
+def _kept_class(cls, users) -> type:
+    """The class of owned tensors that are of one of the user's classes as well. What functions give of them is of the user's
+    class alone."""
+    if (cls, users) not in _both:
+        def asked(_, function, types, args=(), kwargs=None):
+            return users.__torch_function__(function, tuple([users if t is made else t for t in types]), args, kwargs)
+
+        made = _both[cls, users] = type(users.__name__, (cls, users), {
+            "__module__": __name__, "__slots__": (), "__torch_function__": classmethod(asked), "__reduce_ex__": _reduce_kept})
+        made.__module__ = users.__module__
+        KINDS[made] = True
+    return _both[cls, users]
+
+
 def _owner(t) -> type:
     """Which class of owned tensors one is of that is of another class as well."""
     return next(base for base in type(t).__bases__ if issubclass(base, Owned))
@@ -77,6 +104,17 @@ def _owner(t) -> type:
 
 def _reduce_parts(self, protocol):
     return owned_again, (_owner(self).__name__, self.detach(), self.requires_grad)
+
+
+def _reduce_kept(self, protocol):
+    return kept_again, (_owner(self).__name__, self.detach(), self.requires_grad, self._state())
+
+
+def kept_again(name, data, requires_grad, state):
+    """A tensor of one of the user's classes as the parameter or buffer that it was."""
+    made = owned_again(name, data, requires_grad)
+    give_attributes(made, state)
+    return made
 
 
 def _copy_parts(self, memo):

@@ -11,25 +11,25 @@ from functools import cache
 from ...ir import dtype as dt
 from ...ir.errors import FileError
 from .. import nn
+from ..api.asking import unasked
 from ..api.formats import format_of
 from ..api.layouts import layout_named
 from ..api.sparse.making import rebuilt
+from ..api.subclasses import as_class
 from ..device import Device
+from ..interop import attributes_of
 from ..masked.structure import made_again as masked_again
 from ..nested.structure import made_again
 from ..nn.functional import activation
 from ..nn.hooks import Hooks
 from ..nn.linear import NonDynamicallyQuantizableLinear
-from ..nn.parameter import Buffer, Parameter, owned_again, uninitialized_again
+from ..nn.parameter import Buffer, Owned, Parameter, kept_again, owned_again, uninitialized_again
 from ..tensor import Size, Tensor
 from . import container
 from .classes import REBUILDS
 from .pickle_machine import PLAIN_GLOBALS, Callable_, PickleMachine
 
 _PROTOCOL = 4
-_TABLE = PLAIN_GLOBALS | {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in (
-    Hooks, Size, Device, dt.by_name, format_of, layout_named, made_again, masked_again, rebuilt, owned_again,
-    uninitialized_again)}
 
 
 class _Pickler(pickle.Pickler):
@@ -47,6 +47,27 @@ class _Pickler(pickle.Pickler):
             self.places[id(obj)] = len(self.tensors)
             self.tensors.append(obj)
         return self.places[id(obj)]
+
+    def reducer_override(self, obj):
+        """Tensors of the user's classes as plain ones, which are collected, and what makes them of the class again."""
+        if not isinstance(obj, Tensor) or type(obj).__reduce_ex__ not in (Tensor.__reduce_ex__, Owned.__reduce_ex__):
+            return NotImplemented
+        with unasked():
+            plain = obj.detach().as_subclass(Tensor)
+        return of_class, (plain, type(obj), obj.requires_grad), attributes_of(obj) or None
+
+
+def of_class(plain, cls, requires_grad):
+    """A tensor of one of the user's classes."""
+    if type(plain) is not Tensor or not isinstance(cls, type) or not issubclass(cls, Tensor):
+        raise FileError("a tensor of a class that is none of tensors")
+    with unasked():
+        return as_class(plain.detach(), cls).requires_grad_(requires_grad is True)
+
+
+_TABLE = PLAIN_GLOBALS | {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in (
+    Hooks, Size, Device, of_class, kept_again, dt.by_name, format_of, layout_named, made_again, masked_again, rebuilt,
+    owned_again, uninitialized_again)}
 
 
 @cache
