@@ -40,14 +40,22 @@ def test_shares_move_with_their_concentrations_as_their_means_do(concentration, 
     assert (found - want).abs().max() < 0.04 * want.abs().max(), f"seed {SEED}: {found}, not {want}"
 
 
+def test_densities_of_what_is_no_number_are_none():
+    for concentration in (-0.5, 0.0, 0.4):
+        d = D.GeneralizedPareto(0.0, 1.0, concentration, validate_args=False)
+        assert d.log_prob(ingot.tensor(float("nan"))).isnan() and d.log_prob(ingot.tensor(1.0)).isfinite()
+    assert D.GeneralizedPareto(0.0, 1.0, -0.5, validate_args=False).log_prob(ingot.tensor(3.0)) == -float("inf")
+
+
 def test_of_no_trials_come_no_counts():
     ingot.manual_seed(SEED)
     x = D.NegativeBinomial(ingot.tensor([0.0, 3.0]), ingot.tensor(0.6)).sample((2000,))
     assert not x[:, 0].any() and float(x[:, 1].mean()) == pytest.approx(4.5, rel=0.1), f"seed {SEED}"
 
 
-@pytest.mark.parametrize("d", [D.Gamma(ingot.tensor([1.0, 2.0]), 0.5), D.Chi2(ingot.tensor([2.0, 5.0]))], ids=repr)
-def test_densities_of_gamma_numbers_take_numbers(d):
+@pytest.mark.parametrize("d", [D.Gamma(ingot.tensor([1.0, 2.0]), 0.5), D.Chi2(ingot.tensor([2.0, 5.0])),
+                               D.HalfCauchy(ingot.tensor([1.0, 2.0])), D.HalfNormal(ingot.tensor([1.0, 2.0]))], ids=repr)
+def test_densities_take_numbers(d):
     for value in (2, 0.5):
         assert ingot.equal(d.log_prob(value), d.log_prob(ingot.tensor([value, value], dtype=ingot.float32)))
     with pytest.raises(ValueError, match="support"):

@@ -10,7 +10,7 @@ from ..tensor import Tensor
 from . import constraints
 from .distribution import Distribution, ExponentialFamily
 from .location import batch_of
-from .parameters import broadcast_all
+from .parameters import as_values, broadcast_all
 
 __all__ = ["Beta", "Chi2", "Dirichlet", "Exponential", "FisherSnedecor", "Gamma", "StudentT"]
 
@@ -120,8 +120,7 @@ class Gamma(ExponentialFamily):
     def log_prob(self, value):
         """Of the density at a value, which may be a number."""
         a, rate = self.concentration, self.rate
-        if isinstance(value, (int, float)):
-            value = FUNCTIONS["full_like"](rate, value)
+        value = as_values(value, rate)
         if self._validate_args:
             self._validate_sample(value)
         return FUNCTIONS["xlogy"](a, rate) + FUNCTIONS["xlogy"](a - 1, value) - rate * value - a.lgamma()

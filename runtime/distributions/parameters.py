@@ -66,6 +66,11 @@ class lazy_property:
         return value
 
 
+def as_values(value, like):
+    """A number as a tensor like the parameters of a distribution; other values as they are."""
+    return FUNCTIONS["full_like"](like, value) if isinstance(value, (int, float)) else value
+
+
 def tril_matrix_to_vec(mat, diag=0):
     """The entries of a lower triangle, row by row."""
     n = mat.shape[-1]

@@ -7,7 +7,7 @@ from . import constraints
 from .composed import TransformedDistribution
 from .gamma import Exponential, Gamma
 from .location import Cauchy, Normal, Uniform
-from .parameters import broadcast_all
+from .parameters import as_values, broadcast_all
 from .transforms import AbsTransform, AffineTransform, ExpTransform, PowerTransform, StickBreakingTransform
 
 __all__ = ["Gumbel", "HalfCauchy", "HalfNormal", "InverseGamma", "LogNormal", "LogisticNormal", "Pareto", "Weibull"]
@@ -131,7 +131,8 @@ class _Half(TransformedDistribution):
         return FUNCTIONS["zeros_like"](self.scale)
 
     def log_prob(self, value):
-        """Of the density at a value: twice the base's."""
+        """Of the density at a value, which may be a number: twice the base's."""
+        value = as_values(value, self.scale)
         if self._validate_args:
             self._validate_sample(value)
         return FUNCTIONS["where"](value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)

@@ -105,8 +105,8 @@ class GeneralizedPareto(Distribution):
             self._validate_sample(value)
         z, k = (value - self.loc) / self.scale, self._safe()
         inside = 1 + k * z
-        curved = -(1 / k + 1) * FUNCTIONS["where"](inside > 0, inside, 1.0).log()
-        found = FUNCTIONS["where"](self._is_exponential(), -z, FUNCTIONS["where"](inside > 0, curved, -math.inf))
+        curved = -(1 / k + 1) * FUNCTIONS["where"](inside <= 0, 1.0, inside).log()
+        found = FUNCTIONS["where"](self._is_exponential(), -z, FUNCTIONS["where"](inside <= 0, -math.inf, curved))
         return found - self.scale.log()
 
     def cdf(self, value):
