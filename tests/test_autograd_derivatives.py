@@ -137,6 +137,41 @@ def test_jacobian_structure_of_tuples():
         functional.jacobian(lambda x, y: (x * y, x.sum()), (leaf(2), leaf(2)), strict=True)
 
 
+FIRST = {"jacobian": functional.jacobian, "vjp": lambda f, x, **kw: functional.vjp(f, x, x.detach(), **kw)[1],
+         "jvp": lambda f, x, **kw: functional.jvp(f, x, x.detach(), **kw)[1]}
+SECOND = {"hessian": functional.hessian, "vhp": lambda f, x, **kw: functional.vhp(f, x, x.detach(), **kw)[1],
+          "hvp": lambda f, x, **kw: functional.hvp(f, x, x.detach(), **kw)[1]}
+
+
+@pytest.mark.parametrize("name", FIRST)
+def test_strict_first_derivatives_that_are_kept_depend_on_the_inputs(name):
+    for f, is_refused in ((lambda x: 3 * x, True), (lambda x: x ** 3, False)):
+        for create_graph in (False, True):
+            kept = FIRST[name](f, leaf(3), create_graph=create_graph)
+            assert kept.requires_grad == (create_graph and not is_refused)
+            if create_graph and is_refused:
+                with pytest.raises(RuntimeError, match=r"independent of the inputs.*strict"):
+                    FIRST[name](f, leaf(3), create_graph=True, strict=True)
+            else:
+                ingot.testing.assert_close(FIRST[name](f, leaf(3), create_graph=create_graph, strict=True), kept)
+
+
+@pytest.mark.parametrize("create_graph", [False, True])
+@pytest.mark.parametrize("name", SECOND)
+def test_strict_second_derivatives_are_of_what_is_not_linear(name, create_graph):
+    with pytest.raises(RuntimeError, match=r"independent of the inputs.*strict"):
+        SECOND[name](lambda x: (3 * x).sum(), leaf(3), create_graph=create_graph, strict=True)
+    assert not SECOND[name](lambda x: (3 * x).sum(), leaf(3), create_graph=create_graph).any()
+    found = SECOND[name](lambda x: (x ** 3).sum(), leaf(3), create_graph=create_graph, strict=True)
+    assert found.requires_grad == create_graph and found.any()
+
+
+def test_strict_second_derivatives_by_several_inputs():
+    with pytest.raises(RuntimeError, match=r"independent of input 1.*strict"):
+        functional.hessian(lambda x, y: (x ** 3).sum() + (y ** 3).sum(), (leaf(2), leaf(2)), strict=True)
+    functional.hessian(lambda x, y: (x ** 2 * y ** 2).sum(), (leaf(2), leaf(2)), strict=True)
+
+
 def test_jacobian_can_be_differentiated():
     x = leaf(3)
     j = functional.jacobian(lambda x: x ** 3, x, create_graph=True)

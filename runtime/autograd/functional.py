@@ -100,6 +100,8 @@ def _grads(outs, inputs, seeds, create_graph, strict=False, where="", *, hooked=
         found = pulled_without_hooks(roots, inputs, given, create_graph, along)
     for i, g in enumerate(found):
         _strict(strict, g is None, f"{where}: the outputs are independent of input {i}")
+        _strict(strict and create_graph, g is not None and not g.requires_grad,
+                f"{where}: the derivative by input {i} is independent of the inputs")
     return tuple(constant_like(x) if g is None else g for g, x in zip(found, inputs))
 
 
@@ -119,7 +121,7 @@ def _transposed(outs, xs, vs, create_graph, strict, where, along=False):
     """The Jacobian times vs, as the gradient (in a placeholder) of the vector-Jacobian product."""
     holders = tuple(holder_like(o) for o in outs)
     pulled = _grads(outs, xs, holders, True, strict, where, along=along)
-    return _grads(pulled, holders, vs, create_graph)
+    return _grads(pulled, holders, vs, create_graph, strict, where)
 
 
 def jvp(func, inputs, v=None, create_graph=False, strict=False):
@@ -215,7 +217,7 @@ def hessian(func, inputs, create_graph=False, strict=False, vectorize=False, out
         out = reshape(out, shape=())
         return _grads((out,), xs, (constant_like(out, 1),), True, strict, "hessian")
 
-    found = jacobian(first, inputs if several else (inputs,), create_graph, False, vectorize, outer_jacobian_strategy)
+    found = jacobian(first, inputs if several else (inputs,), create_graph, strict, vectorize, outer_jacobian_strategy)
     return found if several else found[0][0]
 
 
@@ -233,10 +235,10 @@ def _second(func, inputs, v, create_graph, strict, where, product):
 def vhp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), v times the Hessian)"""
     return _second(func, inputs, v, create_graph, strict, "vhp",
-                   lambda first, xs, vs: _grads(first, xs, vs, create_graph))
+                   lambda first, xs, vs: _grads(first, xs, vs, create_graph, strict, "vhp"))
 
 
 def hvp(func, inputs, v=None, create_graph=False, strict=False):
     """(func(*inputs), the Hessian times v)"""
     return _second(func, inputs, v, create_graph, strict, "hvp",
-                   lambda first, xs, vs: _transposed(first, xs, vs, create_graph, False, "hvp"))
+                   lambda first, xs, vs: _transposed(first, xs, vs, create_graph, strict, "hvp"))
