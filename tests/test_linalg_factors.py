@@ -337,3 +337,23 @@ def test_least_squares_of_full_rank_know_no_bound(rcond):
 def test_reflections_of_no_matrix_are_refused():
     with pytest.raises(ShapeError, match="householder_product takes matrices"):
         linalg.householder_product(ingot.ones(4), ingot.ones(2))
+
+
+@pytest.mark.parametrize("kind", ["float64", "complex128"])
+@pytest.mark.parametrize("shape", [(3, 5), (5, 3), (2, 3, 4), (2, 4, 1)], ids=str)
+def test_whole_factors_have_the_gradients_of_the_thin_ones_where_nothing_is_arbitrary(shape, kind):
+    """Columns beside the singular vectors are any basis of the rest: what does not ask for the factor that has them has a
+    gradient."""
+    x = matrices(kind, *shape).requires_grad_()
+    sound = 0 if shape[-2] < shape[-1] else 2
+
+    def gradient(full, take):
+        found = linalg.svd(x, full_matrices=full)
+        return ingot.autograd.grad(take(found), x)[0]
+
+    weights = matrices("float64", *linalg.svd(x)[sound].shape, seed=1)
+    for take in (lambda f: (f[sound].abs() * weights).sum(), lambda f: (f[sound].abs() ** 3).sum() + f.S.square().sum(),
+                 lambda f: f.S.square().sum()):
+        near(gradient(True, take), gradient(False, take))
+    with pytest.raises(LinAlgError, match="full_matrices=False"):
+        gradient(True, lambda f: f[2 - sound].abs().sum())

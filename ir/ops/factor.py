@@ -296,9 +296,12 @@ def _svd_vjp(g, out, x, *, full, needs):
     (m, n), count = x.shape[-2:], s.shape[-1]
     if g[0] is None and g[2] is None:
         return (matmul(scaled_columns(_columns(u, 0, count), like(g[1], u)), _rows(vh, 0, count)),)
-    gu, gs, gvh = filled(g, out)
     if full and m != n:
-        raise LinAlgError("svd with full_matrices=True has a gradient only for square matrices; use full_matrices=False")
+        if g[0 if m > n else 2] is not None:        # of columns that any others could stand for
+            raise LinAlgError(f"svd with full_matrices=True has no gradient of {'U' if m > n else 'Vh'} for matrices of "
+                              f"{m} x {n}: use full_matrices=False")
+        u, vh = _columns(u, 0, count), _rows(vh, 0, count)
+    gu, gs, gvh = filled(g, (u, s, vh))
     gaps = like(gaps_of(ew.square(s)), u)
     ut, v, gv = adjoint(u), adjoint(vh), adjoint(gvh)
     along_u = matmul(ut, gu)
