@@ -267,3 +267,19 @@ def test_results_without_entries_keep_their_history(name):
     a, b = ingot.zeros(2, 2, requires_grad=True), ingot.zeros(2, 2)
     WITHOUT_ENTRIES[name](a, b).sum().backward()
     assert a.grad.tolist() == [[0, 0], [0, 0]]
+
+
+@pytest.mark.parametrize("layout", ["to_sparse", "to_sparse_csr", "to_sparse_csc"])
+@pytest.mark.parametrize("columns", [0, 1, 3])
+def test_complex_products_have_the_gradients_of_dense_ones(layout, columns):
+    ingot.manual_seed(3)
+    mask = ingot.rand(4, 5) < 0.5
+    a, b = ingot.randn(4, 5, dtype=ingot.complex128) * mask, ingot.randn(5, columns, dtype=ingot.complex128)
+    found = []
+    for turned in (lambda x: getattr(x, layout)(), lambda x: x):
+        x, y = a.clone().requires_grad_(), b.clone().requires_grad_()
+        out = turned(x) @ y
+        out.abs().square().sum().backward()
+        found.append((out.detach(), (x.grad.to_dense() if x.grad.layout != ingot.strided else x.grad) * mask, y.grad))
+    for got, want in zip(*found):
+        ingot.testing.assert_close(got, want)

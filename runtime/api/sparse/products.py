@@ -135,13 +135,23 @@ def _matrix_by_dense(a, b):
 
 def _rows_by_dense(starts, cols, values, b):
     """Of each row the sum of the rows of b that its entries name, times their values."""
-    if b.dtype.is_inexact and not b.dtype.is_complex:
+    if b.dtype.is_complex:
+        return _complex_rows(starts, cols, values, b)
+    if b.dtype.is_inexact:
         return scaled_bag_sums(b, cols, starts[:-1], values)
-    # Whole and complex numbers.
+    # Whole numbers.
     counts = to(starts[1:] - starts[:-1], dt.int64)
     rows = ix.repeat_index(counts, total=shape_of(cols)[0])
     terms = ew.mul(ix.index(b, cols), values.reshape(-1, 1))
     return ix.index_put(filled(b, (counts.shape[0], b.shape[1]), 0, b.dtype), terms, rows, accumulate=True)
+
+
+def _complex_rows(starts, cols, values, b):
+    """The same of complex numbers, by their parts."""
+    parts, shape = FUNCTIONS["view_as_real"](b).flatten(1), (starts.shape[0] - 1, b.shape[1], 2)
+    (rr, ri), (ir, ii) = [scaled_bag_sums(parts, cols, starts[:-1], v).reshape(shape).unbind(-1)
+                          for v in (values.real, values.imag)]
+    return FUNCTIONS["complex"](ew.sub(rr, ii), ew.add(ri, ir))
 
 
 def _blocks_by_dense(a, b):
