@@ -53,8 +53,50 @@ def test_of_no_trials_come_no_counts():
     assert not x[:, 0].any() and float(x[:, 1].mean()) == pytest.approx(4.5, rel=0.1), f"seed {SEED}"
 
 
-@pytest.mark.parametrize("d", [D.Gamma(ingot.tensor([1.0, 2.0]), 0.5), D.Chi2(ingot.tensor([2.0, 5.0])),
-                               D.HalfCauchy(ingot.tensor([1.0, 2.0])), D.HalfNormal(ingot.tensor([1.0, 2.0]))], ids=repr)
+@pytest.mark.parametrize("d", [D.HalfCauchy(ingot.tensor([1.0, 2.0]), validate_args=False),
+                               D.HalfNormal(ingot.tensor([1.0, 2.0]), validate_args=False)], ids=repr)
+def test_unchecked_densities_take_numbers(d):
+    for value in (2, 0.5, -1):
+        assert ingot.equal(d.log_prob(value), d.log_prob(ingot.tensor([value, value], dtype=ingot.float32)))
+
+
+FAMILIES = {
+    "Gumbel": {"loc": 0.5, "scale": 1.5}, "Pareto": {"scale": 1.0, "alpha": 3.0},
+    "Weibull": {"scale": 1.0, "concentration": 2.0},
+    "Kumaraswamy": {"concentration1": 2.0, "concentration0": 3.0}, "Normal": {"loc": 0.5, "scale": 1.5},
+    "GeneralizedPareto": {"loc": 0.0, "scale": 1.0, "concentration": 0.2}, "ContinuousBernoulli": {"probs": 0.3},
+    "LogNormal": {"loc": 0.5, "scale": 1.5}, "HalfNormal": {"scale": 2.0},
+    "Beta": {"concentration1": 2.0, "concentration0": 3.0},
+}
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_larger_batches_keep_the_users_class(name):
+    given = {k: ingot.tensor([v, v]) for k, v in FAMILIES[name].items()}
+    kind = type("Own", (getattr(D, name),), {})
+    d = kind(**given)
+    wide = d.expand((3, 2))
+    assert type(wide) is kind and wide.batch_shape == (3, 2) and wide.sample().shape == (3, 2)
+    x = ingot.full((3, 2), 1.25 if name not in ("Kumaraswamy", "ContinuousBernoulli", "Beta") else 0.25)
+    ingot.testing.assert_close(wide.log_prob(x), d.log_prob(x))
+    ingot.testing.assert_close(wide.mean, d.mean.expand(3, 2))
+
+    class Needing(getattr(D, name)):
+        def __init__(self, more, **given):
+            super().__init__(**given)
+
+    with pytest.raises(NotImplementedError, match="expand"):
+        Needing(1, **given).expand((3, 2))
+
+
+def test_probabilities_beyond_one_are_refused_where_arguments_are_checked():
+    for wrong in ([1.1, 0.2], [-0.5, 0.2], [1.00001], [float("nan")]):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            D.ContinuousBernoulli(ingot.tensor(wrong), validate_args=True)
+    assert D.ContinuousBernoulli(ingot.tensor([0.0, 1.0]), validate_args=True).batch_shape == (2,)
+
+
+@pytest.mark.parametrize("d", [D.Gamma(ingot.tensor([1.0, 2.0]), 0.5), D.Chi2(ingot.tensor([2.0, 5.0]))], ids=repr)
 def test_densities_take_numbers(d):
     for value in (2, 0.5):
         assert ingot.equal(d.log_prob(value), d.log_prob(ingot.tensor([value, value], dtype=ingot.float32)))

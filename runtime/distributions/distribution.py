@@ -95,6 +95,15 @@ class Distribution:
         new.__dict__.update(self.__dict__)
         return new
 
+    def _made_of(self, family, instance, **given):
+        """A `family` of other parameters, as an object of this one's class."""
+        made = family(**given, validate_args=self._validate_args)
+        if instance is None and type(self) is family:
+            return made
+        new = self._get_checked_instance(family, instance)
+        new.__dict__.update(made.__dict__)
+        return new
+
     def _extended_shape(self, sample_shape=()) -> Size:
         return Size(sample_shape) + self._batch_shape + self._event_shape
 

@@ -78,7 +78,7 @@ class Gumbel(TransformedDistribution):
 
     def expand(self, batch_shape, _instance=None):
         """The same distribution with a larger batch."""
-        return Gumbel(self.loc.expand(batch_shape), self.scale.expand(batch_shape), validate_args=self._validate_args)
+        return self._made_of(Gumbel, _instance, loc=self.loc.expand(batch_shape), scale=self.scale.expand(batch_shape))
 
     def log_prob(self, value):
         """Of the density at a value."""
@@ -131,10 +131,10 @@ class _Half(TransformedDistribution):
         return FUNCTIONS["zeros_like"](self.scale)
 
     def log_prob(self, value):
-        """Of the density at a value, which may be a number: twice the base's."""
-        value = as_values(value, self.scale)
+        """Of the density at a value: twice the base's."""
         if self._validate_args:
             self._validate_sample(value)
+        value = as_values(value, self.scale)
         return FUNCTIONS["where"](value >= 0, self.base_dist.log_prob(value) + math.log(2), -math.inf)
 
     def cdf(self, value):
@@ -232,7 +232,7 @@ class Pareto(TransformedDistribution):
 
     def expand(self, batch_shape, _instance=None):
         """The same distribution with a larger batch."""
-        return Pareto(self.scale.expand(batch_shape), self.alpha.expand(batch_shape), validate_args=self._validate_args)
+        return self._made_of(Pareto, _instance, scale=self.scale.expand(batch_shape), alpha=self.alpha.expand(batch_shape))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
@@ -275,8 +275,8 @@ class Weibull(TransformedDistribution):
 
     def expand(self, batch_shape, _instance=None):
         """The same distribution with a larger batch."""
-        return Weibull(self.scale.expand(batch_shape), self.concentration.expand(batch_shape),
-                       validate_args=self._validate_args)
+        return self._made_of(Weibull, _instance, scale=self.scale.expand(batch_shape),
+                             concentration=self.concentration.expand(batch_shape))
 
     @property
     def mean(self):

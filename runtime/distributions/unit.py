@@ -4,6 +4,7 @@ import math
 
 from ...ir.errors import ArgumentError
 from ...ir.ops.nn import softplus
+from ..api.reduce import holds_anywhere
 from ..api.register import FUNCTIONS
 from ..autograd.grad_mode import no_grad
 from . import constraints
@@ -37,8 +38,8 @@ class Kumaraswamy(TransformedDistribution):
 
     def expand(self, batch_shape, _instance=None):
         """The same distribution with a larger batch."""
-        return Kumaraswamy(self.concentration1.expand(batch_shape), self.concentration0.expand(batch_shape),
-                           validate_args=self._validate_args)
+        return self._made_of(Kumaraswamy, _instance, concentration1=self.concentration1.expand(batch_shape),
+                             concentration0=self.concentration0.expand(batch_shape))
 
     def _moment(self, n):
         a, b = 1 + n / self.concentration1, self.concentration0
@@ -80,8 +81,8 @@ class GeneralizedPareto(Distribution):
 
     def expand(self, batch_shape, _instance=None):
         """The same distribution with a larger batch."""
-        return GeneralizedPareto(self.loc.expand(batch_shape), self.scale.expand(batch_shape),
-                                 self.concentration.expand(batch_shape), validate_args=self._validate_args)
+        return self._made_of(GeneralizedPareto, _instance, loc=self.loc.expand(batch_shape),
+                             scale=self.scale.expand(batch_shape), concentration=self.concentration.expand(batch_shape))
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
@@ -157,7 +158,10 @@ class ContinuousBernoulli(ExponentialFamily):
         if (probs is None) == (logits is None):
             raise ArgumentError("ContinuousBernoulli takes either probs or logits")
         if probs is not None:
-            self.probs = clamp_probs(broadcast_all(probs)[0])
+            (given,) = broadcast_all(probs)
+            if validate_args and holds_anywhere(~constraints.unit_interval.check(given)):
+                raise ArgumentError(f"ContinuousBernoulli takes probs between 0 and 1, got {given}")
+            self.probs = clamp_probs(given)
         else:
             self.logits = broadcast_all(logits)[0]
         self._lims = lims
@@ -167,7 +171,7 @@ class ContinuousBernoulli(ExponentialFamily):
         """The same distribution with a larger batch."""
         given = {"probs": self.probs.expand(batch_shape)} if "probs" in self.__dict__ else \
             {"logits": self.logits.expand(batch_shape)}
-        return ContinuousBernoulli(**given, lims=self._lims, validate_args=self._validate_args)
+        return self._made_of(ContinuousBernoulli, _instance, **given, lims=self._lims)
 
     @lazy_property
     def logits(self):
