@@ -16,7 +16,10 @@ POINTWISE = (
     "sinh", "sqrt", "square", "sub", "subtract", "tan", "tanh", "true_divide", "trunc", "type", "where", "xlogy",
     "zero", "zeros_like", "bool", "relu", "relu6", "gelu", "silu", "mish", "elu", "selu", "celu",
     "leaky_relu", "hardswish", "hardsigmoid", "hardtanh", "hardshrink", "softshrink", "tanhshrink", "softplus", "softsign",
-    "logsigmoid", "threshold", "dropout", "alpha_dropout", "feature_alpha_dropout")
+    "logsigmoid", "threshold", "dropout", "alpha_dropout", "feature_alpha_dropout", "bitwise_left_shift",
+    "bitwise_right_shift", "complex", "conj", "conj_physical", "entr", "erfcx", "gcd", "i0", "i0e", "i1", "i1e", "igamma",
+    "igammac", "isreal", "lcm", "log_ndtr", "logaddexp2", "mvlgamma", "ndtr", "ndtri", "nextafter", "polar", "polygamma",
+    "resolve_conj", "rrelu", "xlog1py", "zeta")
 _ARITHMETIC = ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift")
 DUNDERS = [f"__{kind}{name}__" for name in _ARITHMETIC for kind in ("", "r", "i")]
 DUNDERS += [f"__{name}__" for name in ("eq", "ne", "lt", "le", "gt", "ge", "neg", "pos", "abs", "invert")]

@@ -3,8 +3,9 @@
     nt = nested.nested_tensor([a, b], layout=ingot.jagged)        # a (2, 8), b (5, 8): shape (2, j1, 8)
     nested.nested_tensor_from_jagged(values, offsets)             # the same of values (7, 8) and offsets [0, 2, 7]
 
-One dim differs, the first of the samples. Operators work on the values as they lie, attention sample by sample; gradients go to
-the values. Traced functions take values and offsets, and make nested tensors of them inside.
+Where one dim differs, the first of the samples, operators work on the values as they lie, attention sample by sample. Samples
+of the layout strided (the default) may differ in every dim: functions go from one to the next. Gradients go to the values.
+Traced functions take what nested tensors are made of, and make them inside.
 """
 
 from typing import Any
@@ -13,7 +14,8 @@ from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ..api import layouts
 from ..api.register import FUNCTIONS
 from ..tensor import Tensor
-from . import operators  # noqa: F401  (its handlers)
+from . import operators, samplewise  # noqa: F401  (their handlers)
+from .samples import joined
 from .structure import NestedTensor, Ragged, as_offsets, check_offsets
 
 __all__ = ["NestedTensor", "as_nested_tensor", "masked_select", "narrow", "nested_tensor", "nested_tensor_from_jagged",
@@ -28,15 +30,22 @@ def _layout(layout) -> Any:
 
 def _joined(samples, layout):
     """Samples behind each other."""
-    if not samples:
-        raise ArgumentError("a nested tensor has at least one sample")
+    layout = _layout(layout)
+    if layout == "strided":
+        samples = [x.to(samples[0].dtype) for x in samples]
+    if samples and _differ_in_length(samples):
+        lengths = [x.shape[0] for x in samples]
+        return NestedTensor(FUNCTIONS["cat"](list(samples)), Ragged(as_offsets(lengths, samples[0].device)), layout=layout)
+    if layout == "jagged":
+        raise ShapeError(f"samples of a nested tensor of the layout jagged are of one dtype and differ in their first dim "
+                         f"alone, got {', '.join([str(x.aval) for x in samples]) or 'none'}")
+    return joined(samples)
+
+
+def _differ_in_length(samples) -> bool:
+    """Whether samples differ in their first dim alone."""
     first = samples[0]
-    for x in samples:
-        if x.ndim != first.ndim or not x.ndim or x.shape[1:] != first.shape[1:] or x.dtype is not first.dtype:
-            raise ShapeError(f"samples of a nested tensor are of one dtype and differ in their first dim alone, got "
-                             f"{first.aval} and {x.aval}")
-    lengths = [x.shape[0] for x in samples]
-    return NestedTensor(FUNCTIONS["cat"](list(samples)), Ragged(as_offsets(lengths, first.device)), layout=_layout(layout))
+    return all(x.ndim and x.shape[1:] == first.shape[1:] and x.dtype is first.dtype for x in samples)
 
 
 def nested_tensor(tensor_list, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False) -> NestedTensor:

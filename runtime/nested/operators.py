@@ -96,7 +96,7 @@ def _moved(fn, input, *args, **kwargs):
     given = [x._values if isinstance(x, NestedTensor) else x for x in args]
     values = fn(input._values, *given, **kwargs)
     if values.device == input._values.device:
-        return input.like(values)
+        return input if values is input._values else input.like(values)
     return NestedTensor(values, Ragged(input.offsets().to(values.device), input._ragged.said), input._at, input.layout)
 
 
@@ -247,6 +247,8 @@ def _permute(fn, input, *dims):
 @handles("view", "reshape")
 def _reshape(fn, input, *shape):
     sizes = list(shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape)
+    if not sizes:
+        raise ShapeError(f"{fn.__name__} of a nested tensor takes a size for each dim, got none")
     at, before = input._at, input._values.shape[:input._at - 1]
     ragged = next((i for i, n in enumerate(sizes) if isinstance(n, RaggedSize)), sizes.index(-1) if -1 in sizes else None)
     if ragged != at or sizes[0] != input._ragged.count or tuple(sizes[1:at]) != tuple(before):
@@ -278,7 +280,9 @@ def _unsqueeze(fn, input, dim):
 
 
 @handles("squeeze")
-def _squeeze(fn, input, dim):
+def _squeeze(fn, input, dim=None):
+    if dim is None or isinstance(dim, (tuple, list)):
+        raise DimError("squeeze of a nested tensor takes the dim, since others may be 1 in some samples alone")
     inner = _inner("squeeze", input, dim)
     gone = input._values.shape[inner] == 1
     return input.like(fn(input._values, inner), input._at - (gone and inner < input._at - 1))
@@ -338,3 +342,11 @@ def _along(fn, input, dim, *args, **kwargs):
 @handles("backward")
 def _backward(fn, input, gradient=None, *args, **kwargs):
     fn(input._values, None if gradient is None else gradient._values, *args, **kwargs)
+
+
+# What is asked of the values.
+
+
+@handles("is_floating_point", "is_complex", "is_signed", "is_pinned", "element_size", "get_device", "data_ptr", "retain_grad")
+def _asked(fn, input, *args):
+    return fn(input._values, *args)

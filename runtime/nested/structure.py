@@ -18,6 +18,18 @@ from ..tensor import Size, Tensor
 
 _new = object.__new__
 HANDLERS: dict = {}         # name of a function or method -> what does it for nested tensors
+SAMPLEWISE: dict = {}       # the same for samples one by one, whatever their sizes (layout strided)
+
+
+def found_in(table, func):
+    """What a table has for a function, or for the one that it is another name of."""
+    return table.get(func.__name__) or table.get(getattr(func, "_asks_for", func).__name__)
+
+
+def _is_strided(given) -> bool:
+    """Whether there is a nested tensor of the layout strided among arguments."""
+    return any(_is_strided(x) if isinstance(x, (list, tuple)) else isinstance(x, NestedTensor) and x._layout == "strided"
+               for x in given)
 
 
 class _kept:
@@ -127,11 +139,20 @@ class NestedTensor(Tensor):
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        handler = HANDLERS.get(func.__name__) or HANDLERS.get(getattr(func, "_asks_for", func).__name__)      # or another name
-        if handler is None:
+        handler, by_samples = found_in(HANDLERS, func), found_in(SAMPLEWISE, func)
+        if by_samples is not None and not _is_strided(args):
+            by_samples = None
+        if handler is None and by_samples is None:
             raise DTypeError(f"{func.__name__} does not take nested tensors; give it t.values(), the samples t.unbind(), or "
                              f"t.to_padded_tensor(padding)")
-        return handler(func, *args, **(kwargs or {}))
+        if handler is None:
+            return by_samples(func, *args, **(kwargs or {}))
+        try:
+            return handler(func, *args, **(kwargs or {}))
+        except (DimError, ShapeError):
+            if by_samples is None:
+                raise
+        return by_samples(func, *args, **(kwargs or {}))        # what cannot be done to all values at once
 
     # What it is.
 

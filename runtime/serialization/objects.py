@@ -19,6 +19,7 @@ from ..api.subclasses import as_class
 from ..device import Device
 from ..interop import attributes_of
 from ..masked.structure import made_again as masked_again
+from ..nested.samples import samples_again
 from ..nested.structure import made_again
 from ..nn.functional import activation
 from ..nn.hooks import Hooks
@@ -67,7 +68,7 @@ def of_class(plain, cls, requires_grad):
 
 _TABLE = PLAIN_GLOBALS | {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) for fn in (
     Hooks, Size, Device, of_class, kept_again, dt.by_name, format_of, layout_named, made_again, masked_again, rebuilt,
-    owned_again, uninitialized_again)}
+    owned_again, samples_again, uninitialized_again)}
 
 
 @cache
