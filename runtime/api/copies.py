@@ -12,6 +12,7 @@ from ..writes import overlaps
 from .convert import contiguous
 from .creation import dtype_or_default, empty_strided, require_device
 from .join import split_with_sizes
+from .layouts import require_strided
 from .register import FUNCTIONS, api, deliver
 from .restride import as_strided, flattened_storage
 from .shape import diagonal, expand, narrow, permute, select, squeeze, t, transpose, unfold, unsqueeze, view
@@ -79,12 +80,16 @@ def slice_inverse(input, src, dim=0, start=None, end=None, step=1):
 @api(function=False)
 def new_empty_strided(self, size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """An empty tensor with given strides, of this one's dtype unless said."""
+    if layout is not None:
+        require_strided("new_empty_strided", layout)
     return empty_strided(size, stride, dtype=dtype or self.dtype, device=device or self.device, requires_grad=requires_grad)
 
 
 @api(method=False)
 def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """An empty tensor whose dimensions lie in memory in the given order, the outermost first."""
+    if layout is not None:
+        require_strided("empty_permuted", layout)
     if sorted(physical_layout) != list(range(len(size))):
         raise ArgumentError(f"physical_layout must name each of {len(size)} dimensions once, got {tuple(physical_layout)}")
     stride, step = [0] * len(size), 1
@@ -97,6 +102,8 @@ def empty_permuted(size, physical_layout, *, dtype=None, layout=None, device=Non
 @api(method=False)
 def from_file(filename, shared=None, size=0, *, dtype=None, layout=None, device=None, pin_memory=False):
     """The numbers of a file, in its memory: writes reach the file (made long enough) if `shared`, else only the tensor."""
+    if layout is not None:
+        require_strided("from_file", layout)
     require_device(device)
     kind = dtype_or_default(dtype).np
     if shared:

@@ -23,6 +23,7 @@ from ..state import Defaults, tls
 from ..tensor import Tensor, shape_of, wrap
 from ..writes import operand, stands_for_number
 from .formats import contiguous_format, format_of, order_asked, order_of_format
+from .layouts import all_alike, require_strided, strided
 from .promote import number_dtype
 from .register import FUNCTIONS, api, deliver
 from .shape import sizes_of
@@ -246,9 +247,11 @@ def frombuffer(buffer, *, dtype, count=-1, offset=0, requires_grad=False):
 # Constants.
 
 
-def _constant(sizes, size, value, dtype, device, out, requires_grad, pin_memory):
+def _constant(sizes, size, value, dtype, device, out, requires_grad, pin_memory, layout=None):
     require_device(device)
     shape = sizes_of(sizes if size is None else (size,))
+    if layout is not None and layout != strided:
+        return all_alike(shape, value, layout, dtype_for(dtype, out), device, requires_grad)
     return finish(filled(mark_for(device), shape, value, dtype_for(dtype, out)), out, requires_grad, "out=", device,
                   pin_memory)
 
@@ -256,13 +259,13 @@ def _constant(sizes, size, value, dtype, device, out, requires_grad, pin_memory)
 @api(method=False)
 def zeros(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Zeros."""
-    return _constant(sizes, size, 0, dtype, device, out, requires_grad, pin_memory)
+    return _constant(sizes, size, 0, dtype, device, out, requires_grad, pin_memory, layout)
 
 
 @api(method=False)
 def ones(*sizes, size=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Ones."""
-    return _constant(sizes, size, 1, dtype, device, out, requires_grad, pin_memory)
+    return _constant(sizes, size, 1, dtype, device, out, requires_grad, pin_memory, layout)
 
 
 @api(method=False)
@@ -272,7 +275,7 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, req
     shape = sizes_of(sizes if size is None else (size,))
     order = None if memory_format is None else order_of_format(format_of(memory_format), shape)
     if order is None:
-        return _constant((), shape, 0, dtype, device, out, requires_grad, pin_memory)
+        return _constant((), shape, 0, dtype, device, out, requires_grad, pin_memory, layout)
     t = _constant((), [shape[d] for d in order], 0, dtype, device, None, False, pin_memory)
     return finish(_seen(t, inverse(order)), out, requires_grad, "empty", device)
 
@@ -280,6 +283,8 @@ def empty(*sizes, size=None, out=None, dtype=None, layout=None, device=None, req
 @api(method=False)
 def empty_strided(size, stride, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """An empty tensor with given strides."""
+    if layout is not None:
+        require_strided("empty_strided", layout)
     require_device(device)
     if len(size) != len(stride):
         raise ShapeError(f"empty_strided takes as many strides as sizes, got {tuple(size)} and {tuple(stride)}")
@@ -302,6 +307,8 @@ def number_of(x):
 @api(method=False)
 def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """One value everywhere; the dtype is that of a number of the value's kind unless said."""
+    if layout is not None:
+        require_strided("full", layout)
     require_device(device)
     value = number_of(fill_value)
     if dtype is None:
@@ -313,6 +320,8 @@ def full(size, fill_value, *, out=None, dtype=None, layout=None, device=None, re
 @api(method=False)
 def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A 0-d tensor of the default dtype."""
+    if layout is not None:
+        require_strided("scalar_tensor", layout)
     require_device(device)
     t = filled(mark_for(device), (), number_of(s), dtype_or_default(dtype))
     return finish(t, None, requires_grad, "scalar_tensor", device, pin_memory)
@@ -321,6 +330,8 @@ def scalar_tensor(s, *, dtype=None, layout=None, device=None, requires_grad=Fals
 @api(method=False)
 def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """Ones on the diagonal, zeros elsewhere."""
+    if layout is not None:
+        require_strided("eye", layout)
     require_device(device)
     m = n if m is None else m
     if n < 0 or m < 0:
@@ -345,8 +356,10 @@ def _diagonal_array(n, m, d):
 # Like another tensor.
 
 
-def _like(input, shape, value, dtype, device, requires_grad, pin_memory, memory_format=contiguous_format):
+def _like(input, shape, value, dtype, device, requires_grad, pin_memory, layout, memory_format=contiguous_format):
     require_device(device)
+    if layout is not None and layout != strided:
+        return all_alike(shape, value, layout, dtype or input.dtype, device or input.device, requires_grad)
     order = order_asked(input, format_of(memory_format))
     if order is not None:
         shape = tuple([shape[d] for d in order])
@@ -366,54 +379,56 @@ def _seen(t, order):
 @api(method=False, checked=True)
 def zeros_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Zeros of the shape and dtype of another tensor."""
-    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, memory_format)
+    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(method=False, checked=True)
 def ones_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """Ones of the shape and dtype of another tensor."""
-    return _like(input, shape_of(input), 1, dtype, device, requires_grad, pin_memory, memory_format)
+    return _like(input, shape_of(input), 1, dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(method=False, checked=True)
 def empty_like(input, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None, pin_memory=False):
     """A tensor of the shape and dtype of another, its values yet to be written."""
-    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, memory_format)
+    return _like(input, shape_of(input), 0, dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(method=False, checked=True)
 def full_like(input, fill_value, *, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None,
               pin_memory=False):
     """One value everywhere, of the shape and dtype of another tensor."""
-    return _like(input, shape_of(input), number_of(fill_value), dtype, device, requires_grad, pin_memory, memory_format)
+    return _like(input, shape_of(input), number_of(fill_value), dtype, device, requires_grad, pin_memory, layout, memory_format)
 
 
 @api(function=False)
 def new_zeros(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Zeros of this tensor's dtype."""
-    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory)
+    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_ones(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """Ones of this tensor's dtype."""
-    return _like(self, sizes_of(sizes if size is None else (size,)), 1, dtype, device, requires_grad, pin_memory)
+    return _like(self, sizes_of(sizes if size is None else (size,)), 1, dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_empty(self, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A tensor of this one's dtype, its values yet to be written."""
-    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory)
+    return _like(self, sizes_of(sizes if size is None else (size,)), 0, dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_full(self, size, fill_value, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """One value everywhere, of this tensor's dtype."""
-    return _like(self, sizes_of((size,)), number_of(fill_value), dtype, device, requires_grad, pin_memory)
+    return _like(self, sizes_of((size,)), number_of(fill_value), dtype, device, requires_grad, pin_memory, layout)
 
 
 @api(function=False)
 def new_tensor(self, data, *, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
     """A copy of data in this tensor's dtype."""
+    if layout is not None:
+        require_strided("new_tensor", layout)
     return tensor(data, dtype=self.dtype if dtype is None else dtype, device=self.device if device is None else device,
                   requires_grad=requires_grad)

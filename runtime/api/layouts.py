@@ -1,5 +1,7 @@
 """Names of how the elements of a tensor lie: in strides, or as sparse ones in one of several forms."""
 
+from typing import Any
+
 from ...ir.called import in_full
 from ...ir.errors import ArgumentError
 from .register import FUNCTIONS
@@ -40,3 +42,19 @@ sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc = map(layout, (
     "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr", "sparse_bsc"))
 FUNCTIONS.update({str(name): name for name in (strided, jagged, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc)},
                  layout=layout)
+
+
+def require_strided(name, wanted):
+    """Refuses a layout in which a function makes nothing."""
+    if wanted != strided:
+        raise ArgumentError(f"{name} makes tensors of the layout strided, not {wanted!r}; call to_sparse() on the result")
+
+
+def all_alike(shape, value, wanted, dtype, device, requires_grad) -> Any:
+    """A tensor of one value everywhere in a sparse layout: of zeros, without entries."""
+    if value != 0:
+        raise ArgumentError(f"a tensor of the layout {wanted!r} is made without entries, so not of {value} everywhere; call "
+                            f"to_sparse() on a dense one")
+    made = FUNCTIONS["sparse_coo_tensor"](tuple(shape), dtype=dtype, device=device)
+    made = made if wanted == sparse_coo else made.to_sparse(layout=wanted)
+    return made.requires_grad_() if requires_grad else made

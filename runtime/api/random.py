@@ -37,6 +37,7 @@ from .draws import (
 )
 from .every_sample import of_every_sample
 from .formats import format_of, laid_out, order_asked
+from .layouts import require_strided
 from .promote import as_operand, result_type, to_dtype
 from .register import FUNCTIONS, api, deliver
 from .shape import sizes_of
@@ -58,6 +59,8 @@ def given_sizes(size, named=()) -> tuple:
 @api(method=False)
 def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False, **named):
     """Uniform in [0, 1), both parts of complex numbers."""
+    if layout is not None:
+        require_strided("rand", layout)
     shape = given_sizes(size, named)
     if named:
         no_more("rand", named)
@@ -71,6 +74,8 @@ def rand(*size, generator=None, out=None, dtype=None, layout=None, device=None, 
 def randn(*size, generator=None, out=None, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False,
           **named):
     """Normal, of mean 0 and deviation 1; of complex numbers both parts, of half that variance."""
+    if layout is not None:
+        require_strided("randn", layout)
     shape = given_sizes(size, named)
     if named:
         no_more("randn", named)
@@ -109,6 +114,8 @@ def check_range(name, low, high, d):
 def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None,
             requires_grad=False, pin_memory=False):
     """Integers uniform in [low, high), or in [0, high) as randint(high, size)."""
+    if layout is not None:
+        require_strided("randint", layout)
     require_device(device)
     if size is None and (high is None or isinstance(high, int)):
         raise ArgumentError("randint needs the shape of its result as a tuple: randint(low, high, size) or randint(high, size)")
@@ -123,6 +130,8 @@ def randint(low=0, high=None, size=None, *, generator=None, out=None, dtype=dt.i
 @api(method=False)
 def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device=None, requires_grad=False, pin_memory=False):
     """The integers 0 to n-1 in random order."""
+    if layout is not None:
+        require_strided("randperm", layout)
     require_device(device)
     if n < 0:
         raise ArgumentError(f"randperm takes a length of at least 0, got {n}")
@@ -158,12 +167,16 @@ def _drawn_like(input, draw, generator, dtype, device, requires_grad, memory_for
 @api(method=False, checked=True)
 def rand_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Uniform in [0, 1), of the input's shape and dtype."""
+    if layout is not None:
+        require_strided("rand_like", layout)
     return _drawn_like(input, rn.uniform, generator, dtype, device, requires_grad, memory_format)
 
 
 @api(method=False, checked=True)
 def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False, memory_format=None):
     """Normal, of the input's shape and dtype."""
+    if layout is not None:
+        require_strided("randn_like", layout)
     return _drawn_like(input, rn.normal, generator, dtype, device, requires_grad, memory_format)
 
 
@@ -171,6 +184,8 @@ def randn_like(input, *, generator=None, dtype=None, layout=None, device=None, r
 def randint_like(input, low=0, high=None, *, generator=None, dtype=None, layout=None, device=None, requires_grad=False,
                  memory_format=None):
     """Integers uniform in [low, high) (or [0, low)), of the input's shape and dtype."""
+    if layout is not None:
+        require_strided("randint_like", layout)
     low, high = (0, low) if high is None else (low, high)
     return _lying_as(randint(low, high, input.shape, generator=generator, dtype=dtype or input.dtype,
                              device=device or input.device, requires_grad=requires_grad), input, memory_format)
@@ -207,6 +222,8 @@ def normal(mean=0.0, std=1.0, size=None, *, generator=None, out=None, dtype=None
 
     Gradients of both are zeros, as in PyTorch: a sample counts as a number. `distributions.Normal.rsample` has those of
     mean + std * noise."""
+    if layout is not None:
+        require_strided("normal", layout)
     require_device(device)
     given = [x for x in (mean, std) if isinstance(x, Tensor)]
     if size is None and not given:

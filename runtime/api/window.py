@@ -12,6 +12,7 @@ from ...ir.ops import elementwise as ew
 from ...ir.substitute import as_float
 from ..state import Defaults
 from .creation import filled, finish, of_counts, require_device
+from .layouts import require_strided
 from .register import api
 
 
@@ -68,6 +69,8 @@ def kaisers(beta):
 @api(method=False)
 def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False, pin_memory=False):
     """A raised cosine that is 0 at its ends."""
+    if layout is not None:
+        require_strided("hann_window", layout)
     return window("hann_window", cosines((0.5, 0.5)), window_length, periodic, dtype, device, requires_grad)
 
 
@@ -75,6 +78,8 @@ def hann_window(window_length, periodic=True, *, dtype=None, layout=None, device
 def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None, layout=None, device=None,
                    requires_grad=False, pin_memory=False):
     """alpha - beta * cos(2 pi n / N)"""
+    if layout is not None:
+        require_strided("hamming_window", layout)
     return window("hamming_window", cosines((alpha, beta)), window_length, periodic, dtype, device, requires_grad)
 
 
@@ -82,6 +87,8 @@ def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype
 def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False,
                     pin_memory=False):
     """A triangle that is 0 at its ends."""
+    if layout is not None:
+        require_strided("bartlett_window", layout)
     return window("bartlett_window", triangle, window_length, periodic, dtype, device, requires_grad)
 
 
@@ -89,6 +96,8 @@ def bartlett_window(window_length, periodic=True, *, dtype=None, layout=None, de
 def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, device=None, requires_grad=False,
                     pin_memory=False):
     """A sum of two cosines with small side lobes."""
+    if layout is not None:
+        require_strided("blackman_window", layout)
     return window("blackman_window", cosines((0.42, 0.5, 0.08)), window_length, periodic, dtype, device, requires_grad)
 
 
@@ -96,4 +105,6 @@ def blackman_window(window_length, periodic=True, *, dtype=None, layout=None, de
 def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None, layout=None, device=None, requires_grad=False,
                   pin_memory=False):
     """Made of a Bessel function; beta trades the width of the main lobe for the height of the others."""
+    if layout is not None:
+        require_strided("kaiser_window", layout)
     return window("kaiser_window", kaisers(float(beta)), window_length, periodic, dtype, device, requires_grad)

@@ -15,6 +15,7 @@ from ..asking import without_asking
 from ..register import FUNCTIONS
 
 HANDLERS: dict[str, Callable] = {}      # name -> what gets the function and its arguments
+_SHAPED = ("squeeze_", "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_")     # in place, the shape changes
 
 
 def handles(*names, several=False):
@@ -56,7 +57,9 @@ def unasking(fn) -> Callable:
 
 def answer(function, args, kwargs) -> Any:
     """What a function gives for arguments of which one is sparse."""
-    name = getattr(function, "_asks_for", function).__name__
+    name, out = getattr(function, "_asks_for", function).__name__, kwargs.get("out")
+    if is_sparse(out):
+        return _given(name, out, function(*args, **{key: x for key, x in kwargs.items() if key != "out"}))
     for known in (function.__name__, name):
         if known in HANDLERS:
             return HANDLERS[known](function, *args, **kwargs)
@@ -76,6 +79,16 @@ def own_method(x, name):
     return next((vars(cls)[name] for cls in own if name in vars(cls)), None)
 
 
+def _given(name, out, found):
+    """A result as `out`, which takes over its entries and its size."""
+    if not is_sparse(found) or found.layout != out.layout or not can_cast(found.dtype, out.dtype):
+        raise DTypeError(f"{name}: the result is a {found.layout} tensor of {found.dtype}, and out a {out.layout} one of "
+                         f"{out.dtype}")
+    if tls.m.grad and (found.requires_grad or out.requires_grad):
+        raise AutogradError(f"{name}: out= has no gradient, and an argument requires grad; use no_grad(), or no out")
+    return out.become(found if found.dtype is out.dtype else found.to(out.dtype))
+
+
 def _plain_name(name) -> str:
     """The name of the function that makes a new tensor, of one in place."""
     if name[:3] == "__i" and name[-2:] == "__":
@@ -93,7 +106,7 @@ def _written(name, target, found):
         raise DTypeError(f"{name}: the result is {found.dtype}, which {target.dtype} cannot hold; use the function without _")
     if target.layout == "strided":
         return target.copy_(found.to_dense())
-    if found.layout != target.layout or found.shape != target.shape:
+    if found.layout != target.layout or (found.shape != target.shape and name not in _SHAPED):
         raise DTypeError(f"{name}: the result is a {found.layout} tensor of shape {tuple(found.shape)}, which is not written "
                          f"over a {target.layout} one of shape {tuple(target.shape)}")
     if found.lies_as(target):

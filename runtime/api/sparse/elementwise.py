@@ -1,6 +1,7 @@
 """Functions of elements on sparse tensors: those that are 0 at 0 are functions of the values, sums join entries, products with
 dense tensors read these at the places of entries, and products of two sparse ones meet where both have an entry."""
 
+import math
 from typing import Any
 
 from ....ir import dtype as dt
@@ -33,7 +34,7 @@ _ZERO_AT_ZERO = (
 def _of_entries(fn, input, *args, **kwargs):
     """Functions that are 0 at 0."""
     if kwargs.pop("out", None) is not None:
-        raise DTypeError(f"{fn.__name__} of a sparse tensor takes no out")
+        raise DTypeError(f"{fn.__name__} of a sparse tensor takes a sparse one as out")
     x = input.entries()
     return x.like(fn(x._v, *args, **kwargs))
 
@@ -141,9 +142,9 @@ def _detach_in_place(fn, input):
 @handles("zeros_like", "empty_like")
 def _nothing_like(fn, input, *, dtype=None, device=None, requires_grad=False, layout=None, memory_format=None):
     """The same size without entries."""
-    if not isinstance(input, SparseTensor) or layout not in (None, input.layout):
-        made = fn(FUNCTIONS["empty"](tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device))
-        return made.requires_grad_() if requires_grad else made
+    if layout not in (None, input.layout):
+        return FUNCTIONS["zeros"](tuple(input.shape), dtype=dtype or input.dtype, device=device or input.device, layout=layout,
+                                  requires_grad=requires_grad)
     made = without_entries(input)
     made = made.to(device=device, dtype=dtype)
     return made.requires_grad_() if requires_grad else made
@@ -156,6 +157,24 @@ def without_entries(x):
         values = x._v.detach()[(slice(None),) * at + (slice(0, 0),)]
         return CompressedTensor(FUNCTIONS["zeros_like"](x._starts), x._others[..., :0], values, x._size, x._form)
     return CooTensor(x._i[:, :0], x._v.detach()[:0], x._size, True)
+
+
+@handles("new_zeros", "new_empty")
+def _new_zeros(fn, input, *sizes, size=None, dtype=None, device=None, requires_grad=False, layout=None, pin_memory=False):
+    """Zeros of this tensor's dtype and layout."""
+    return FUNCTIONS["zeros"](*sizes, size=size, dtype=dtype or input.dtype, device=device or input.device,
+                              layout=layout or input.layout, requires_grad=requires_grad, pin_memory=pin_memory)
+
+
+@handles("new")
+def _new(fn, input, *given, size=None, device=None):
+    """A tensor of coordinates of the same dtype: of indices and values (and a size), of a size, or empty."""
+    if given and isinstance(given[0], Tensor):
+        return FUNCTIONS["sparse_coo_tensor"](*given, dtype=input.dtype, device=device or input.device)
+    given = (size,) if size is not None else given or (0,)
+    if input.layout != "sparse_coo" or any(isinstance(x, list) for x in given):
+        raise DTypeError(f"new of a {input.layout} tensor takes indices and values, or a size, of sparse_coo alone")
+    return _new_zeros(fn, input, *given, device=device)
 
 
 # In place.
@@ -218,13 +237,25 @@ def _sum(fn, input, other, *, alpha=1, out=None):
     a: CooTensor = input.coo().to(d)        # type: ignore[assignment]
     b: CooTensor = _scaled(other.to(d), factor).coo()
     if a.sparse_dim() != b.sparse_dim():
-        raise ShapeError(f"{name} takes sparse tensors with equally many sparse dimensions, got {a.sparse_dim()} and "
-                         f"{b.sparse_dim()}")
+        if a._nnz() and b._nnz():
+            raise ShapeError(f"{name} takes sparse tensors with equally many sparse dimensions, got {a.sparse_dim()} and "
+                             f"{b.sparse_dim()}")
+        whole = a if a._nnz() else b
+        return whole.like(ew.copy(whole._v))
     if input.layout == other.layout and isinstance(input, CompressedTensor):
         if input.lies_as_values(other):
             return input.like(ew.add(to_dtype(input._v, d), _scaled(to_dtype(other._v, d), factor)))
         return compressed_as(CooTensor(cat([a._i, b._i], 1), cat([a._v, b._v]), a.shape), input)
-    return CooTensor(cat([a._i, b._i], 1), cat([a._v, b._v]), a.shape)
+    return _joined_entries(a, b)
+
+
+def _joined_entries(a, b) -> CooTensor:
+    """The sum of two tensors of coordinates: coalesced if they are, and where there would be more entries than places."""
+    if a._coalesced and b._coalesced and a.lies_as(b):
+        return a.like(ew.add(a._v, b._v))
+    both = CooTensor(cat([a._i, b._i], 1), cat([a._v, b._v]), a.shape)
+    places = math.prod(a._size[:a.sparse_dim()])
+    return both.coalesce() if (a._coalesced and b._coalesced) or both._nnz() > places else both
 
 
 def compressed_as(x, like):
@@ -286,12 +317,15 @@ def _entries_of_both(name, a, b) -> Any:
     if isinstance(a, CompressedTensor) and a.layout == b.layout:
         return compressed_as(_entries_of_both(name, a.coo(), b.coo()), a)
     a, b = a.coo().coalesce(), b.coo().coalesce()
-    if a.sparse_dim() != b.sparse_dim() or not a.sparse_dim():
-        raise ShapeError(f"{name} takes sparse tensors with equally many sparse dimensions, got {a.sparse_dim()} and "
-                         f"{b.sparse_dim()}")
     d = result_type(a._v, b._v)
     if not a._nnz() or not b._nnz():
-        return CooTensor(a._i[:, :0], FUNCTIONS["mul"](a._v[:0], b._v[:0]), a._size, True)
+        alike = a.sparse_dim() == b.sparse_dim()
+        return CooTensor(a._i[:, :0], FUNCTIONS["mul"](a._v[:0], b._v[:0]) if alike else to_dtype(a._v[:0], d), a._size, True)
+    if a.sparse_dim() != b.sparse_dim():
+        raise ShapeError(f"{name} takes sparse tensors with equally many sparse dimensions, got {a.sparse_dim()} and "
+                         f"{b.sparse_dim()}")
+    if not a.sparse_dim():
+        return a.like(FUNCTIONS["mul"](a._v, b._v))
     at = a.linear()
     place = FUNCTIONS["searchsorted"](b.linear(), at).clamp(max=b._nnz() - 1)
     hit, = FUNCTIONS["nonzero"](ew.eq(ix.index(b.linear(), place), at), as_tuple=True)

@@ -258,6 +258,8 @@ def spdiags(diagonals, offsets, shape, layout=None) -> Any:
         inside = columns[first:max(first, last)]
         parts.append(stack([inside - shift, inside]))
         values.append(row[first:max(first, last)])
+    if not parts:
+        return FUNCTIONS["zeros"](shape, dtype=rows.dtype, device=rows.device, layout=layout or sparse_coo)
     made = CooTensor(cat(parts, 1), cat(values), shape).coalesce()
     return made if layout in (None, sparse_coo) else in_layout(made, layout)
 

@@ -95,7 +95,7 @@ def _sparse_by_dense(a, b):
     if tuple(b.shape[:-2]) != batch:
         raise ShapeError(f"a product of a sparse batch does not repeat its matrices, got shapes {tuple(a.shape)} and "
                          f"{tuple(b.shape)}")
-    found = _in_wide(_matrix_by_dense, _along_diagonal(a), b.reshape(-1, b.shape[-1]))
+    found = _in_wide(_matrix_by_dense, _along_diagonal(a), b.flatten(0, -2))
     return found.reshape(*batch, a.shape[-2], b.shape[-1])
 
 

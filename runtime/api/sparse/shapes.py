@@ -326,3 +326,13 @@ def _sparse_resize(fn, input, size, sparse_dim, dense_dim):
 def _resize_as_sparse(fn, input, other):
     other = _coordinates(fn, other)
     return _sparse_resize(fn, input, other.shape, other.sparse_dim(), other.dense_dim())
+
+
+@handles("resize_as_", "resize_as_sparse_", several=True)
+def _resize_as(fn, input, other, *, memory_format=None):
+    """The size of another sparse tensor, in place."""
+    if not (isinstance(input, SparseTensor) and isinstance(other, SparseTensor)):
+        raise DTypeError(f"{fn.__name__} takes two sparse tensors, got {kind_text(input)} and {kind_text(other)}")
+    if tuple(input.shape) == tuple(other.shape):
+        return input
+    return input.sparse_resize_(tuple(other.shape), other.sparse_dim(), other.dense_dim())

@@ -227,7 +227,11 @@ class SparseTensor(Tensor):
         return id(self)
 
     def __bool__(self) -> bool:
-        raise NotOneError("the truth of a sparse tensor is ambiguous; use .any(), or .to_dense()")
+        if self.numel() != 1:
+            raise NotOneError("the truth of a sparse tensor is ambiguous; use .any(), or .to_dense()")
+        return bool(self.to_dense())
+
+    is_nonzero = __bool__
 
     def numpy(self, *, force=False):
         """Refused: numpy has no sparse arrays."""
