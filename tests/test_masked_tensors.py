@@ -241,3 +241,42 @@ def test_how_it_is_shown(text):
 def test_reductions_by_name_are_there_as_before():
     data, mask = parts()
     assert masked.sum(data, mask=mask).item() == 6.5 == made().sum().item()
+
+
+# Functions of the module `masked`, of masked tensors.
+
+
+REDUCED = {name: (lambda x, name=name, **m: getattr(masked, name)(x, -1, **m)) for name in (
+    "sum", "prod", "mean", "var", "std", "amax", "amin", "argmax", "argmin", "median", "logsumexp", "softmax", "log_softmax",
+    "softmin", "cumsum", "cumprod")} | {
+    "norm": lambda x, **m: masked.norm(x, 2.0, -1, **m), "normalize": lambda x, **m: masked.normalize(x, 2.0, -1, **m),
+    "of all": lambda x, **m: masked.sum(input=x, **m), "kept": lambda x, **m: masked.amax(x, (0, 1), keepdim=True, **m)}
+
+
+@pytest.mark.parametrize("name", REDUCED)
+def test_functions_of_the_module_take_masked_tensors(name):
+    data, mask = parts()
+    got, expected = REDUCED[name](made()), REDUCED[name](data, mask=mask)
+    assert type(got) is ingot.Tensor
+    np.testing.assert_array_equal(got.numpy(), expected.numpy())
+    fewer = ingot.tensor([True, True, False])
+    np.testing.assert_array_equal(REDUCED[name](made(), mask=fewer).numpy(), REDUCED[name](data, mask=mask & fewer).numpy())
+    t = made(requires_grad=True)
+    found = REDUCED[name](t)
+    if found.requires_grad:
+        found.nan_to_num(0.0, 0.0, 0.0).sum().backward()
+        assert t.grad.get_data().nan_to_num(0.0).masked_select(~mask).eq(0).all()
+
+
+def test_sums_of_exponentials_of_two_masked_tensors():
+    data, mask = parts()
+    clean = data.nan_to_num(0.0)
+    got = masked.logaddexp(made(), masked_tensor(clean, ~mask))
+    expected = masked.logaddexp(data, clean, input_mask=mask, other_mask=~mask)
+    np.testing.assert_array_equal(got.numpy(), expected.numpy())
+
+
+def test_a_leaf_of_data_with_a_history_is_told():
+    data, mask = parts()
+    with pytest.warns(UserWarning, match="gradients do not reach the data"):
+        masked_tensor(data.requires_grad_(), mask)

@@ -1,11 +1,14 @@
-"""`ingot.masked`: reductions of the elements that a mask selects. True selects; a mask is laid out over the input.
+"""`ingot.masked`: reductions of the elements that a mask selects. True selects; a mask is laid out over the input. Of a masked
+tensor its own mask selects.
 
 Where nothing is selected the result is what changes no other one (0 for a sum, -inf for a maximum), or nan if there is no such
 number. What is not selected has no influence on gradients either, nan and infinities included.
 """
 
+from collections.abc import Callable
+from functools import wraps
 from math import inf, nan
-from typing import Any
+from typing import Any, TypeVar
 
 from ...ir import dtype as dt
 from ...ir.aval import canonical_dims
@@ -13,9 +16,31 @@ from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ..api.creation import ones
 from ..api.reduce import vector_norm
 from ..tensor import Tensor
+from .structure import MaskedTensor
 
 __all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp", "logsumexp", "mean", "median",
            "norm", "normalize", "prod", "softmax", "softmin", "std", "sum", "var"]
+
+
+F = TypeVar("F", bound=Callable)
+
+
+def _values_and_mask(x, mask):
+    """What is given as plain values and a mask: those of a masked tensor under its own, too."""
+    if not isinstance(x, MaskedTensor):
+        return x, mask
+    return x.get_data(), x.get_mask() if mask is None else x.get_mask() & _over(x, mask, "mask")
+
+
+def of_masked(fn: F) -> F:
+    """A function that takes masked tensors as well; what it gives is a plain tensor."""
+
+    @wraps(fn)
+    def public(input, *args, mask=None, **kwargs):
+        input, mask = _values_and_mask(input, mask)
+        return fn(input, *args, mask=mask, **kwargs)
+
+    return public       # type: ignore[return-value]
 
 
 def _selected(input: Tensor, mask, fill, name) -> Tensor:
@@ -51,11 +76,13 @@ def _as(result, dtype) -> Tensor:
     return result if dtype is None else result.to(dtype)
 
 
+@of_masked
 def sum(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The sum of the selected elements over some dimensions (all by default)."""
     return _selected(input, mask, 0, "sum").sum(_dims(input, dim), bool(keepdim), dtype=dtype)
 
 
+@of_masked
 def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The product of the selected elements over some dimensions (all by default)."""
     result = _selected(input, mask, 1, "prod")
@@ -65,31 +92,37 @@ def prod(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     return _as(result, dtype)
 
 
+@of_masked
 def cumsum(input, dim, *, dtype=None, mask=None) -> Tensor:
     """Sums of the selected elements up to each along a dimension."""
     return _selected(input, mask, 0, "cumsum").cumsum(dim, dtype=dtype)
 
 
+@of_masked
 def cumprod(input, dim, *, dtype=None, mask=None) -> Tensor:
     """Products of the selected elements up to each along a dimension."""
     return _selected(input, mask, 1, "cumprod").cumprod(dim, dtype=dtype)
 
 
+@of_masked
 def amax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The largest of the selected elements over some dimensions (all by default)."""
     return _as(_selected(input, mask, _least(input.dtype), "amax").amax(_dims(input, dim), bool(keepdim)), dtype)
 
 
+@of_masked
 def amin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The smallest of the selected elements over some dimensions (all by default)."""
     return _as(_selected(input, mask, _most(input.dtype), "amin").amin(_dims(input, dim), bool(keepdim)), dtype)
 
 
+@of_masked
 def argmax(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Where the largest of the selected elements is along a dimension (among all by default)."""
     return _as(_selected(input, mask, _least(input.dtype), "argmax").argmax(dim, bool(keepdim)), dtype)
 
 
+@of_masked
 def argmin(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """Where the smallest of the selected elements is along a dimension (among all by default)."""
     return _as(_selected(input, mask, _most(input.dtype), "argmin").argmin(dim, bool(keepdim)), dtype)
@@ -102,6 +135,7 @@ def _count(input, dims, keepdim, mask) -> Any:
     return selected.sum(dims, keepdim)
 
 
+@of_masked
 def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The mean of the selected elements over some dimensions (all by default); nan where there are none."""
     kind = input.dtype if dtype is None else dt.as_dtype(dtype)
@@ -112,6 +146,7 @@ def mean(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     return total / _count(input, dims, bool(keepdim), mask)
 
 
+@of_masked
 def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The variance of the selected elements over some dimensions (all by default): the sum of squares of what they differ from
     their mean by, divided by their number less `correction` (1; 0 if `unbiased` is False)."""
@@ -129,22 +164,26 @@ def var(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype
     return _as(squares / (count - correction).clamp(min=0) if correction else squares / count, dtype)
 
 
+@of_masked
 def std(input, dim=None, unbiased=None, *, correction=None, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The standard deviation of the selected elements over some dimensions: the square root of `var`."""
     return var(input, dim, unbiased, correction=correction, keepdim=keepdim, dtype=dtype, mask=mask).sqrt()
 
 
+@of_masked
 def norm(input, ord=2.0, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The norm of order `ord` of the selected elements over some dimensions (all by default)."""
     x = _selected(input, mask, inf if ord < 0 else 0, "norm")
     return vector_norm(x, ord, _dims(x, dim), bool(keepdim), dtype=dtype)
 
 
+@of_masked
 def normalize(input, ord, dim, *, eps=1e-12, dtype=None, mask=None) -> Tensor:
     """The selected elements divided by their norm along a dimension (at least `eps`), and zeros."""
     return _as(_selected(input, mask, 0, "normalize") / norm(input, ord, dim, keepdim=True, mask=mask).clamp(min=eps), dtype)
 
 
+@of_masked
 def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The median of the selected elements along a dimension, the lower one of two; nan where there are none."""
     x = input if input.dtype.is_inexact else input.to(dt.float32)
@@ -156,6 +195,7 @@ def median(input, dim=-1, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     return found.to(input.dtype if dtype is None else dtype)
 
 
+@of_masked
 def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tensor:
     """The logarithm of the sum of exponentials of the selected elements over some dimensions (all by default)."""
     x = input if input.dtype.is_inexact else input.to(dt.float32)
@@ -164,20 +204,24 @@ def logsumexp(input, dim=None, *, keepdim=False, dtype=None, mask=None) -> Tenso
 
 def logaddexp(input, other, *, dtype=None, input_mask=None, other_mask=None) -> Tensor:
     """log(exp(input) + exp(other)) of the selected elements of both."""
+    (input, input_mask), (other, other_mask) = _values_and_mask(input, input_mask), _values_and_mask(other, other_mask)
     other = _selected(other, other_mask, -inf, "logaddexp")
     return _as(_selected(input, input_mask, -inf, "logaddexp").logaddexp(other), dtype)
 
 
+@of_masked
 def softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
     """The softmax of the selected elements along a dimension, and zeros; nan where nothing is selected."""
     return _selected(_as(input, dtype), mask, -inf, "softmax").softmax(dim)
 
 
+@of_masked
 def log_softmax(input, dim, *, dtype=None, mask=None) -> Tensor:
     """The logarithm of `softmax`."""
     return _selected(_as(input, dtype), mask, -inf, "log_softmax").log_softmax(dim)
 
 
+@of_masked
 def softmin(input, dim, *, dtype=None, mask=None) -> Tensor:
     """The softmax of minus the selected elements along a dimension, and zeros."""
     return (-_selected(_as(input, dtype), mask, inf, "softmin")).softmax(dim)

@@ -3,6 +3,7 @@
 What has no handler (`operators.py`) is refused: there is no array that a function could take by mistake.
 """
 
+import warnings
 from typing import Any
 
 from ...ir import dtype as dt
@@ -26,6 +27,9 @@ class MaskedTensor(Tensor):
     def __new__(cls, data, mask, requires_grad=False):
         """A leaf of copies."""
         check(data, mask)
+        if data.requires_grad:
+            warnings.warn("a masked tensor is a leaf of copies: gradients do not reach the data that it is made of; see "
+                          "as_masked_tensor()", stacklevel=3)
         return masked(data.detach().clone().requires_grad_(bool(requires_grad)), mask.clone())
 
     def __init__(self, *args, **kwargs):
