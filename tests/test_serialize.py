@@ -174,6 +174,12 @@ def test_no_code_of_a_file_runs(tmp_path):
     assert not (tmp_path / "made").exists()
 
 
+def test_modules_with_options(tmp_path):
+    options = nn.LinearCrossEntropyOptions(batch_chunk_size=2, acc_dtype=ingot.float32)
+    ingot.save(nn.LinearCrossEntropyLoss(3, 4, options=options), tmp_path / "loss.pt")
+    assert ingot.load(tmp_path / "loss.pt").options == options
+
+
 def test_whole_modules(tmp_path):
     net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
     path = tmp_path / "net.pt"

@@ -73,9 +73,9 @@ _TABLE = PLAIN_GLOBALS | {f"{fn.__module__}.{fn.__qualname__}": Callable_(fn) fo
 
 @cache
 def _modules() -> frozenset:
-    """Ingot's own modules, which files may hold without being allowed."""
-    return frozenset([c for c in (*vars(nn).values(), NonDynamicallyQuantizableLinear)
-                      if isinstance(c, type) and issubclass(c, nn.Module)])
+    """Ingot's own modules, and the options of some, which files may hold without being allowed."""
+    own = [c for c in (*vars(nn).values(), NonDynamicallyQuantizableLinear) if isinstance(c, type) and issubclass(c, nn.Module)]
+    return frozenset([*own, nn.LinearCrossEntropyOptions])
 
 
 @cache
