@@ -22,6 +22,7 @@ from .jit import operators as _operators
 from .jit.compiler import compile as compile
 from .jit.exported import programs as _programs
 from .jit.operators import ops as ops
+from .jit.operators.tags import Tag as Tag
 from .jit.scripting import ScriptModule as ScriptModule
 from .runtime import accelerator as accelerator
 from .runtime import amp as amp

@@ -380,3 +380,19 @@ def test_a_library_takes_away_what_it_defined():
     assert ingot.ops.passing.one.overloads() == ["default", "again"] and dir(ingot.ops.passing) == ["one"]
     lib._destroy()
     assert not hasattr(ingot.ops.passing, "one")
+
+
+@pytest.mark.parametrize("given, kept", [
+    ((), []), (None, []), (ingot.Tag.core, [ingot.Tag.core]),
+    ((ingot.Tag.needs_fixed_stride_order, ingot.Tag.out), [ingot.Tag.needs_fixed_stride_order, ingot.Tag.out])])
+def test_tags_are_kept(given, kept):
+    name = f"tagged::f{len(kept)}{given is None}"
+    op = library.custom_op(name, lambda x: x.clone(), mutates_args=(), schema="(Tensor x) -> Tensor", tags=given)
+    assert op.tags == [*kept, ingot.Tag.pt2_compliant_tag] and op(ingot.ones(2)).tolist() == [1, 1]
+    library.define(f"{name}_defined", "(Tensor x) -> Tensor", tags=given or ())
+    lib = library.Library(name.replace("::", "_"), "DEF")
+    lib.define("g(Tensor x) -> Tensor", tags=given or ())
+    assert getattr(ingot.ops.tagged, f"{name[8:]}_defined").default.tags == getattr(ingot.ops, lib.ns).g.tags == kept
+    for wrong in ("core", 3, ["core"]):
+        with pytest.raises(TypeError, match="takes tags of"):
+            library.define(f"{name}_wrong", "(Tensor x) -> Tensor", tags=wrong)

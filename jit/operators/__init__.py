@@ -18,7 +18,8 @@ from .register import (
     wrap_triton,
 )
 from .schema import infer_schema
+from .tags import Tag
 
-__all__ = ["CustomOpDef", "Library", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
+__all__ = ["CustomOpDef", "Library", "Tag", "custom_op", "define", "fallthrough_kernel", "get_ctx", "impl", "impl_abstract",
            "infer_schema", "opcheck", "register_autocast", "register_autograd", "register_fake", "register_kernel",
            "register_vmap", "triton_op", "wrap_triton"]

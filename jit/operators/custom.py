@@ -19,6 +19,7 @@ from ...runtime.tensor import Tensor
 from ..errors import TraceError
 from ..host import host
 from .schema import Schema
+from .tags import Tag
 
 REGISTERED: dict[str, "CustomOpDef"] = {}       # by "namespace::name", or "namespace::name.overload"
 EARLY_FAKES: dict[str, Callable] = {}           # functions for shapes that were there before their operators, by name
@@ -41,6 +42,7 @@ class CustomOpDef:
         self._low: dict = {}                                # what autocast casts to, by kind of device
         self._under_autocast: dict[str, Callable] = {}      # stands before everything where autocast is on, by kind of device
         self._function = _function_of(self)
+        self.tags: list[Tag] = []
 
     def __repr__(self):
         return f"<{type(self).__name__}({self._qualname})>"

@@ -4,6 +4,7 @@ from ...ir.errors import ArgumentError, DTypeError
 from ...ir.lazy import lazy
 from .custom import EARLY_FAKES, REGISTERED, CustomOpDef
 from .schema import infer_schema, parsed
+from .tags import Tag, as_tags
 
 contexts = lazy(__package__, "...runtime.cuda.context")
 
@@ -17,8 +18,11 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
     """Makes a function an operator "namespace::name". `mutates_args` names the tensors that it writes ("unknown": all of them).
 
     Annotations say what it takes and gives, unless there is a `schema`. Traces call it at every run and do not look inside;
-    gradients come from `register_autograd`. `device_types` says for which devices the function is, None for all.
+    gradients come from `register_autograd`. `device_types` says for which devices the function is, None for all. `tags` are
+    kept (`tags.py`).
     """
+    marks = as_tags("custom_op", tags)
+
     def register(function):
         namespace, short = _apart(name)
         made = parsed(schema or infer_schema(function, mutates_args=mutates_args), short)
@@ -26,7 +30,7 @@ def custom_op(name, fn=None, /, *, mutates_args, device_types=None, schema=None,
             raise ArgumentError(f"custom_op {name}: mutates_args is {sorted(mutates_args)}, but the schema writes "
                                 f"{sorted(made.written)}")
         op = REGISTERED[name] = CustomOpDef(namespace, made)
-        op.__doc__ = function.__doc__
+        op.__doc__, op.tags = function.__doc__, marks + [Tag.pt2_compliant_tag] * (Tag.pt2_compliant_tag not in marks)
         op.register_kernel(device_types, function)
         return op
 
@@ -113,7 +117,9 @@ def define(qualname, schema, *, lib=None, tags=()):
     namespace, short = _apart(qualname)
     if qualname in REGISTERED:
         raise ArgumentError(f"{qualname} is defined already")
+    marks = as_tags("define", tags)
     REGISTERED[qualname] = CustomOpDef(namespace, parsed(schema, short))
+    REGISTERED[qualname].tags = marks
 
 
 def impl(qualname, types, func=None, *, lib=None):
@@ -170,7 +176,7 @@ class Library:
         if self.kind == "IMPL":
             raise ArgumentError("Library: one of kind IMPL adds functions to operators of others; define takes DEF or FRAGMENT")
         name = parsed(schema).name
-        define(f"{self.ns}::{name}", schema)
+        define(f"{self.ns}::{name}", schema, tags=tags)
         self._defined.append(f"{self.ns}::{name}")
         return name
 
