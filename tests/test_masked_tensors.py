@@ -280,3 +280,11 @@ def test_a_leaf_of_data_with_a_history_is_told():
     data, mask = parts()
     with pytest.warns(UserWarning, match="gradients do not reach the data"):
         masked_tensor(data.requires_grad_(), mask)
+
+
+@pytest.mark.parametrize("name", ["T", "mT", "H", "mH", "real"])
+def test_attributes_that_are_other_tensors(name):
+    t = masked_tensor(*[x[:2] for x in parts()])
+    data, mask = [getattr(x, name) if name != "real" else x for x in parts()]
+    where = (slice(None), slice(2)) if name != "real" else slice(2)
+    same(getattr(t, name), data.nan_to_num(0.0)[where].numpy(), mask[where].numpy())

@@ -237,3 +237,97 @@ def test_traces():
 def test_errors(call, kind, words):
     with pytest.raises(kind, match=words):
         call(uneven())
+
+
+# Both kinds.
+
+
+def both_kinds():
+    return uneven("images"), nested.nested_tensor(seeded([(2, 3), (4, 3), (1, 3)]), layout=ingot.jagged)
+
+
+@pytest.mark.parametrize("fn, alone", [
+    (lambda t: t.mT, lambda x: x.mT), (lambda t: t.movedim(-1, -2), lambda x: x.movedim(-1, -2)),
+    (lambda t: F.softmin(t, -1), lambda x: F.softmin(x, -1)), (lambda t: F.softmin(t, 1), lambda x: F.softmin(x, 0)),
+    (lambda t: t.type_as(ingot.ones(1, dtype=ingot.float64)), lambda x: x.double()),
+    (lambda t: (ingot.randint_like(t, 5) < 5).float(), lambda x: ingot.ones_like(x))])
+def test_functions_of_both_kinds(fn, alone):
+    for t in both_kinds():
+        for got, x in zip(fn(t).unbind(), t.unbind(), strict=True):
+            assert got.dtype is alone(x).dtype and got.allclose(alone(x), atol=1e-6)
+
+
+def test_numbers_of_classes_become_rows():
+    t = nested.nested_tensor([ingot.tensor([2, 0]), ingot.tensor([1])], layout=ingot.jagged)
+    assert [x.tolist() for x in F.one_hot(t).unbind()] == [[[0, 0, 1], [1, 0, 0]], [[0, 1, 0]]]
+
+
+def test_writes_by_index():
+    images, rows = both_kinds()
+    images[1] = 2.0
+    images[0, 1] = ingot.zeros(3, 6)
+    images[-1, 0, :, 0] = ingot.arange(4.0)
+    images[..., 1] = 7
+    images[:2, 0] = images[:2, 0] * 0
+    assert images[1][1:, :, 0].eq(2).all() and images[0][1, :, 0].eq(0).all() and images[2][0, :, 0].tolist() == [0, 1, 2, 3]
+    assert all(x[..., 1][1:].eq(7).all() for x in images.unbind()) and images[0][0].eq(0).all() and images[1][0].eq(0).all()
+    rows[1] = 1.0
+    rows[:, :, 2] = 5.0
+    rows[0, 0] = ingot.arange(3.0)
+    assert rows[1].tolist() == [[1, 1, 5]] * 4 and rows[0][0].tolist() == [0, 1, 2] and rows[2][0, 2] == 5
+    rows[..., :1] = rows[..., 2:] * 2
+    assert [x[:, 0].tolist() for x in rows.unbind()] == [[4, 10], [10] * 4, [10]]
+    for t, key, value in ((images, slice(0, 2), images), (rows, (..., slice(0, 1)), images[:, 0]), (images, 3, 0.0)):
+        with pytest.raises((RuntimeError, TypeError, IndexError)):
+            t[key] = value
+
+
+def test_chunks_of_samples():
+    _, t = both_kinds()
+    parts = t.chunk(2, 0)
+    assert [len(p) for p in parts] == [2, 1] and all(a.equal(b) for p, q in zip(parts, (t.unbind()[:2], t.unbind()[2:]))
+                                                      for a, b in zip(p.unbind(), q, strict=True))
+    parts[1].zero_()
+    assert t[2].eq(0).all() and not t[1].eq(0).any()
+
+
+def test_hooks_get_nested_gradients():
+    for t in both_kinds():
+        t.requires_grad_()
+        seen = []
+        t.register_hook(lambda g: seen.append(g) or g * 3)
+        (t * 2).sum().backward()
+        assert seen[0].is_nested and seen[0][0].eq(2).all() and t.grad[0].eq(6).all()
+
+
+@pytest.mark.parametrize("layout", [ingot.jagged, ingot.strided])
+@pytest.mark.parametrize("options", [{}, {"bias": False}, {"kdim": 6, "vdim": 6}, {"causal": True}])
+def test_attention_of_several_heads(options, layout):
+    causal = options.get("causal", False)
+    ingot.manual_seed(0)
+    layer = nn.MultiheadAttention(6, 2, batch_first=True, **{k: v for k, v in options.items() if k != "causal"})
+    leaf = nested.nested_tensor(seeded([(3, 6), (5, 6)]), layout=layout, requires_grad=True)
+    got, weights = layer(leaf, leaf, leaf, need_weights=False, is_causal=causal)
+    got.sum().backward()
+    assert weights is None and got.layout == layout
+    for one, sample, grad in zip(got.unbind(), leaf.unbind(), leaf.grad.unbind(), strict=True):
+        x = sample.detach().requires_grad_()
+        mask = nn.Transformer.generate_square_subsequent_mask(len(x)) if causal else None
+        alone, _ = layer(x[None], x[None], x[None], attn_mask=mask, need_weights=False, is_causal=causal)
+        alone.sum().backward()
+        assert one.allclose(alone[0], atol=1e-6) and grad.allclose(x.grad, atol=1e-6)
+    for wrong in ({}, {"need_weights": False, "attn_mask": ingot.zeros(3, 3)},
+                  {"need_weights": False, "key_padding_mask": ingot.zeros(2, 5)}):
+        with pytest.raises(ValueError, match="need_weights=False and no masks"):
+            layer(leaf, leaf, leaf, **wrong)
+    with pytest.raises(ValueError, match="batch_first=True"):
+        nn.MultiheadAttention(6, 2)(leaf, leaf, leaf, need_weights=False)
+
+
+def test_a_transformer_of_nested_tensors():
+    ingot.manual_seed(0)
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 8, 0.0, batch_first=True), 2).eval()
+    samples = seeded([(3, 6), (5, 6)])
+    for layout in (ingot.jagged, ingot.strided):
+        got = encoder(nested.nested_tensor(samples, layout=layout))
+        assert all(a.allclose(encoder(x[None])[0], atol=1e-5) for a, x in zip(got.unbind(), samples, strict=True))

@@ -152,6 +152,11 @@ def _count_modes(more: int):
     tls.m.refresh()
 
 
+def attribute_of(getter) -> str:
+    """The name of the attribute of tensors that a getter gives, as which classes are asked for it."""
+    return next(name for name in _PROPERTIES if vars(Tensor)[name] == getter.__self__)
+
+
 def modes() -> list:
     """The modes that this thread is in, the last one last."""
     return _here.modes

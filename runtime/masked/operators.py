@@ -2,6 +2,7 @@
 what they sum up, of the values that count."""
 
 from ...ir.errors import ArgumentError, DTypeError
+from ..api.asking import attribute_of
 from ..api.elementwise_names import DUNDERS, POINTWISE
 from ..api.register import FUNCTIONS
 from ..tensor import Tensor
@@ -92,6 +93,12 @@ def _moved(fn, input, *args, **kwargs):
     if isinstance(values, (tuple, list)):
         return type(values)([masked(*pair) for pair in zip(values, mask)])
     return masked(values, mask)
+
+
+@handles("__get__")
+def _attribute(fn, input):
+    """Transposes, and parts of complex numbers."""
+    return masked(fn(input._values), input._mask if attribute_of(fn) in ("real", "imag") else fn(input._mask))
 
 
 @handles("expand_as", "view_as", "reshape_as")

@@ -1,6 +1,7 @@
 """What functions do for nested tensors: most of them to the values, some sample by sample, some to what is padded."""
 
 from ...ir.errors import DimError, DTypeError, ShapeError
+from ..api.asking import attribute_of
 from ..api.elementwise_names import DUNDERS, POINTWISE
 from ..api.register import FUNCTIONS
 from ..tensor import Tensor
@@ -90,7 +91,7 @@ def _long_enough(fn, like, x):
 handles(*POINTWISE, *[f"{name}_" for name in POINTWISE], *DUNDERS)(_pointwise)
 
 
-@handles("to", "cpu", "cuda")
+@handles("to", "cpu", "cuda", "type_as")
 def _moved(fn, input, *args, **kwargs):
     """The offsets go where the values go."""
     given = [x._values if isinstance(x, NestedTensor) else x for x in args]
@@ -155,11 +156,12 @@ def _along_samples(fn, input, keepdim, kwargs):
     return found.unsqueeze(at) if keepdim else found
 
 
-@handles("softmax", "log_softmax")
+@handles("softmax", "log_softmax", "softmin")
 def _softmax(fn, input, dim=None, *args, **kwargs):
     dim = _as_dim(input, -1 if dim is None else dim)
     if dim == input._at:
-        return input.unpadded(fn(input.to_padded_tensor(float("-inf")), dim, *args, **kwargs))
+        least = float("inf" if fn.__name__ == "softmin" else "-inf")
+        return input.unpadded(fn(input.to_padded_tensor(least), dim, *args, **kwargs))
     return input.like(fn(input._values, _inner(fn.__name__, input, dim), *args, **kwargs))
 
 
@@ -225,7 +227,27 @@ def _attention(fn, query, key, value, attn_mask=None, *args, **kwargs):
     return query.like(FUNCTIONS["cat"](parts, query._at - 1))
 
 
+@handles("one_hot")
+def _one_hot(fn, input, num_classes=-1):
+    return input.like(fn(input._values, num_classes))
+
+
 # Shapes.
+
+
+@handles("movedim", "moveaxis")
+def _movedim(fn, input, source, destination):
+    dims = FUNCTIONS["empty"](tuple(range(input.ndim)), device="meta")
+    return _permute(fn, input, list(FUNCTIONS["movedim"](dims, source, destination).shape))
+
+
+@handles("__get__")
+def _attribute(fn, input):
+    name = attribute_of(fn)
+    if name != "mT":
+        raise DTypeError(f"a nested tensor has no {name}; give it t.values(), the samples t.unbind(), or "
+                         f"t.to_padded_tensor(padding)")
+    return _transpose(FUNCTIONS["transpose"], input, -2, -1)
 
 
 @handles("transpose", "swapaxes", "swapdims")
@@ -329,7 +351,17 @@ def _same(fn, like, t):
 
 @handles("chunk", "split", "tensor_split")
 def _parts(fn, input, size, dim=0):
+    if fn.__name__ == "chunk" and _as_dim(input, dim) == 0:
+        numbers = fn(FUNCTIONS["arange"](len(input)), size)
+        return tuple([_some_samples(input, int(part[0]), int(part[-1]) + 1) for part in numbers if len(part)])
     return tuple([input.like(x) for x in fn(input._values, size, _inner(fn.__name__, input, dim))])
+
+
+def _some_samples(t, first, last) -> NestedTensor:
+    """Some samples in a row, views of the values."""
+    offsets, at = t.offsets()[first:last + 1], t._at
+    start, stop = t._ragged.bounds[first], t._ragged.bounds[last]
+    return NestedTensor(t._values.narrow(at - 1, start, stop - start), Ragged(offsets - start), at, t._layout)
 
 
 @handles("narrow", "cumsum", "flip")
@@ -350,3 +382,9 @@ def _backward(fn, input, gradient=None, *args, **kwargs):
 @handles("is_floating_point", "is_complex", "is_signed", "is_pinned", "element_size", "get_device", "data_ptr", "retain_grad")
 def _asked(fn, input, *args):
     return fn(input._values, *args)
+
+
+@handles("register_hook")
+def _register_hook(fn, input, hook):
+    """A hook on the gradient of the values, which gets it, and may give another one, as a nested tensor."""
+    return fn(input._values, lambda g: input.values_of(hook(input.like(g))))

@@ -144,6 +144,19 @@ class NestedSamples(NestedTensor):
         part = NestedSamples(self._values, self._places[first], self._dims)
         return part.seen([x[tuple(rest)] for x in part.unbind()]) if rest else part
 
+    def __setitem__(self, key, value):
+        first, *rest = key if isinstance(key, tuple) else (key,)
+        if isinstance(first, int):
+            if not -len(self) <= first < len(self):
+                raise DimError(f"a nested tensor of {len(self)} samples has none of the number {first}")
+            self.sample(first % len(self))[tuple(rest) if rest else ...] = value
+            return
+        samples, inner = (self, (..., *rest)) if first is Ellipsis else (self[first], tuple(rest) or ...)
+        if isinstance(value, NestedTensor) and len(value) != len(samples):
+            raise ShapeError(f"{len(value)} samples are not written into {len(samples)}")
+        for x, v in zip(samples.unbind(), value.unbind() if isinstance(value, NestedTensor) else [value] * len(samples)):
+            x[inner] = v
+
     def like(self, values: Tensor, at: int | None = None) -> "NestedSamples":
         """Other values in the same places."""
         return NestedSamples(values, self._places, self._dims)

@@ -1,6 +1,7 @@
 """What functions do for nested tensors whose samples may differ in every dim: most of them to one sample after the other."""
 
 from ...ir.errors import DimError, DTypeError, ShapeError
+from ..api.asking import attribute_of
 from ..api.elementwise_names import DUNDERS, POINTWISE
 from ..api.register import FUNCTIONS
 from ..tensor import Tensor
@@ -100,7 +101,7 @@ def _contiguous(fn, input, memory_format=None):
     return _known(input).in_rows()
 
 
-@handles("to", "cpu", "cuda")
+@handles("to", "cpu", "cuda", "type_as")
 def _moved(fn, input, *args, **kwargs):
     t = _known(input)
     values = fn(t._values, *[x._values if isinstance(x, NestedTensor) else x for x in args], **kwargs)
@@ -117,6 +118,7 @@ def _compared(fn, input, other, *args, **kwargs):
 
 handles("is_floating_point", "is_complex", "is_signed", "is_pinned", "element_size", "get_device", "data_ptr", "retain_grad")(
     HANDLERS["element_size"])
+handles("register_hook")(HANDLERS["register_hook"])
 
 
 @handles("backward")
@@ -143,7 +145,7 @@ def _reduce(fn, input, dim=None, *args, **kwargs):
     return joined(found, t)
 
 
-@handles("softmax", "log_softmax", "cumsum", "cumprod", "flip", "argsort", "sort")
+@handles("softmax", "log_softmax", "softmin", "cumsum", "cumprod", "flip", "argsort", "sort")
 def _along(fn, input, dim=-1, *args, **kwargs):
     t = _known(input)
     several = isinstance(dim, (tuple, list))
@@ -214,8 +216,17 @@ def _attention(fn, query, key, value, attn_mask=None, *args, **kwargs):
 @handles("transpose", "swapaxes", "swapdims", "movedim", "moveaxis")
 def _transpose(fn, input, dim0, dim1):
     t = _known(input)
-    a, b = (_within(fn.__name__, t, d) for d in (dim0, dim1))
+    a, b = ([_within(fn.__name__, t, d) for d in dims] if isinstance(dims, (tuple, list)) else _within(fn.__name__, t, dims)
+            for dims in (dim0, dim1))
     return t.seen([fn(x, a, b) for x in t.unbind()])
+
+
+@handles("__get__")
+def _attribute(fn, input):
+    name = attribute_of(fn)
+    if name != "mT":
+        raise DTypeError(f"a nested tensor has no {name}; give it the samples t.unbind(), or t.to_padded_tensor(padding)")
+    return _transpose(FUNCTIONS["transpose"], input, -2, -1)
 
 
 @handles("permute")

@@ -276,6 +276,22 @@ class NestedTensor(Tensor):
                              "that differs: t[i], t[i, ...], t[:, :, ...]")
         return self.like(self._values[key[1:] if whole else key])
 
+    def __setitem__(self, key, value):
+        first, *rest = key if isinstance(key, tuple) else (key,)
+        if isinstance(first, int):
+            self.unbind()[first][tuple(rest) if rest else ...] = value
+            return
+        part = self[key]
+        if not isinstance(value, NestedTensor):
+            part._values[...] = value
+            return
+        pairs = list(zip(part.unbind(), value.unbind()))
+        if len(value) != len(part) or any(x.shape != v.shape for x, v in pairs):
+            raise ShapeError(f"samples of shapes {', '.join([str(tuple(v.shape)) for v in value.unbind()])} are not written "
+                             f"into the nested {tuple(part.shape)}")
+        for x, v in pairs:
+            x[...] = v
+
     def like(self, values: Tensor, at: int | None = None) -> "NestedTensor":
         """Other values of samples of the same lengths."""
         return NestedTensor(values, self._ragged, self._at if at is None else at, self._layout)

@@ -55,7 +55,10 @@ class MultiheadAttention(Module):
 
     def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None,
                 average_attn_weights=True, is_causal=False):
-        """(output, attention weights or None)"""
+        """(output, attention weights or None); nested tensors give nested ones, sample by sample."""
+        if query.is_nested or key.is_nested or value.is_nested:
+            self._require_plain(key_padding_mask, need_weights, attn_mask)
+            return self._of_samples(query, key, value, is_causal), None
         swap = self.batch_first and query.ndim == 3
         if swap:
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
@@ -65,6 +68,24 @@ class MultiheadAttention(Module):
             key_padding_mask, need_weights, attn_mask, not self._qkv_same_embed_dim, self.q_proj_weight, self.k_proj_weight,
             self.v_proj_weight, average_attn_weights=average_attn_weights, is_causal=is_causal)
         return (out.transpose(0, 1) if swap else out), weights
+
+    def _require_plain(self, key_padding_mask, need_weights, attn_mask):
+        """Refuses what is not known of nested tensors."""
+        if not self.batch_first or self.add_zero_attn or self.bias_k is not None:
+            raise ArgumentError("MultiheadAttention of nested tensors takes batch_first=True, and no further keys")
+        if need_weights or key_padding_mask is not None or attn_mask is not None:
+            raise ArgumentError("MultiheadAttention of nested tensors takes need_weights=False and no masks: samples do not "
+                                "see each other, and have no padding; is_causal may be given")
+
+    def _of_samples(self, query, key, value, is_causal):
+        joint = self.in_proj_weight
+        weights = (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight) if joint is None else joint.chunk(3)
+        biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
+        q, k, v = [F.linear(x, w, b).unflatten(-1, (self.num_heads, self.head_dim)).transpose(1, 2)
+                   for x, w, b in zip((query, key, value), weights, biases)]
+        dropout = self.dropout if self.training else 0.0
+        found = F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, is_causal=is_causal)
+        return self.out_proj(found.transpose(1, 2).flatten(-2))
 
 
 def causal_mask(size, dtype=None, device=None):
