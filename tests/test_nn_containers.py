@@ -139,6 +139,17 @@ def through_a_file(x):
     return ingot.load(file)
 
 
+@pytest.mark.parametrize("dtype", [None, ingot.float64, ingot.float16])
+@pytest.mark.parametrize("kind", [nn.UninitializedParameter, nn.UninitializedBuffer])
+def test_what_has_no_shape_yet_has_a_dtype_and_a_device(kind, dtype):
+    t = kind(device="cpu", dtype=dtype)
+    assert nn.parameter.is_lazy(t) and t.dtype is (dtype or ingot.float32) and t.device.type == "cpu"
+    assert t.requires_grad == (kind is nn.UninitializedParameter) and kind(True).requires_grad and not kind(False).requires_grad
+    t.materialize((2, 3))
+    assert t.shape == (2, 3) and t.dtype is (dtype or ingot.float32) and not nn.parameter.is_lazy(t)
+    assert kind is nn.UninitializedParameter or not kind(persistent=False).persistent
+
+
 class Scaled(nn.modules.lazy.LazyModuleMixin, nn.Module):
     """A factor for each column of the first input."""
 

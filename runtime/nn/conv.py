@@ -11,7 +11,7 @@ from . import init
 from .lazy import LazyModuleMixin
 from .linear import empty_parameter
 from .module import Module
-from .parameter import UninitializedParameter, is_lazy
+from .parameter import UninitializedParameter, is_lazy, without_shape
 
 _PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
@@ -178,7 +178,7 @@ class _LazyConv(LazyModuleMixin):
     def _postpone(self, out_channels, bias, device, dtype):
         """Replaces what was made for no channels at all."""
         self.out_channels = out_channels
-        self.weight = UninitializedParameter(self.weight)
+        self.weight = without_shape(UninitializedParameter, self.weight)
         if bias:
             self.bias = empty_parameter((out_channels,), device, dtype)
 

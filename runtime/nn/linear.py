@@ -8,7 +8,7 @@ from . import functional as F
 from . import init
 from .lazy import LazyModuleMixin
 from .module import Module
-from .parameter import Parameter, UninitializedParameter
+from .parameter import Parameter, UninitializedParameter, without_shape
 
 
 def empty_parameter(shape, device=None, dtype=None):
@@ -93,7 +93,7 @@ class LazyLinear(LazyModuleMixin, Linear):
     def __init__(self, out_features, bias=True, device=None, dtype=None):
         super().__init__(0, 0, False, device, dtype)
         self.out_features = out_features
-        self.weight = UninitializedParameter(self.weight)
+        self.weight = without_shape(UninitializedParameter, self.weight)
         if bias:
             self.bias = empty_parameter((out_features,), device, dtype)
 

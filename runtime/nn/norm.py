@@ -11,7 +11,7 @@ from .functional.norm import counted_batch_norm
 from .lazy import LazyModuleMixin
 from .linear import empty_parameter
 from .module import Module
-from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy
+from .parameter import UninitializedBuffer, UninitializedParameter, is_lazy, without_shape
 
 sync_norm = lazy(__package__, ".sync_norm")
 
@@ -152,9 +152,10 @@ class _LazyNorm(LazyModuleMixin):
         super().__init__(0, eps, momentum, affine, track_running_stats, device, dtype, bias)
         for name in ("weight", "bias"):
             if getattr(self, name) is not None:
-                setattr(self, name, UninitializedParameter(getattr(self, name)))
+                setattr(self, name, without_shape(UninitializedParameter, getattr(self, name)))
         if track_running_stats:
-            self.running_mean, self.running_var = UninitializedBuffer(self.running_mean), UninitializedBuffer(self.running_var)
+            self.running_mean = without_shape(UninitializedBuffer, self.running_mean)
+            self.running_var = without_shape(UninitializedBuffer, self.running_var)
 
     def reset_parameters(self):
         if self.num_features:

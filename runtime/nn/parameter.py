@@ -6,6 +6,7 @@ import numpy as np
 
 from ...ir.errors import ArgumentError, DTypeError
 from ..api.asking import KINDS, unasked
+from ..api.register import FUNCTIONS
 from ..api.remembered import TENSORS
 from ..api.subclasses import ask_class
 from ..device_array import zeros_beside
@@ -266,6 +267,9 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):
     __slots__ = ()
     cls_to_become = Parameter
 
+    def __new__(cls, requires_grad=True, device=None, dtype=None):      # type: ignore[misc]    # data come later
+        return Parameter.__new__(cls, FUNCTIONS["empty"](0, device=device, dtype=dtype), requires_grad)
+
     def __repr__(self):
         return "<UninitializedParameter>"
 
@@ -276,6 +280,10 @@ class UninitializedBuffer(UninitializedTensorMixin, Buffer):
     __slots__ = ()
     cls_to_become = Buffer
 
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):    # type: ignore[misc]    # likewise
+        made = Buffer.__new__(cls, FUNCTIONS["empty"](0, device=device, dtype=dtype), persistent=persistent)
+        return made.requires_grad_() if requires_grad else made
+
     def __repr__(self):
         return "<UninitializedBuffer>"
 
@@ -284,6 +292,11 @@ def uninitialized_again(is_parameter, held, requires_grad):
     """A tensor without a shape as it was pickled."""
     kind = UninitializedParameter if is_parameter else UninitializedBuffer
     return _rebuild(kind, held._a, requires_grad, {})
+
+
+def without_shape(kind, t):
+    """A tensor without a shape that has the dtype and the device of another one."""
+    return kind(requires_grad=t.requires_grad, device=t.device, dtype=t.dtype)
 
 
 def is_lazy(t) -> bool:
