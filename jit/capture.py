@@ -10,6 +10,7 @@ functions cannot be in one graph; they are refused with the user's line. Python 
 """
 
 import threading
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ..ir.graph import Graph
@@ -59,16 +60,13 @@ def record_graph(fn, example_inputs, dynamic=None, *, example_kwargs=None) -> Ca
         named = isinstance(dynamic, dict)
         names = named_places(dynamic, parameters_of(fn), call) if named else Family().places(call.shapes, (), True)
     run = Run(fn, frozenset(), Symbols.of(names, call.shapes, numbers, LEAST) if names else None)
-    before, _thread.records = _thread.records, True
-    try:
+    with for_elsewhere():
         run.record(call)
-    finally:
-        _thread.records = before
     return _finished(run, call)
 
 
 class _Thread(threading.local):
-    """Whether `record_graph` runs a function."""
+    """Whether a function runs of which a graph is made for elsewhere."""
 
     records = False
 
@@ -77,8 +75,18 @@ _thread = _Thread()
 
 
 def is_recording() -> bool:
-    """Whether this thread records a graph for elsewhere."""
+    """Whether this thread records a graph for elsewhere, or runs a function to compare it with that."""
     return _thread.records
+
+
+@contextmanager
+def for_elsewhere():
+    """Inside, functions are told that they are exported: in the run that is recorded and in those that it is compared with."""
+    before, _thread.records = _thread.records, True
+    try:
+        yield
+    finally:
+        _thread.records = before
 
 
 def _finished(run, call) -> Captured:

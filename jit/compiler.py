@@ -125,15 +125,15 @@ class set_stance:
 
 
 def is_compiling() -> bool:
-    """Whether a function is being recorded."""
-    return tls.m.recorder is not None
+    """Whether a function is being recorded, or run to be compared with what was exported of it."""
+    return tls.m.recorder is not None or is_recording()
 
 
 is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
-    """Whether a function is being recorded for a file."""
+    """Whether that is for a file."""
     return is_recording()
 
 

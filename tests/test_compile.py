@@ -225,3 +225,32 @@ def test_functions_traced_by_example(tmp_path):
         ingot.jit.trace(scaled, (x, by), example_kwarg_inputs={"x": x})
     with pytest.raises(RuntimeError, match="a model alone"):
         made.save(tmp_path / "f.pt", _extra_files={"note": "text"})
+
+
+class _Asks(ingot.nn.Module):
+    """Another result for each of the ways it is run in."""
+
+    def __init__(self, asked):
+        super().__init__()
+        self.asked = asked
+
+    def forward(self, x):
+        return x * 2 if self.asked() else x * 3
+
+
+@pytest.mark.parametrize("asked", [compiler.is_compiling, compiler.is_exporting, compiler.is_dynamo_compiling])
+def test_exports_are_of_what_code_does_for_them(asked, tmp_path):
+    model, x = _Asks(asked), ingot.ones(2)
+    exported = ingot.export.export(model, (x,))
+    assert exported.module()(x).tolist() == [2, 2] and model(x).tolist() == [3, 3]
+    jit.export(model, (x,), tmp_path / "m.ingot")
+    assert jit.load(tmp_path / "m.ingot")(x).tolist() == [2, 2] and not asked()
+    with pytest.raises(ZeroDivisionError):
+        jit.export(lambda x: x / (1 // 0), (x,), tmp_path / "wrong.ingot")
+    assert not asked()
+
+
+def test_onnx_models_are_of_what_code_does_for_exports(tmp_path):
+    pytest.importorskip("onnx")
+    ingot.onnx.to_onnx(_Asks(compiler.is_exporting), (ingot.ones(2),), tmp_path / "m.onnx")
+    assert ingot.onnx.from_onnx(tmp_path / "m.onnx")(ingot.ones(2)).tolist() == [2, 2]

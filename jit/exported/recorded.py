@@ -17,6 +17,7 @@ from ...ir.symbolic import SymInt
 from ...passes import pipeline
 from ...runtime.api.register import FUNCTIONS
 from ...runtime.autograd.grad_mode import no_grad
+from ..capture import for_elsewhere
 from ..dynamic import SIZE, Symbols
 from ..errors import ExportError, PinnedSize
 from ..traced import Traced
@@ -73,6 +74,7 @@ class Recorded:
         return found if found is not None and all(holds(c, sizes) for c in found.conditions) else None
 
 
+@for_elsewhere()
 def record(fn, example_inputs, dynamic=None, *, empty: bool = True, stateful: bool = False, signatures_of=()) -> Recorded:
     """Runs `fn` once for each variant, those with sizes of 0 if `empty`, and writes down what it does. A function that is
     `stateful` may write to buffers of modules, which are as before afterwards. What modules at the paths `signatures_of` take

@@ -17,6 +17,7 @@ from ...ir.symbolic import SymInt
 from ...ir.version import VERSION
 from ...runtime.nn.module import Module
 from ...runtime.state import tls
+from ..capture import for_elsewhere
 from ..errors import ExportError
 from ..exported import structure
 from ..exported.arguments import arguments_of, result_names, unique
@@ -60,7 +61,7 @@ def to_onnx(fn, example_inputs, path=None, *, opset: int = DEFAULT, dynamic=None
         raise ArgumentError(f"to_onnx writes the operator set versions {FIRST} to {LAST}, got {opset}")
     subject = Subject(fn, example_inputs, input_names, output_names, stateful)
     free = free_dims(dynamic, subject.input_names, [t.shape for t in subject.tensors])
-    with subject.in_mode(training):
+    with for_elsewhere(), subject.in_mode(training):
         trials = Trials(subject, free)
         tried = free.tried(trials.run)
         recording = subject.record(free, Claims(opset))
