@@ -187,6 +187,11 @@ def test_sizes_that_are_said_of_tensors_and_by_further_arguments():
         assert [spec.shape for spec in made.module().inputs] == [(name, 4), (4,)]
     with pytest.raises(ValueError, match="not among the arguments"):
         export.export(lambda x: x, (y,), dynamic_shapes=shapes)
+    assert shapes.dynamic_shapes(lambda pair: pair, ([x, y],)) == {"pair": [{0: shapes[x][0]}, None]}
+    assert others.dynamic_shapes(lambda pair: pair, (), {"pair": [x, y]}) == {"pair": [{0: Dim.DYNAMIC}, {}]}
+    others.verify(made)
+    with pytest.raises(ValueError, match="got \\[5"):
+        others.verify(export.export(lambda pair: pair[0] * pair[1], ([x, y],)))
     others.add(([ingot.ones(5, 4, 1), y],))
     with pytest.raises(ValueError, match="other numbers of dims"):
         export.export(lambda pair: pair[0] * 2, ([x, y],), dynamic_shapes=others)

@@ -127,6 +127,10 @@ class ShapesCollection:
     def __len__(self):
         return len(self._shapes)
 
+    def dynamic_shapes(self, m, args: tuple, kwargs: dict | None = None) -> dict:
+        """What is said of the arguments of a module (or function), by their names."""
+        return self.of(_bound(_signature(m), args, kwargs or {}))
+
     def of(self, bound: dict) -> dict:
         """What is said of arguments by name."""
         seen: set = set()
@@ -152,6 +156,16 @@ class AdditionalInputs:
         if type(args) is not tuple or not isinstance(kwargs, dict | None):
             raise ArgumentError("further inputs are a tuple of arguments, and a dict of those by name")
         self.examples.append((args, dict(kwargs or {})))
+
+    def dynamic_shapes(self, m, args: tuple, kwargs: dict | None = None) -> dict:
+        """What they say of the arguments of a module (or function), by their names."""
+        signature = _signature(m)
+        return self.of(_bound(signature, args, kwargs or {}), [_bound(signature, *call) for call in self.examples])
+
+    def verify(self, ep) -> None:
+        """Runs a program on all of them; raises where it does not take one."""
+        for args, kwargs in self.examples:
+            ep.module()(*args, **kwargs)
 
     def of(self, bound: dict, others: list) -> dict:
         """What they say of arguments by name; `others` are the further ones by name."""
@@ -299,10 +313,15 @@ def _each(spec, t, path) -> dict:
 
 def named(shapes, fn, args: tuple, kwargs: dict, words: bool = False) -> tuple:
     """(the arguments as an example, what `dynamic_shapes` says of the tensors in them)"""
-    signature = inspect.signature(fn.forward if isinstance(fn, Module) else fn)
+    signature = _signature(fn)
     bound = _bound(signature, args, kwargs)
     example = Call(args, {k: v for k, v in [*bound.items(), *kwargs.items()] if k in kwargs})
     return example, _named(shapes, bound, lambda call: _bound(signature, *call), words)
+
+
+def _signature(fn):
+    """The signature of what a module or a function is called with."""
+    return inspect.signature(fn.forward if isinstance(fn, Module) else fn)
 
 
 def _bound(signature, args, kwargs) -> dict:
