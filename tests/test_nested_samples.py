@@ -331,3 +331,14 @@ def test_a_transformer_of_nested_tensors():
     for layout in (ingot.jagged, ingot.strided):
         got = encoder(nested.nested_tensor(samples, layout=layout))
         assert all(a.allclose(encoder(x[None])[0], atol=1e-5) for a, x in zip(got.unbind(), samples, strict=True))
+
+
+def test_gradcheck_takes_nested_tensors():
+    for t in both_kinds():
+        t = t.double().requires_grad_()
+        for fn in (lambda x: x.sin().softmax(-1), lambda x: x.to_padded_tensor(0.0), lambda x: x.mT * 2):
+            assert ingot.autograd.gradcheck(fn, (t,), fast_mode=True)
+    small = nested.nested_tensor(seeded([(1, 2), (2, 1)], kind=np.float64), requires_grad=True)
+    assert ingot.autograd.gradgradcheck(lambda x: (x @ x.mT).sin(), (small,))
+    leaves = [x.requires_grad_() for x in seeded([(1, 2), (2, 1)], kind=np.float64)]
+    assert ingot.autograd.gradcheck(lambda *x: nested.as_nested_tensor(list(x)).sin(), leaves)

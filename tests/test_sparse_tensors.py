@@ -590,3 +590,24 @@ def test_truth_new_and_sizes_as_of_others():
     assert ingot.zeros(1, dtype=s.dtype, layout=ingot.sparse_coo).resize_as_(s).shape == s.shape
     with pytest.raises(TypeError, match="two sparse tensors"):
         s.resize_as_(ingot.ones(2))
+
+
+@pytest.mark.parametrize("layout", ["coo", "csr", "bsc"])
+def test_gradcheck_takes_sparse_tensors(layout):
+    a = LAYOUTS[layout](ingot.tensor(DENSE)).requires_grad_()
+    b = ingot.ones(6, 2, dtype=ingot.float64, requires_grad=True)
+    for fn in (lambda x, y: x.to_dense() ** 2, lambda x, y: x * 3, lambda x, y: (x @ y).sin()):
+        assert ingot.autograd.gradcheck(fn, (a, b)) and ingot.autograd.gradcheck(fn, (a, b), fast_mode=True)
+    assert ingot.autograd.gradgradcheck(lambda x, y: (x @ y).sin(), (a, b))
+
+    class Wrong(ingot.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, g):
+            return g * 3
+
+    with pytest.raises(RuntimeError, match="input 0"):
+        ingot.autograd.gradcheck(lambda x, y: Wrong.apply(x.to_dense()), (a, b))

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...ir.errors import AutogradError
 from ..device_array import DeviceArray
+from ..parts import PARTS, values_in
 from ..tensor import Tensor, wrap
 from ..writes import overlaps
 from .backward import grad
@@ -23,12 +24,14 @@ def gradcheck(func, inputs, *, eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=T
     """Whether the gradients of `func(*inputs)` agree with central differences within `atol + rtol * |expected|`.
 
     Inputs that require grad should be float64. `fast_mode` compares one random direction instead of the whole Jacobian.
-    `check_forward_ad` compares derivatives along directions (`forward_ad`), too.
+    `check_forward_ad` compares derivatives along directions (`forward_ad`), too. Of tensors that are made of others, as sparse,
+    nested and masked ones are, the values are checked.
     """
     if check_batched_forward_grad:
         raise GradcheckError("check_batched_forward_grad is not there: compare func.vmap of func.jvp with calls of func.jvp")
     try:
-        check = _Check(func, _as_tuple(inputs), eps, atol, rtol)
+        func, inputs = _of_values(func, _as_tuple(inputs))
+        check = _Check(func, inputs, eps, atol, rtol)
         if check_forward_ad:
             check.along_one_tangent() if fast_mode else check.tangents()
         if check_backward_ad:
@@ -44,7 +47,7 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
                   raise_exception=True, nondet_tol=0.0, check_undefined_grad=True, check_grad_dtypes=False,
                   check_batched_grad=False, check_fwd_over_rev=False, check_rev_over_rev=True, fast_mode=False, masked=False):
     """Whether the second derivatives of `func` agree with central differences of the first."""
-    inputs = _as_tuple(inputs)
+    func, inputs = _of_values(func, _as_tuple(inputs))
     outs = _differentiable(_as_tuple(func(*inputs)))
     if grad_outputs is None:
         grad_outputs = tuple(_random_like(o, gen_non_contig_grad_outputs, seed=i) for i, o in enumerate(outs))
@@ -66,6 +69,18 @@ def gradgradcheck(func, inputs, grad_outputs=None, *, eps=1e-6, atol=1e-5, rtol=
 
 def _as_tuple(x) -> tuple:
     return tuple(x) if isinstance(x, (tuple, list)) else (x,)
+
+
+def _of_values(func, inputs) -> tuple:
+    """The function and its inputs with the values of tensors that are made of others in their place."""
+    makes = {i: PARTS[type(x)](x) for i, x in enumerate(inputs) if type(x) in PARTS}
+
+    def plain(*given):
+        made = [makes[i][1](*makes[i][0][:-1], x) if i in makes else x for i, x in enumerate(given)]
+        return tuple([values_in(out) for out in _as_tuple(func(*made))])
+
+    leaves = [values_in(x).detach().clone().requires_grad_(x.requires_grad) if i in makes else x for i, x in enumerate(inputs)]
+    return plain, tuple(leaves)
 
 
 def _differentiable(outs):
