@@ -29,6 +29,8 @@ _SCRIPTING = ("Attribute", "Final", "Future", "RecursiveScriptModule", "ScriptFu
               "_script_if_tracing")
 _LATE.update(dict.fromkeys(_SCRIPTING, ".scripting"))    # names of PyTorch's older compiler
 _LATE["_get_trace_graph"] = ".call_graph"
+_LATE.update(dict.fromkeys(("enable_onednn_fusion", "fuser", "onednn_fusion_enabled", "optimized_execution",
+                            "set_fusion_strategy", "strict_fusion"), ".script_switches"))
 
 Error = TraceError          # as older programs catch it
 

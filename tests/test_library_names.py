@@ -562,3 +562,22 @@ def test_contexts_of_streams_and_older_names():
 def test_a_function_stays_when_the_file_of_its_name_is_imported():
     program = "import ingot.nn.utils.weight_norm as file; import ingot; assert callable(ingot.nn.utils.weight_norm)"
     subprocess.run([sys.executable, "-c", program], check=True, timeout=120)
+
+
+def test_switches_of_the_older_compiler():
+    f = jit.trace(lambda x: x + 1)
+    f(ingot.ones(2))
+    before = f.stats()["compiles"]
+    with jit.optimized_execution(False):
+        assert f(ingot.ones(3)).tolist() == [2] * 3         # another size, and nothing is compiled for it
+    assert f.stats()["compiles"] == before
+    with jit.optimized_execution(True), jit.fuser("fuser2"), jit.strict_fusion():
+        assert f(ingot.ones(2)).tolist() == [2, 2]
+    first = jit.set_fusion_strategy([("STATIC", 1), ("DYNAMIC", 3)])
+    assert jit.set_fusion_strategy(first) == [("STATIC", 1), ("DYNAMIC", 3)]
+    jit.enable_onednn_fusion(True)
+    assert jit.onednn_fusion_enabled()
+    jit.enable_onednn_fusion(False)
+    for wrong in (lambda: jit.set_fusion_strategy([("SOME", 1)]), lambda: jit.fuser("fuser9").__enter__()):
+        with pytest.raises(ValueError, match="takes"):
+            wrong()
