@@ -288,3 +288,15 @@ def test_attributes_that_are_other_tensors(name):
     data, mask = [getattr(x, name) if name != "real" else x for x in parts()]
     where = (slice(None), slice(2)) if name != "real" else slice(2)
     same(getattr(t, name), data.nan_to_num(0.0)[where].numpy(), mask[where].numpy())
+
+
+def test_modules_convert_masked_parameters():
+    model = ingot.nn.Module()
+    model.weight = ingot.nn.Parameter(made())
+    assert model.float().weight.dtype is ingot.float32 and is_masked_tensor(model.weight) and model.weight.requires_grad
+    t = made()
+    again = copy.copy(t)
+    again.mul_(0)
+    same(t, np.zeros((3, 3)), MASK)
+    with pytest.raises(TypeError, match="data of a masked tensor"):
+        t.data = ingot.ones(3, 3)

@@ -342,3 +342,23 @@ def test_gradcheck_takes_nested_tensors():
     assert ingot.autograd.gradgradcheck(lambda x: (x @ x.mT).sin(), (small,))
     leaves = [x.requires_grad_() for x in seeded([(1, 2), (2, 1)], kind=np.float64)]
     assert ingot.autograd.gradcheck(lambda *x: nested.as_nested_tensor(list(x)).sin(), leaves)
+
+
+def test_modules_convert_nested_parameters():
+    for t in both_kinds():
+        model = nn.Module()
+        model.weight = nn.Parameter(t)
+        assert model.double().weight.dtype is ingot.float64 and model.weight.is_nested and model.weight.requires_grad
+        (model.weight * 2).sum().backward()
+        model.float()
+        assert model.weight.dtype is model.weight.grad.dtype is ingot.float32 and type(model.weight).__name__ == "Parameter"
+        assert all(a.equal(b) for a, b in zip(model.weight.unbind(), t.unbind(), strict=True))
+        again = copy.copy(t)
+        again.mul_(0)
+        assert again is not t and t[0].eq(0).all()              # over the same elements
+    images, rows = both_kinds()
+    images.data = uneven("both dims")
+    assert images.dim() == 3 and images[1].shape == (4, 3)
+    for wrong in (rows, ingot.ones(2)):
+        with pytest.raises(TypeError, match="of the same kind"):
+            images.data = wrong

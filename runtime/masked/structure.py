@@ -61,7 +61,16 @@ class MaskedTensor(Tensor):
     requires_grad = property(lambda self: self._values.requires_grad, lambda self, value: self.requires_grad_(value))
     is_leaf = property(lambda self: self._values.is_leaf)
     grad_fn = property(lambda self: self._values.grad_fn)
-    data = property(lambda self: self.like(self._values.data))
+    data = property(lambda self: self.like(self._values.data), lambda self, value: self._take(value))
+
+    def _take(self, other):
+        """Has the values of another masked tensor, and its mask, as `t.data = other` says."""
+        if not isinstance(other, MaskedTensor):
+            raise DTypeError(f"the data of a masked tensor are one, got {kind_of(other)}")
+        self._values.data, self._mask = other._values, other._mask
+
+    def __copy__(self):
+        return self.like(self._values)
     T = property(lambda self: self._turned("T"))
     mT = property(lambda self: self._turned("mT"))
 

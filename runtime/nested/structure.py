@@ -183,7 +183,15 @@ class NestedTensor(Tensor):
     requires_grad = property(lambda self: self._values.requires_grad, lambda self, value: self.requires_grad_(value))
     is_leaf = property(lambda self: self._values.is_leaf)
     grad_fn = property(lambda self: self._values.grad_fn)
-    data = property(lambda self: self.like(self._values.data))
+    data = property(lambda self: self.like(self._values.data), lambda self, value: self._take(value))
+
+    def _take(self, other):
+        """Has the values of another nested tensor, and its samples, as `t.data = other` says."""
+        if not isinstance(other, NestedTensor) or "_places" in vars(self).keys() ^ vars(other).keys():
+            raise DTypeError(f"the data of a nested tensor are one of the same kind, got {type(other).__name__}")
+        self._values.data = other._values
+        for name in vars(self).keys() & vars(other).keys() - {"_values"}:
+            setattr(self, name, getattr(other, name))
 
     @property
     def grad(self):
@@ -222,6 +230,9 @@ class NestedTensor(Tensor):
 
     def __format__(self, spec):
         return repr(self)
+
+    def __copy__(self):
+        return self.like(self._values)
 
     def __deepcopy__(self, memo):
         return self.like(self._values.detach().clone().requires_grad_(self.requires_grad))
