@@ -140,6 +140,8 @@ class Counts(nn.Module):
     (nn.Sequential(nn.Linear(6, 6), nn.Dropout(0.5)), None, r"random numbers.*eval\(\)"),
     (nn.BatchNorm1d(6), None, r"writes to .*eval\(\)"),
     (Counts(), None, "writes to calls"), (Calls(), None, "second run on the same arguments"),
+    (lambda x: x.add_(1), None, r"writes to an argument, a tensor of f32\[4,6\] at .*test_export_file.py:\d+.*x.clone\(\)"),
+    (lambda x: x[1:].zero_() + x.sum(), None, "writes to an argument"),
     (lambda x: 3, None, "no tensor"),
     (lambda x: x.reshape(4, 6) + 1, {"x": {0: "batch"}}, r"batch cannot change.*test_export_file.py:\d+"),
     (lambda x: (x * 2, x.shape[0]), {"x": {0: "batch"}}, "returns a size"), (lambda x: (print(x), x)[1], None, "host function"),

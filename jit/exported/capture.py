@@ -63,6 +63,7 @@ def capture(fn, args, kwargs, tensors, symbols=None, state: State = NO_STATE, si
         m.recorder, m.sizes = recorder, None if symbols is None else recorder.shape_of
         m.refresh()
         try:
+            recorder.argument_ids = {id(t) for t in tensors}
             for i, t in enumerate(tensors):
                 recorder.argument(t, i, None if symbols is None else symbols.shape(i, t._a.shape))
             with _told_of_gradients(), calls.heard(recorder.value_of):
@@ -164,6 +165,7 @@ class _Listener(Branches, Recorder):
     def __init__(self, known, name, scope, state, calls, failures):
         super().__init__(re.sub(r"\W", "_", name, flags=re.ASCII).strip("_") or "model", scope=scope)
         self.known, self.state, self.calls, self.failures = known, state, calls, failures
+        self.argument_ids: set = set()
 
     def module_around(self) -> str:
         """The innermost call of a module."""
@@ -212,7 +214,10 @@ class _Listener(Branches, Recorder):
     def wrote(self, dst, src):
         """Memory that the function made may be written."""
         root = self.link(dst).cell.root
-        if root is not None and (root._base is not None or not self.state.takes(root)):
+        if id(root) in self.argument_ids:
+            self.cannot(f"it writes to an argument, {self.called(root)}{at(user_line())}, and an exported model leaves what it "
+                        "is given as it is; write to a copy, x.clone(), and return that")
+        elif root is not None and (root._base is not None or not self.state.takes(root)):
             self.cannot(f"it writes to {self.called(root)}{at(user_line())}, which lives outside: {self.state.refusal}")
         super().wrote(dst, src)
 
