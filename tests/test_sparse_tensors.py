@@ -565,6 +565,14 @@ def test_sums_of_coalesced_tensors_are_coalesced():
 def test_without_sparse_dims_and_without_entries():
     three = ingot.tensor(3.0).to_sparse()
     assert (three * three).to_dense() == 9 and (three + three).to_dense() == 6
+    again = pickle.loads(pickle.dumps(three.coalesce()))
+    assert again.is_coalesced() and again.to_dense() == 3
+    two = ingot.sparse_coo_tensor(ingot.zeros(0, 2, dtype=ingot.int64), ingot.tensor([1.0, 1.0]), ())
+    grid = ingot.tensor(DENSE).to_sparse()
+    for found in (grid * two, two * grid, grid.to_sparse_csr() * two):
+        assert found.to_dense().equal(2 * grid.to_dense())
+    assert ingot.zeros(2, 3, out=ingot.ones(5).to_sparse()).shape == (2, 3)
+    assert ingot.empty(4, out=ingot.ones(2, 2).to_sparse())._nnz() == 0
     rows = ingot.sparse_coo_tensor([[0, 2]], ingot.arange(6.0).reshape(2, 3), (3, 3))
     none = ingot.sparse_coo_tensor((3, 3))
     assert none.sparse_dim() != rows.sparse_dim()
@@ -585,8 +593,9 @@ def test_truth_new_and_sizes_as_of_others():
     again = s.new(s.indices(), s.values(), s.shape)
     assert again.to_dense().equal(s.to_dense()) and s.new(2, 3).shape == s.new(ingot.Size((2, 3))).shape == (2, 3)
     assert s.new().shape == (0,) and s.new(2, 3).layout == ingot.sparse_coo and s.new(2).dtype is s.dtype
-    with pytest.raises(TypeError, match="takes indices and values, or a size"):
-        s.new([6])
+    for wrong in ([6], ingot.ones(3)):
+        with pytest.raises(TypeError, match="takes indices and values, or a size"):
+            s.new(wrong)
     assert ingot.zeros(1, dtype=s.dtype, layout=ingot.sparse_coo).resize_as_(s).shape == s.shape
     with pytest.raises(TypeError, match="two sparse tensors"):
         s.resize_as_(ingot.ones(2))

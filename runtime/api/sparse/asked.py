@@ -59,7 +59,10 @@ def answer(function, args, kwargs) -> Any:
     """What a function gives for arguments of which one is sparse."""
     name, out = getattr(function, "_asks_for", function).__name__, kwargs.get("out")
     if is_sparse(out):
-        return _given(name, out, function(*args, **{key: x for key, x in kwargs.items() if key != "out"}))
+        rest = {key: x for key, x in kwargs.items() if key != "out"}
+        if name in ("empty", "zeros"):
+            rest = {**rest, "dtype": rest.get("dtype") or out.dtype, "layout": rest.get("layout") or out.layout}
+        return _given(name, out, function(*args, **rest))
     for known in (function.__name__, name):
         if known in HANDLERS:
             return HANDLERS[known](function, *args, **kwargs)

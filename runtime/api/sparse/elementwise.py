@@ -169,10 +169,10 @@ def _new_zeros(fn, input, *sizes, size=None, dtype=None, device=None, requires_g
 @handles("new")
 def _new(fn, input, *given, size=None, device=None):
     """A tensor of coordinates of the same dtype: of indices and values (and a size), of a size, or empty."""
-    if given and isinstance(given[0], Tensor):
+    if len(given) > 1 and isinstance(given[0], Tensor):
         return FUNCTIONS["sparse_coo_tensor"](*given, dtype=input.dtype, device=device or input.device)
     given = (size,) if size is not None else given or (0,)
-    if input.layout != "sparse_coo" or any(isinstance(x, list) for x in given):
+    if input.layout != "sparse_coo" or any(isinstance(x, (list, Tensor)) for x in given):
         raise DTypeError(f"new of a {input.layout} tensor takes indices and values, or a size, of sparse_coo alone")
     return _new_zeros(fn, input, *given, device=device)
 
@@ -302,7 +302,11 @@ def _product(fn, input, other, *, out=None):
     if _is_number(other) or (isinstance(other, Tensor) and not isinstance(other, SparseTensor) and other.numel() == 1):
         return input.like(FUNCTIONS["mul"](input._v, other.reshape(()) if isinstance(other, Tensor) and other.ndim else other))
     if isinstance(other, SparseTensor):
-        return _entries_of_both(name, input, other)
+        if input.ndim and other.ndim:
+            return _entries_of_both(name, input, other)
+        if not input.ndim and other.ndim:
+            input, other = other, input
+        return input.like(FUNCTIONS["mul"](input._v, other.to_dense()))
     if FUNCTIONS["broadcast_shapes"](tuple(input.shape), tuple(other.shape)) != tuple(input.shape):
         raise ShapeError(f"{name}: a dense tensor of shape {tuple(other.shape)} does not fit into the sparse one of "
                          f"{tuple(input.shape)}")

@@ -81,7 +81,7 @@ def _none_of(size, dtype):
 
 
 def _require_coalesced(x):
-    at = x.linear().tolist()
+    at = x.linear().tolist() if x.sparse_dim() else [0] * x._nnz()
     if any(a >= b for a, b in pairwise(at)):
         raise ShapeError("sparse_coo_tensor: is_coalesced=True, but indices are not sorted, or one is repeated")
 
