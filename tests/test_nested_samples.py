@@ -46,6 +46,7 @@ PROGRAMS = {
     "mean and variance": (lambda t: t.mean(-1) + t.var(-1),) * 2,
     "largest": (lambda t: t.max(-1).values + t.amax(-1),) * 2,
     "softmax": (lambda t: t.softmax(-1) + F.log_softmax(t, -1),) * 2,
+    "softmax by names": (lambda t: F.softmax(input=t, dim=-1),) * 2,
     "cumsum": (lambda t: t.cumsum(-1).flip(-1),) * 2,
     "matrices": (lambda t: t @ t.transpose(-1, -2),) * 2,
     "dropout": (lambda t: F.dropout(t, 0.5, training=False),) * 2,

@@ -140,7 +140,7 @@ class NestedTensor(Tensor):
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         handler, by_samples = found_in(HANDLERS, func), found_in(SAMPLEWISE, func)
-        if by_samples is not None and not _is_strided(args):
+        if by_samples is not None and not _is_strided((*args, *(kwargs or {}).values())):
             by_samples = None
         if handler is None and by_samples is None:
             raise DTypeError(f"{func.__name__} does not take nested tensors; give it t.values(), the samples t.unbind(), or "
