@@ -300,3 +300,10 @@ def test_modules_convert_masked_parameters():
     same(t, np.zeros((3, 3)), MASK)
     with pytest.raises(TypeError, match="data of a masked tensor"):
         t.data = ingot.ones(3, 3)
+
+
+def test_modules_load_masked_parameters():
+    model, other = ingot.nn.Module(), ingot.nn.Module()
+    model.weight, other.weight = ingot.nn.Parameter(made()), ingot.nn.Parameter(made() * 0)
+    other.load_state_dict(model.state_dict())
+    same(other.weight.detach(), np.nan_to_num(DATA), MASK)

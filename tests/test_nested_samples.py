@@ -136,6 +136,8 @@ def test_what_it_is():
     kinds = nested.nested_tensor([ingot.ones(2, 3), ingot.ones(3, 2, dtype=ingot.int64)])
     assert kinds.dtype is ingot.float32 and kinds.is_same_size(2 * kinds) and kinds.equal(kinds.clone())
     assert not kinds.equal(uneven()) and kinds.allclose(kinds + 1e-9)
+    assert t.shape == (t * 2).shape == t.size() != uneven("images").shape and str(tuple(t.shape)) == "(4, 2/4/0/1, 6/3/3/9)"
+    assert nested.nested_tensor([1.0, 2.0]).shape == (2,) and uneven("last dim").shape[:2] == (2, 2)
     assert [len(x) for x in (t[1:3], t[:0], t.narrow(0, 3, 1), ingot.cat([t, t]))] == [2, 0, 1, 8]
     padded = t.to_padded_tensor(-1, (5, 6, 10))
     assert padded.shape == (5, 6, 10) and padded[0, :2, :6].equal(t[0])
@@ -210,7 +212,6 @@ def test_traces():
     (lambda t: t.unsqueeze(1)[:1] + ingot.ones(3, 2, 6), RuntimeError, "became"),
     (lambda t: ingot.ones(4, 6).mul_(t), TypeError, "nested tensor first"),
     (lambda t: t.size(1), RuntimeError, "differs between its samples and has no size"),
-    (lambda t: t.shape, RuntimeError, "has no size"),
     (lambda t: t.size(3), IndexError, "out of range"),
     (lambda t: t.sum(0), IndexError, "not along that of samples"),
     (lambda t: t.softmax(0), IndexError, "not along that of samples"),
@@ -357,6 +358,13 @@ def test_modules_convert_nested_parameters():
         again = copy.copy(t)
         again.mul_(0)
         assert again is not t and t[0].eq(0).all()              # over the same elements
+        other = nn.Module()
+        other.weight = nn.Parameter(again)
+        other.load_state_dict(model.state_dict())
+        assert all(a.equal(b) for a, b in zip(other.weight.unbind(), model.weight.unbind(), strict=True))
+        other.weight = nn.Parameter(uneven("last dim"))
+        with pytest.raises(RuntimeError, match="size mismatch for weight"):
+            other.load_state_dict(model.state_dict())
     images, rows = both_kinds()
     images.data = uneven("both dims")
     assert images.dim() == 3 and images[1].shape == (4, 3)

@@ -29,6 +29,22 @@ def in_rows(shapes: Iterable) -> tuple:
     return tuple(places)
 
 
+class SizeOfSamples:
+    """What stands in a shape for a size that differs between samples; equal where it is the same for each of them."""
+
+    def __init__(self, sizes: tuple):
+        self.sizes = sizes
+
+    def __eq__(self, other):
+        return isinstance(other, SizeOfSamples) and self.sizes == other.sizes
+
+    def __hash__(self):
+        return hash(self.sizes)
+
+    def __repr__(self):
+        return "/".join(map(str, self.sizes))
+
+
 class NestedSamples(NestedTensor):
     """A batch of samples of as many dims. `_values` has all elements, `_places` what of them each sample is."""
 
@@ -59,7 +75,7 @@ class NestedSamples(NestedTensor):
     def size(self, dim=None):
         """The size of a dim that is one for all samples."""
         if dim is None:
-            return Size(self.size(d) for d in range(self._dims))
+            return self.shape
         if not -self._dims <= dim < self._dims:
             raise DimError(f"dim {dim} is out of range for a nested tensor of {self._dims} dims")
         found = {sizes[dim % self._dims - 1] for sizes in self.sizes} if dim % self._dims else {len(self._places)}
@@ -68,7 +84,12 @@ class NestedSamples(NestedTensor):
                              f"{', '.join(map(str, self.sizes)) or 'none'}")
         return found.pop()
 
-    shape = property(size)
+    @property
+    def shape(self) -> Size:
+        of_dims = [*zip(*self.sizes)] or [(0,)] * (self._dims - 1)
+        found: list = [n[0] if len(set(n)) == 1 else SizeOfSamples(n) for n in of_dims]
+        return Size((len(self), *found))
+
     ndim = property(lambda self: self._dims)
 
     def numel(self) -> int:

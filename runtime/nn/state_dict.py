@@ -10,6 +10,7 @@ import numpy as np
 from ...ir.errors import DTypeError, IngotError, ShapeError, kind_of
 from ..autograd.grad_mode import no_grad
 from ..creation import as_array_tensor
+from ..parts import PARTS
 from ..tensor import Tensor
 from ..writes import write
 from .hooks import add_hook
@@ -249,7 +250,7 @@ def _load_one(module, name, t, value, key, assign, errors):
                       "the given tensors, or call to_empty() before", stacklevel=2)
     try:
         with no_grad():
-            if t.layout == value.layout == "strided":
+            if type(t) not in PARTS and type(value) not in PARTS:
                 write(t, value.detach(), "load_state_dict")
             else:
                 t.copy_(value)
