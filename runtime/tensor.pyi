@@ -12,7 +12,6 @@ import numpy
 from ..ir import aval as _aval_module
 from ..ir import dtype as _dtype_module
 from ..ir import errors as _errors_module
-from . import api as _api_module
 from . import device as _device_module
 from . import storage as _storage_module
 from . import structure as _structure_module
@@ -147,7 +146,6 @@ class Tensor:
     def _chain(self) -> builtins.tuple:
         """The view operators that lead from the base here, as (name, sorted items of parameters)."""
     def _check_grad(self, value) -> Tensor: ...
-    _coalesced_: _api_module.LateMethod
     _data_version: Any
     @builtins.property
     def _grad(self) -> Tensor | None:
@@ -155,7 +153,6 @@ class Tensor:
     @_grad.setter
     def _grad(self, value) -> None: ...
     _grad_is_copied: builtins.bool
-    _indices: _api_module.LateMethod
     _is_data: builtins.bool
     def _is_view(self) -> builtins.bool:
         """Whether the tensor looks into the memory of another one."""
@@ -164,7 +161,6 @@ class Tensor:
     _make_subclass: builtins.staticmethod
     def _memory(self, force: builtins.bool = False) -> numpy.ndarray:
         """The memory itself, or what is copied from a device."""
-    _nnz: _api_module.LateMethod
     _node: Any
     def _one(self) -> Any: ...
     _own_class: Any
@@ -185,7 +181,6 @@ class Tensor:
         """The memory for somebody who copies it at once and keeps nothing of it."""
     def _typed_storage(self) -> _storages_module.TypedStorage:
         """The memory that the tensor lies in, counted in elements."""
-    _values: _api_module.LateMethod
     @builtins.property
     def _version(self) -> builtins.int: ...
     def abs(self, *, out=None) -> Tensor:

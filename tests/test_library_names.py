@@ -542,6 +542,28 @@ def test_functions_that_a_program_replaces_stay_replaced(monkeypatch):
     assert callable(ingot.cholesky_inverse) and ingot.randn(2) == "mine"
 
 
+PATCHED = """
+import ingot
+from ingot.runtime.api import LateMethod
+{before}
+names = ("uniform_", "sort", "relu_", "transpose_", "squeeze_", "values", "repeat", "neg")
+there = {{name: vars(ingot.Tensor)[name] for name in names}}
+for name in names:
+    setattr(ingot.Tensor, name, lambda self, *args, name=name: name)
+ingot.ones(2, 2).mode(), ingot.nn.init.zeros_(ingot.ones(2)), ingot.ones(2).normal_()
+for name, member in there.items():
+    assert getattr(ingot.ones(1), name)(0, 0) == name == getattr(ingot.Tensor, name)(ingot.ones(1))
+    setattr(ingot.Tensor, name, member)                 # as mock.patch.object does
+    assert getattr(ingot.Tensor, name).__name__ == name and type(vars(ingot.Tensor)[name]) is not LateMethod
+assert ingot.ones(1, 2).squeeze_().sort().values.repeat(2).shape == (4,)
+"""
+
+
+@pytest.mark.parametrize("before", ["", "ingot.ones(2).sort()", "from ingot.runtime.api import fills, restride"])
+def test_methods_that_a_program_replaces_stay_replaced(before):
+    subprocess.run([sys.executable, "-c", PATCHED.format(before=before)], check=True, timeout=120)
+
+
 def test_a_class_made_without_a_module():
     made = {"nn": nn}
     exec("class Same(nn.Module):\n    def forward(self, x):\n        return x", made)

@@ -267,7 +267,8 @@ def late_methods() -> str:
     there = ("import ingot; from ingot.runtime import api, tensor; "
              "print(*[name for name, member in vars(tensor.Tensor).items() if type(member) is not api.LateMethod])")
     early = subprocess.run([sys.executable, "-c", there], check=True, capture_output=True, text=True).stdout.split()
-    names = sorted(vars(tensor.Tensor).keys() - set(early) - LEFT_OUT)
+    now = {name for name, member in vars(tensor.Tensor).items() if type(member) is not api.LateMethod}
+    names = sorted(now - set(early) - LEFT_OUT)
     lines = textwrap.wrap(", ".join(f'"{name}"' for name in names), WIDTH, initial_indent="    ", subsequent_indent="    ")
     doc = '"""The methods of Tensor that come with modules in `LATE`. Made by `make stubs`; not edited by hand."""'
     return "\n".join([doc, "", "NAMES = (", *lines, ")", ""])

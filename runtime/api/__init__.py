@@ -11,7 +11,6 @@ import sys
 import threading
 
 from .. import printing
-from ..tensor import Tensor
 from . import (
     autograd,
     context,
@@ -29,6 +28,7 @@ from . import (
     subclasses,
     ufuncs,
 )
+from .late import LateMethod, stand_for
 from .late_methods import NAMES
 from .register import FUNCTIONS
 
@@ -39,8 +39,8 @@ LATE = ("amp", "chain", "complexes", "composed", "control", "conv", "copies", "d
 
 TWINS = __name__.replace("runtime.api", "runtime.nn.twins")
 
-__all__ = ["FUNCTIONS", "LATE", "TWINS", "autograd", "context", "convert", "counting", "creation", "elementwise", "exchange",
-           "indexing", "limits", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape",
+__all__ = ["FUNCTIONS", "LATE", "TWINS", "LateMethod", "autograd", "context", "convert", "counting", "creation", "elementwise",
+           "exchange", "indexing", "limits", "linalg", "load_rest", "load_twins", "operators", "printing", "reduce", "shape",
            "subclasses", "ufuncs"]
 
 _loaded = False
@@ -65,19 +65,6 @@ def load_twins() -> None:
     importlib.import_module(TWINS)
 
 
-class LateMethod:
-    """Stands on Tensor for a method of a late module, and loads them all when it is asked for."""
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __get__(self, tensor, cls):
-        load_rest()
-        if vars(Tensor)[self.name] is self:         # asked for while its module is being loaded
-            raise AttributeError(f"'{cls.__name__}' object has no attribute '{self.name}'")
-        return getattr(cls if tensor is None else tensor, self.name)
-
-
 for _name in NAMES:
-    setattr(Tensor, _name, LateMethod(_name))
+    stand_for(_name, load_rest)
 FUNCTIONS.late = (load_rest, load_twins)

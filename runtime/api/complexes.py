@@ -9,6 +9,7 @@ from ...ir.errors import DTypeError
 from ...ir.ops import complexes as co
 from ...ir.ops import elementwise as ew
 from ..tensor import Tensor
+from .late import put_method
 from .promote import need_tensors, promote, single_in_autocast
 from .register import FUNCTIONS, api, deliver
 from .shape import broadcast_tensors
@@ -52,7 +53,7 @@ def _put(part, value):
 
 
 for _name, _part, _put_part in (("real", real, _set_real), ("imag", imag, _set_imag)):
-    setattr(Tensor, _name, property(_part, _put_part, doc=_part.__doc__))
+    put_method(_name, property(_part, _put_part, doc=_part.__doc__))
 
 
 @api(checked=True)

@@ -17,6 +17,7 @@ from ..state import tls
 from ..tensor import Tensor
 from ..writes import write, write_by
 from .draws import SCALED, drawn, fill_with_next, made_of_next, next_drawn_beside
+from .late import put_method
 from .promote import to_dtype
 from .random import at_least, check_probabilities, check_range, exact_end, no_more, tail, uniform_of
 
@@ -29,7 +30,7 @@ def in_place(fn):
         return write(self, fn(self, *args, **kwargs), name)
 
     method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", fn.__doc__
-    setattr(Tensor, name, method)
+    put_method(name, method)
     return fn
 
 
@@ -52,7 +53,7 @@ def filling(fn):
         return write(self, ew.add(ew.mul(noise, factor), summand), name)
 
     method.__name__, method.__qualname__, method.__doc__ = name, f"Tensor.{name}", fn.__doc__
-    setattr(Tensor, name, method)
+    put_method(name, method)
     return fn
 
 

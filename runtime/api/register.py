@@ -19,6 +19,7 @@ from ..overwrite import computed_into, is_small, overwrite
 from ..state import tls
 from ..tensor import Tensor, shape_of
 from ..writes import is_quiet, write, wrote, wrote_plainly
+from .late import put_method
 from .plain_views import viewing
 from .remembered import first_call, kind_of_call, new_table
 
@@ -70,11 +71,11 @@ def api(*, method=True, function=True, inplace=False, names=(), name=None, keywo
             if function:
                 FUNCTIONS[public] = spelled
             if method:
-                setattr(Tensor, public, spelled)
+                put_method(public, spelled)
             if inplace:
                 ops = () if inplace is True else inplace if type(inplace) is tuple else (inplace,)
                 writing = make_inplace(general, public, ops, spelled if remembered else general)
-                setattr(Tensor, writing.__name__, writing)
+                put_method(writing.__name__, writing)
                 if function:
                     FUNCTIONS[writing.__name__] = writing
                     _found_as(writing, writing.__name__)

@@ -18,6 +18,7 @@ from ..tensor import Tensor, numel_of, shape_of, whole_of
 from ..writes import chain_history, chain_of
 from .convert import empty_strides
 from .formats import format_of, order_of_format, preserve_format
+from .late import put_method
 from .register import api
 from .shape import fill_in, reshape, sizes_of, squeeze, t, transpose, unsqueeze
 
@@ -90,12 +91,13 @@ def _restriding(fn):
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"In-place version of {fn.__name__}()."
-    setattr(Tensor, name, method)
+    put_method(name, method)
 
 
 for _fn in (squeeze, unsqueeze, t, transpose):
     _restriding(_fn)
-Tensor.swapaxes_ = Tensor.swapdims_ = Tensor.transpose_
+for _name in ("swapaxes_", "swapdims_"):
+    put_method(_name, Tensor.transpose_)
 
 
 def flattened_storage(root: Tensor) -> Tensor:
@@ -184,7 +186,7 @@ def _resize_over(self, shape):
     _resized(self, shape, None, False)
 
 
-Tensor._resize_over = _resize_over
+put_method("_resize_over", _resize_over)
 
 
 def _resized(self: Tensor, shape: tuple, order: tuple | None, keeps_rest: bool):
