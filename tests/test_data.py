@@ -221,6 +221,15 @@ def test_collate_functions_of_ones_own():
     assert got == 2
 
 
+def test_tensors_of_a_class_stay_of_that_class():
+    class Named(ingot.Tensor):
+        pass
+
+    samples = [{"x": ingot.full((2,), float(i)).as_subclass(Named)} for i in range(4)]
+    for batch in (default_collate(samples), next(iter(DataLoader(samples, batch_size=4)))):
+        assert type(batch["x"]) is Named and batch["x"].tolist() == [[i, i] for i in range(4)]
+
+
 def test_convert():
     a = np.arange(3.0)
     t = default_convert(a)

@@ -1,5 +1,7 @@
 """What packages ask for when they are imported: parts of the dispatcher, switches and rules of other compilers."""
 
+import itertools
+
 import pytest
 
 import ingot
@@ -113,6 +115,38 @@ def test_loaders_say_what_kind_of_dataset_they_have():
     kind = dataloader._DatasetKind
     assert DataLoader([1, 2])._dataset_kind == kind.Map != kind.Iterable == DataLoader(Counted())._dataset_kind
     assert [int(b) for b in dataloader._SingleProcessDataLoaderIter(DataLoader([1, 2]))] == [1, 2]
+
+
+class OwnLoader:
+    """A loader that has nothing of DataLoader but the names that its iterators read, as fastai's."""
+
+    def __init__(self, n, num_workers):
+        from ingot.utils.data.dataloader import _DatasetKind
+        self.n, self.num_workers, self.dataset, self._dataset_kind = n, num_workers, self, _DatasetKind.Iterable
+        self.pin_memory = self.persistent_workers = self.drop_last = self._auto_collation = False
+        self.generator = self.worker_init_fn = self.multiprocessing_context = self._IterableDataset_len_called = None
+        self.timeout, self.in_order, self.prefetch_factor, self._index_sampler = 0, True, 2, itertools.count()
+
+    def collate_fn(self, batch):
+        return batch * 2
+
+    def __iter__(self):
+        from ingot.utils.data import get_worker_info
+        info = get_worker_info()
+        return iter(range(info.id if info else 0, self.n, info.num_workers if info else 1))
+
+
+@pytest.mark.parametrize("num_workers", [0, 2])
+def test_iterators_of_loaders_take_loaders_that_are_none_of_ours(num_workers):
+    from ingot.utils.data import DataLoader, dataloader
+    one, several = dataloader._SingleProcessDataLoaderIter, dataloader._MultiProcessingDataLoaderIter
+    made = (several if num_workers else one)(OwnLoader(7, num_workers))
+    assert list(made) == [2 * i for i in range(7)]
+    usual = iter(DataLoader([1, 2], num_workers=num_workers))
+    assert isinstance(usual, dataloader._BaseDataLoaderIter) and type(usual) is type(made)
+    if num_workers:
+        usual._shutdown_workers()
+    assert isinstance(usual, several) == bool(num_workers) != isinstance(usual, one)
 
 
 def test_a_profile_without_a_schedule_records():

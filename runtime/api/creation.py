@@ -9,6 +9,7 @@ from array import array
 import numpy as np
 
 from ...ir import dtype as dt
+from ...ir.aval import integers
 from ...ir.dim_order import inverse
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.lazy import lazy
@@ -333,7 +334,7 @@ def eye(n, m=None, *, out=None, dtype=None, layout=None, device=None, requires_g
     if layout is not None:
         require_strided("eye", layout)
     require_device(device)
-    m = n if m is None else m
+    n, m = integers((n, n if m is None else m), "sizes of eye()")
     if n < 0 or m < 0:
         raise ShapeError(f"eye: sizes must not be negative, got {n} and {m}")
     d = dtype_for(dtype, out)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from ...ir import dtype as dt
-from ...ir.aval import broadcast_shapes
+from ...ir.aval import broadcast_shapes, integers
 from ...ir.errors import ArgumentError, DTypeError, ShapeError
 from ...ir.ops import counts
 from ...ir.ops import elementwise as ew
@@ -133,6 +133,7 @@ def randperm(n, *, generator=None, out=None, dtype=dt.int64, layout=None, device
     if layout is not None:
         require_strided("randperm", layout)
     require_device(device)
+    (n,) = integers((n,), "the length of randperm()")
     if n < 0:
         raise ArgumentError(f"randperm takes a length of at least 0, got {n}")
     d = dt.as_dtype(dtype or dt.int64)

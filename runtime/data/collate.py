@@ -89,10 +89,10 @@ def _columns(batch) -> list:
 
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
-    """Tensors stacked; straight into the batch's memory unless their history matters."""
-    first = batch[0]
+    """Tensors stacked; straight into the batch's memory unless their history matters, or their class is asked."""
     m = tls.m
-    if m.recorder is not None or first.is_sparse or not first.is_cpu or (m.grad and any(t._node is not None for t in batch)):
+    if (m.recorder is not None or any(type(t) is not Tensor for t in batch) or not batch[0].is_cpu
+            or (m.grad and any(t._node is not None for t in batch))):
         return FUNCTIONS["stack"](list(batch))
     return _stacked([t._a for t in batch])
 

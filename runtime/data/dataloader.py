@@ -36,6 +36,12 @@ class _Endless:
         return itertools.repeat(None)
 
 
+class _DatasetKind:
+    """The values of a loader's `_dataset_kind`, by the names that libraries compare it with."""
+
+    Map, Iterable = "map", "iterable"
+
+
 class DataLoader:
     """Iterates over batches of a dataset.
 
@@ -49,7 +55,7 @@ class DataLoader:
 
     _FIXED = frozenset(("batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
     _ready = False
-    _told_length: int | None = None     # what those who asked an iterable dataset for its length were told
+    _IterableDataset_len_called: int | None = None      # what was said to those who asked an iterable dataset for its length
 
     def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=0, collate_fn=None,
                  pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None, multiprocessing_context=None,
@@ -61,11 +67,11 @@ class DataLoader:
         self.multiprocessing_context = multiprocessing_context
         self._check_workers(prefetch_factor)
         self.prefetch_factor = 2 if prefetch_factor is None and num_workers else prefetch_factor
-        self.kind = "iterable" if isinstance(dataset, IterableDataset) else "map"
-        if self.kind == "iterable":
+        self._dataset_kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
+        if self._dataset_kind == _DatasetKind.Iterable:
             _check_iterable(shuffle, sampler, batch_sampler)
         self._make_samplers(batch_size, shuffle, sampler, batch_sampler, drop_last)
-        self.collate_fn = collate_fn or (default_collate if self.auto_collation else default_convert)
+        self.collate_fn = collate_fn or (default_collate if self._auto_collation else default_convert)
         self._iterator = None
         self._ready = True
 
@@ -91,7 +97,7 @@ class DataLoader:
         elif batch_size is None and drop_last:
             raise ArgumentError("batch_size=None disables batches and is mutually exclusive with drop_last")
         if sampler is None:
-            if self.kind == "iterable":
+            if self._dataset_kind == _DatasetKind.Iterable:
                 sampler = _Endless()
             elif shuffle:
                 sampler = RandomSampler(self.dataset, generator=self.generator)
@@ -102,14 +108,14 @@ class DataLoader:
         self.batch_size, self.drop_last, self.sampler, self.batch_sampler = batch_size, drop_last, sampler, batch_sampler
 
     @property
-    def auto_collation(self) -> bool:
+    def _auto_collation(self) -> bool:
         """Whether samples are put into batches."""
         return self.batch_sampler is not None
 
     @property
-    def index_sampler(self):
+    def _index_sampler(self):
         """What gives the indices of one fetch."""
-        return self.batch_sampler if self.auto_collation else self.sampler
+        return self.batch_sampler if self._auto_collation else self.sampler
 
     @property
     def multiprocessing_context(self):
@@ -136,25 +142,24 @@ class DataLoader:
 
     def __iter__(self):
         if not self.persistent_workers:
-            return _Iteration(self, None)
+            return self._get_iterator()
         if self._iterator is None or not self._iterator.workers:
             self._iterator = WorkerIterator(self)
         else:
             self._iterator.begin(self, drawn_seed(self.generator))
-        return _Iteration(self, self._iterator)
+        return _MultiProcessingDataLoaderIter(self, self._iterator)
 
-    @property
-    def _dataset_kind(self) -> str:
-        """Whether the dataset is asked for its samples by index, or gone through (`_DatasetKind`)."""
-        return self.kind
+    def _get_iterator(self) -> "_BaseDataLoaderIter":
+        """A pass that has its own workers, if any."""
+        return (_MultiProcessingDataLoaderIter if self.num_workers else _SingleProcessDataLoaderIter)(self)
 
     def __len__(self):
-        if self.kind == "map":
-            return len(self.index_sampler)
+        if self._dataset_kind == _DatasetKind.Map:
+            return len(self._index_sampler)
         n = len(self.dataset)
         if self.batch_size is not None:
             n = n // self.batch_size if self.drop_last else -(-n // self.batch_size)
-        self._told_length = n
+        self._IterableDataset_len_called = n
         return n
 
     def __getstate__(self):
@@ -172,10 +177,11 @@ class InProcess:
 
     def __init__(self, loader):
         drawn_seed(loader.generator)                     # as a pass with workers does, so that both shuffle alike
-        self.indices = iter(loader.index_sampler)        # asked once: samplers that are their own iterators begin anew
+        self.indices = iter(loader._index_sampler)       # asked once: samplers that are their own iterators begin anew
         first = next(self.indices, _NONE)                # so that samplers draw now, as they do with workers
         self.ahead = [] if first is _NONE else [first]
-        self.fetcher = FETCHERS[loader.kind](loader.dataset, loader.auto_collation, loader.collate_fn, loader.drop_last)
+        new = FETCHERS[loader._dataset_kind]
+        self.fetcher = new(loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last)
 
     def next(self):
         """The next batch; raises StopIteration behind the last."""
@@ -189,7 +195,7 @@ class InProcess:
             raise StopIteration from None
 
 
-class _Iteration:
+class _BaseDataLoaderIter:
     """One pass over a loader."""
 
     def __init__(self, loader, source=None):
@@ -212,19 +218,20 @@ class _Iteration:
             raise StopIteration       # persistent workers have begun another pass
         batch = self._source.next()
         self._given += 1
-        told = self._loader._told_length
+        told = self._loader._IterableDataset_len_called
         if told is not None and self._given > told:
             warnings.warn(f"this DataLoader has said that its length is {told}, but gave more batches: with workers, an "
                           "IterableDataset must give each worker its own share (see get_worker_info)", stacklevel=2)
         return pin_memory(batch) if self._pins else batch
 
 
-class _DatasetKind:
-    """The values of a loader's `_dataset_kind`, by the names that libraries compare it with."""
-
-    Map, Iterable = "map", "iterable"
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
+    """One pass without workers. Libraries make it of loaders of their own."""
 
 
-# The names that libraries ask for.
-_BaseDataLoaderIter = _SingleProcessDataLoaderIter = _Iteration
-_MultiProcessingDataLoaderIter = WorkerIterator
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
+    """One pass with workers."""
+
+    def _shutdown_workers(self):
+        """Ends them, as trainers ask for."""
+        self._source.stop()

@@ -129,7 +129,7 @@ class WorkerIterator:
         self.workers, self.grace = [], [_GRACE_SECONDS]
         self.shutdown = weakref.finalize(self, end, self.workers, os.getpid(), self.grace)
         context = loader.multiprocessing_context or default_context()
-        job = Job(loader.kind, loader.dataset, loader.auto_collation, loader.collate_fn, loader.drop_last,
+        job = Job(loader._dataset_kind, loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last,
                   loader.worker_init_fn, loader.num_workers)
         base = drawn_seed(loader.generator)
         try:
@@ -143,7 +143,7 @@ class WorkerIterator:
     def begin(self, loader, base):
         """Starts a pass over the dataset, with the workers there are."""
         self.in_order, self.timeout, self.persistent = loader.in_order, loader.timeout, loader.persistent_workers
-        self.indices = iter(loader.index_sampler)
+        self.indices = iter(loader._index_sampler)
         self.epoch += 1
         self.given = self.asked = self.next_worker = 0
         self.arrived, self.owner = {}, {}
