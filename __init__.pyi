@@ -626,7 +626,7 @@ def broadcast_shapes(*shapes) -> _tensor_module.Size:
     """The shape that all shapes broadcast to."""
 def broadcast_tensors(*tensors) -> builtins.tuple[Tensor, ...]:
     """All tensors expanded to their common shape."""
-def broadcast_to(input, size) -> Tensor:
+def broadcast_to(input, *sizes, size=None) -> Tensor:
     """Expanded to a shape."""
 def bucketize(input, boundaries, *, out_int32: builtins.bool = False, right: builtins.bool = False, out=None) -> Tensor:
     """The index of the bucket between sorted boundaries that each value falls into."""
@@ -739,8 +739,9 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction=1) -> Te
     """1 - cos where the target is 1, max(0, cos - margin) where it is -1."""
 def cosine_similarity(x1, x2, dim=1, eps=1e-08, *, axis=1) -> Tensor:
     """The cosine of the angle between two tensors along a dimension; norms are at least eps."""
-def count_nonzero(input, dim=None, keepdim: builtins.bool = False, *, axis=None, keepdims: builtins.bool = False) -> Tensor:
-    """How many elements are not zero."""
+def count_nonzero(input, dim=None, *more, keepdim: builtins.bool = False, axis=None,
+                  keepdims: builtins.bool = False) -> Tensor:
+    """How many elements are not zero, of all or along dims."""
 def cov(input, *, correction=1, fweights=None, aweights=None) -> Tensor:
     """Covariances between the rows of a matrix; each column is an observation."""
 def cross(input, other, dim=None, *, out=None, axis=None) -> Tensor:
@@ -1943,9 +1944,9 @@ def square(input, *, out=None) -> Tensor:
     """input * input; bool counts as int64."""
 def square_(input, *, out=None) -> Tensor:
     """In-place version of square()."""
-def squeeze(input, dim=None, *, axis=None) -> Tensor:
+def squeeze(input, dim=None, *more, axis=None) -> Tensor:
     """Without dimensions of size 1 (all, or those named)."""
-def squeeze_copy(input, dim=None, *, axis=None) -> Tensor:
+def squeeze_copy(input, dim=None, *more, axis=None) -> Tensor:
     """Without dimensions of size 1 (all, or those named). A copy."""
 def sspaddmm(input, mat1, mat2, *, beta=1, alpha=1, out=None) -> Tensor:
     """beta * input + alpha * (mat1 @ mat2), all sparse but mat2."""

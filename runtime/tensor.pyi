@@ -359,7 +359,7 @@ class Tensor:
         """The products of two equally long batches of matrices."""
     def bool(self, memory_format=...) -> Tensor:
         """This tensor as bool."""
-    def broadcast_to(self, size) -> Tensor:
+    def broadcast_to(self, *sizes, size=None) -> Tensor:
         """Expanded to a shape."""
     def bucketize(self, boundaries, *, out_int32: builtins.bool = False, right: builtins.bool = False, out=None) -> Tensor:
         """The index of the bucket between sorted boundaries that each value falls into."""
@@ -435,8 +435,9 @@ class Tensor:
         """Elementwise cosh."""
     def cosh_(self, *, out=None) -> Tensor:
         """In-place version of cosh()."""
-    def count_nonzero(self, dim=None, keepdim: builtins.bool = False, *, axis=None, keepdims: builtins.bool = False) -> Tensor:
-        """How many elements are not zero."""
+    def count_nonzero(self, dim=None, *more, keepdim: builtins.bool = False, axis=None,
+                      keepdims: builtins.bool = False) -> Tensor:
+        """How many elements are not zero, of all or along dims."""
     def cov(self, *, correction=1, fweights=None, aweights=None) -> Tensor:
         """Covariances between the rows of a matrix; each column is an observation."""
     def cpu(self, memory_format=...) -> Tensor:
@@ -1392,7 +1393,7 @@ class Tensor:
         """input * input; bool counts as int64."""
     def square_(self, *, out=None) -> Tensor:
         """In-place version of square()."""
-    def squeeze(self, dim=None, *, axis=None) -> Tensor:
+    def squeeze(self, dim=None, *more, axis=None) -> Tensor:
         """Without dimensions of size 1 (all, or those named)."""
     def squeeze_(self, *args, **kwargs) -> Tensor:
         """In-place version of squeeze()."""

@@ -149,6 +149,8 @@ def test_truth_and_counts():
     assert x.any().dtype is ingot.uint8 and x.all(0).dtype is ingot.uint8
     assert t(X).any().dtype is ingot.bool
     same(x.count_nonzero(1), [1, 0])
+    same(x.count_nonzero(0, 1), 1)
+    same(x.count_nonzero(0, keepdim=True), [[0, 1]])
     same(ingot.aminmax(t(X), dim=1).max, X.max(1))
 
 

@@ -120,6 +120,7 @@ COORDINATES = {
     "unsqueeze": lambda a: a.unsqueeze(0),
     "unsqueeze behind": lambda a: a.unsqueeze(-1),
     "squeeze": lambda a: a.unsqueeze(1).squeeze(1),
+    "squeeze of dims": lambda a: a.unsqueeze(1).unsqueeze(-1).squeeze(1, 3),
     "stack": lambda a: ingot.stack([a, a * 2], 1),
     "batch of products": lambda a: ingot.bmm(ingot.stack([a, a * 2]), ingot.stack([x, x])),
     "iterated": lambda a: [*a][3],

@@ -124,8 +124,9 @@ def nanmean(input, dim=None, keepdim=False, *, dtype=None, out=None):
 
 
 @api(remembered=True)
-def count_nonzero(input, dim=None, keepdim=False):
-    """How many elements are not zero."""
+def count_nonzero(input, dim=None, *more, keepdim=False):
+    """How many elements are not zero, of all or along dims."""
+    dim = (dim, *more) if more else dim
     there = input if input.dtype is dt.bool_ else ew.ne(input, 0)
     return rd.int_sum.call(there, dim=dims_of(input, dim), keepdim=keepdim)
 

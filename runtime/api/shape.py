@@ -158,9 +158,9 @@ def ravel(input):
 
 
 @api(sees=sh.reshape)
-def squeeze(input, dim=None):
+def squeeze(input, dim=None, *more):
     """Without dimensions of size 1 (all, or those named)."""
-    shape = shape_of(input)
+    shape, dim = shape_of(input), (dim, *more) if more else dim
     if dim is None:
         left = tuple([n for n in shape if n != 1])
     elif dim.__class__ is int:
@@ -304,9 +304,9 @@ Tensor.expand_as = lambda self, other: expand(self, other.shape)
 
 
 @api(remembered=True)
-def broadcast_to(input, size):
+def broadcast_to(input, *sizes, size=None):
     """Expanded to a shape."""
-    return expand(input, size)
+    return expand(input, *sizes, size=size)
 
 
 @api(method=False, remembered=True)

@@ -77,8 +77,8 @@ def _unsqueeze(fn, input, dim):
 
 
 @handles("squeeze")
-def _squeeze(fn, input, dim=None):
-    x = _coordinates(fn, input)
+def _squeeze(fn, input, dim=None, *more):
+    x, dim = _coordinates(fn, input), (dim, *more) if more else dim
     dims = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
     gone = {d for d in (canonical_dim(d, x.ndim) for d in dims) if x.shape[d] == 1}
     n, rows = x.sparse_dim(), x.rows()
