@@ -12,7 +12,7 @@ import sys
 from importlib.abc import MetaPathFinder
 from pathlib import Path
 
-from ..ir.called import Called
+from ..ir.called import call
 from ..ir.version import VERSION
 from ..paths import SameModule
 from ..runtime.torch_version import TorchVersion
@@ -61,7 +61,7 @@ def install():
     sys.meta_path.insert(0, TorchNames())
     sys.modules["torch"] = ingot
     version = TorchVersion(f"{RELEASE}+ingot.{VERSION}")
-    Called.package = "torch"
+    call("torch")
     ingot.__name__ = "torch"                               # libraries look: modules find their own by `__package__`
     vars(ingot)["__version__"] = vars(importlib.import_module(f"{_INGOT}.version"))["__version__"] = version
     inherited = os.environ.get("PYTHONPATH", "").split(os.pathsep)

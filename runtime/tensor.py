@@ -11,7 +11,7 @@ import numpy as np
 
 from ..ir import dtype as dt
 from ..ir.aval import Aval
-from ..ir.called import in_full
+from ..ir.called import found_in, in_full
 from ..ir.errors import AutogradError, DTypeError, ShapeError
 from .autograd.node import Leaf, Output, aval_of, shown
 from .state import Defaults, tls
@@ -502,4 +502,5 @@ def class_for(a) -> Any:
     return _classes.get(getattr(a, "kind", ""), Tensor)
 
 
-Tensor.__module__ = Size.__module__ = __name__.removesuffix(".runtime.tensor")      # where people and pickles look for them
+found_in(Tensor)
+found_in(Size)

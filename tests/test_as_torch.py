@@ -50,6 +50,17 @@ def test_importing_a_file_keeps_the_function_of_its_name():
                   "print(callable(torch.nn.utils.weight_norm), callable(m))") == "True True"
 
 
+@pytest.mark.parametrize("first", ["", "import ingot, ingot.nn; "])
+def test_classes_of_tensors_say_whose_they_are(first):
+    look = ("import io, pickle, torch; from torch import nn; p = nn.Parameter(torch.ones(2)); "
+            "assert {type(t).__module__.partition('.')[0] for t in (p, p.detach(), p.shape, nn.Buffer(p))} == {'torch'}; "
+            "assert type(p).__module__ == 'torch.nn.parameter' and type(pickle.loads(pickle.dumps(p))) is nn.Parameter; "
+            "file = io.BytesIO(); torch.save([p, p.detach(), nn.Linear(2, 2)], file); file.seek(0); "
+            "again = torch.load(file); assert [type(x) for x in again] == [nn.Parameter, torch.Tensor, nn.Linear]; "
+            "Own = type('Own', (torch.Tensor,), {}); print(type(p.detach().as_subclass(Own) + 1) is Own)")
+    assert python("-c", first + HERE + look) == "True"
+
+
 def test_what_libraries_ask_about_an_installed_pytorch():
     ask = ("import importlib.util, importlib.metadata; found = importlib.util.find_spec('torch') is not None; "
            "version = importlib.metadata.version('torch'); import torch; "

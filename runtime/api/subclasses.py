@@ -83,12 +83,12 @@ def _making() -> type:
 
 def _that_makes_itself(base) -> type:
     """A class whose heirs may take what they like, in `__new__` or in `__init__`."""
-    return type("Tensor", (base,), {"__slots__": (), "__new__": _new, "__init__": _init, "__module__": Tensor.__module__})
+    return type("Tensor", (base,), {"__slots__": (), "__new__": _new, "__init__": _init, "__module__": _FACE})
 
 
 def _class_between() -> type:
     """Tensor with methods, operators and attributes that look at classes."""
-    names: dict[str, Any] = {"__slots__": (), "__module__": Tensor.__module__, "__hash__": Tensor.__hash__, "__iter__": _rows}
+    names: dict[str, Any] = {"__slots__": (), "__module__": _FACE, "__hash__": Tensor.__hash__, "__iter__": _rows}
     names.update(all_that_looks())
     return type("Tensor", (Tensor,), names)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from ...ir.called import found_in
 from ...ir.errors import ArgumentError, DTypeError
 from ..api.asking import KINDS, unasked
 from ..api.register import FUNCTIONS
@@ -53,7 +54,7 @@ def _of_parts(cls, data):
     kind = next(k for k in type(data).__mro__ if k in PARTS and not issubclass(k, Owned))
     if (cls, kind) not in _both:
         made = _both[cls, kind] = type(cls.__name__, (kind, cls), {
-            "__module__": cls.__module__, "__init__": cls.__init__, "__reduce_ex__": _reduce_parts,
+            "__module__": __name__, "__init__": cls.__init__, "__reduce_ex__": _reduce_parts,
             "__deepcopy__": _copy_parts, "__repr__": lambda t: f"{cls.__name__} containing:\n{kind.__repr__(t)}"})
         PARTS[made] = PARTS[kind]
         ask_class(made)
@@ -70,7 +71,7 @@ def _kind_over(cls, kind) -> type:
     if kind is Tensor or issubclass(cls, kind):
         return cls
     if (cls, kind) not in _both:
-        made = _both[cls, kind] = type(cls.__name__, (cls, kind), {"__module__": cls.__module__, "__slots__": (),
+        made = _both[cls, kind] = type(cls.__name__, (cls, kind), {"__module__": __name__, "__slots__": (),
                                                                  "__reduce_ex__": _reduce_parts})
         ask_class(made)
     return _both[cls, kind]
@@ -210,6 +211,10 @@ class Buffer(Owned):
 
 
 TENSORS.update((Parameter, Buffer))
+
+
+found_in(Parameter, "nn.parameter")
+found_in(Buffer, "nn.parameter")
 
 
 class UninitializedTensorMixin:

@@ -1,6 +1,7 @@
 """The tensor classes that files may name, looked up when a file needs one: modules are not loaded for plain tensors."""
 
 import importlib
+import sys
 
 from ...ir.errors import FileError
 from ..parts import PARTS
@@ -31,7 +32,11 @@ def name_of(cls: type) -> str | None:
     """What files call a tensor class, or None if they do not hold it."""
     if cls is Tensor:
         return "Tensor"
-    return cls.__name__ if _HOMES.get(cls.__name__) == cls.__module__ else None
+    home = _HOMES.get(cls.__name__)
+    if home is None or home not in sys.modules:
+        return None
+    made_there = cls.__module__ == home             # a parameter that is a sparse tensor as well
+    return cls.__name__ if made_there or vars(sys.modules[home]).get(cls.__name__) is cls else None
 
 
 def as_class(t: Tensor, name: str) -> Tensor:
