@@ -75,6 +75,14 @@ SHOWN = ("repr(torch.float32)", "repr(torch.Size([2]))", "repr(torch.strided)", 
          "torch.ones(2).storage().type()", "repr(torch.eye(2).max(0))[:22]")
 
 
+def test_transforms_are_found_by_their_first_name():
+    look = ("from functorch import jacrev, make_functional, make_fx, vmap; import functorch, torch; "
+            "assert vmap is torch.vmap and functorch.__version__ == torch.__version__; "
+            "f, params = make_functional(torch.nn.Linear(2, 3)); print(tuple(jacrev(f)(params, torch.ones(2))[0].shape))")
+    assert python("-c", HERE + look) == "(3, 3, 2)"
+    assert python("-c", look, PYTHONPATH=python("-m", "ingot.as_torch", "--path")) == "(3, 3, 2)"
+
+
 def test_names_are_shown_as_pytorch_has_them():
     look = (HERE + f"import torch; print([{', '.join(SHOWN)}]); "
             "assert torch.ones(2).type('torch.LongTensor').dtype is torch.int64")
