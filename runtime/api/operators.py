@@ -10,12 +10,13 @@ from ...ir.op import NO_GRAD
 from ...ir.ops import elementwise as ew
 from ..dispatch import KERNELS, kernel_of
 from ..overwrite import overwrite
-from ..state import tls
+from ..state import Defaults, tls
 from ..taping import record, record_pair
 from ..tensor import Tensor, wrap
 from ..writes import is_quiet, wrote_plainly
 from . import elementwise as api_ew
 from .asking import ask_operand, asks
+from .promote import result_type
 from .register import FUNCTIONS, operand_to_overwrite, store_over
 
 _new = object.__new__
@@ -29,10 +30,45 @@ _COMPLEX = "".join([d.np.char for d in dt.PARTS])
 _INEXACT = dt.FLOAT_CHARS + _COMPLEX
 
 
+_meetings: dict = {}    # characters of two dtypes, and which tensor has no dims -> the dtype in which they meet, see `_meeting`
+
+
+def _meeting(x, y):
+    """The dtype in which two tensors meet, if it is one of theirs and wide enough to be computed in; else None."""
+    a, b = x._a.dtype, y._a.dtype
+    d = result_type(x, y).np
+    plain = (d is a or d is b) and (d.kind == "i" or (d.kind == "f" and d.itemsize > 2))
+    return d if plain and a.kind in "biuf" and b.kind in "biuf" else None
+
+
+def _met(x, y):
+    """Two small tensors of different dtypes on the host, one of them cast where nobody has to hear of it; else None."""
+    a, b = x._a, y._a
+    if a.__class__ is not _ndarray or b.__class__ is not _ndarray or a.size >= LARGE or b.size >= LARGE:
+        return None
+    kind = a.dtype.char, b.dtype.char, not a.ndim, not b.ndim
+    if kind not in _meetings:
+        _meetings[kind] = _meeting(x, y)
+    d = _meetings[kind]
+    if d is None or (x if a.dtype is not d else y)._node is not None:
+        return None
+    return (wrap(a.astype(d)), y) if a.dtype is not d else (x, wrap(b.astype(d)))
+
+
+def _as_floats(x, d):
+    """A small tensor of whole numbers on the host as one of floats of the default dtype, where nobody has to hear of it, else
+    None."""
+    a = x._a
+    if a.__class__ is not _ndarray or a.size >= LARGE or a.dtype.kind not in "biu" or d.itemsize <= 2:
+        return None
+    return wrap(a.astype(d))
+
+
 def _shortcut(op, ufunc, general, chars, uneven):
     """`a <op> b` when nothing special is going on: equal dtypes whose character is in `chars`, or a number beside floats, go
-    straight to the ufunc, or to the kernel of large arrays; everything else takes `general`. Dtypes in `uneven`, whose
-    results the ufunc rounds differently from place to place, are always the kernel's."""
+    straight to the ufunc, or to the kernel of large arrays; few elements of plain dtypes that differ are cast first; everything
+    else takes `general`. Dtypes in `uneven`, whose results the ufunc rounds differently from place to place, are always the
+    kernel's."""
     taped, cast = op.vjp is not NO_GRAD, op.is_autocast
     integers = chars != _INEXACT
 
@@ -44,7 +80,10 @@ def _shortcut(op, ufunc, general, chars, uneven):
         if isinstance(other, Tensor):
             b = other._a
             d = a.dtype
-            if d is not b.dtype or (d is not _FLOAT32 and d.char not in chars):
+            if d is not b.dtype:
+                met = _met(self, other)
+                return general(self, other) if met is None else method(*met)
+            if d is not _FLOAT32 and d.char not in chars:
                 return general(self, other)
             few = a.__class__ is _ndarray and (d is _FLOAT32 or d.char not in uneven) and (
                 a.size * b.size < LARGE         # even laid out over each other
@@ -52,6 +91,9 @@ def _shortcut(op, ufunc, general, chars, uneven):
         elif ((type(other) is float or type(other) is int) and a.dtype.kind == "f" and a.itemsize > 2) or (
                 integers and type(other) is int and a.dtype is _INT64 and -_FAR < other < _FAR):
             b, few = other, a.__class__ is _ndarray and a.size < LARGE
+        elif type(other) is float or (type(other) is int and not integers):
+            floats = _as_floats(self, Defaults.dtype.np)
+            return general(self, other) if floats is None else method(floats, other)
         else:
             return general(self, other)
         try:
@@ -78,9 +120,11 @@ def _reflected_shortcut(op, ufunc, general):
     def method(self, other):
         m = tls.m
         a = self._a
-        if (m.special and (cast or m.noticed)) or not (type(other) is float or type(other) is int) or (
-                a.dtype.kind != "f" or a.itemsize <= 2):
+        if (m.special and (cast or m.noticed)) or not (type(other) is float or type(other) is int):
             return general(self, other)
+        if a.dtype.kind != "f" or a.itemsize <= 2:
+            floats = _as_floats(self, Defaults.dtype.np) if type(other) is float or op is ew.div else None
+            return general(self, other) if floats is None else method(floats, other)
         try:
             r = m.run(ufunc if a.__class__ is _ndarray and a.size < LARGE else KERNELS.get(op) or kernel_of(op), other, a)
         except Exception:
