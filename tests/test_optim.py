@@ -437,6 +437,9 @@ class Watcher:
     def options(self, group):
         return group | {"lr": ingot.tensor(group["lr"], dtype=ingot.float64)}
 
+    def plain(self, op, args, params):
+        return args, params
+
     def __getattr__(self, name):
         return lambda *args, **kwargs: None
 
@@ -448,14 +451,18 @@ def test_steps_under_a_recorder_read_no_numbers_and_agree(key, monkeypatch):
     watcher = Watcher()
     watcher.__dict__["read"] = lambda t, how, value: reads.append(how)
 
+    def listen(recorder):
+        monkeypatch.setattr(tls.m, "recorder", recorder)
+        tls.m.refresh()
+
     def run(recorder):
         p = ingot.tensor(np.random.default_rng(3).standard_normal((3, 2))).requires_grad_()
         opt = getattr(optim, name)([p], **options)
         for i in range(4):
             p.grad = ingot.tensor(np.random.default_rng(i).standard_normal((3, 2)))
-            monkeypatch.setattr(tls.m, "recorder", recorder)
+            listen(recorder)
             opt.step()
-            monkeypatch.setattr(tls.m, "recorder", None)
+            listen(None)
         return p.detach().numpy()
 
     np.testing.assert_allclose(run(watcher), run(None), rtol=1e-12)
