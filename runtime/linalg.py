@@ -247,9 +247,9 @@ def lstsq(A, B, rcond=None, *, driver=None):
     b = reshape(B, shape=(*B.shape, 1)) if vector else B
     own, (A, b) = A, batched(A, b)
     m, n = A.shape[-2:]
-    if rcond is None or driver == "gels" or rcond < 0:      # that driver takes any matrix as one of full rank
-        rcond = max(m, n) * _epsilon(A)
-    solution, rank = least_squares.lstsq(A, b, rcond=float(rcond))
+    whole = rcond is None or driver == "gels" or rcond < 0      # (that driver takes any matrix as one of full rank)
+    rcond = max(m, n) * _epsilon(A) if whole else float(rcond)
+    solution, rank = least_squares.lstsq(A, b, rcond=rcond)
     gap = ew.square(magnitude(ew.sub(la.matmul(A, solution), b)))
     residuals = rd.sum_(gap, dim=(gap.ndim - 2,), keepdim=False)
     if driver in _WITH_VALUES:

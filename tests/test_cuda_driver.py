@@ -19,7 +19,7 @@ from cuda_header import header, number_in_header
 from ingot.ir import dtype as dt
 from ingot.ir.errors import DeviceError
 from ingot.passes.codegen.triton.nest import POINTER, Parameter, Source
-from ingot.runtime.cuda import backend, context, driver, graphs, launch, pools, ready, streams, transfer
+from ingot.runtime.cuda import backend, context, driver, graphs, launch, pinned, pools, ready, streams, transfer
 from ingot.runtime.cuda import compile as compiler
 
 pytestmark = pytest.mark.source_alone
@@ -79,7 +79,7 @@ NUMBERS = {
     "CU_CLUSTER_SCHEDULING_POLICY_SPREAD": launch._SPREAD,
     "CU_STREAM_NON_BLOCKING": streams._NON_BLOCKING, "CU_EVENT_BLOCKING_SYNC": streams._BLOCKING_SYNC,
     "CU_EVENT_DISABLE_TIMING": streams._NO_TIMING, "CU_STREAM_CAPTURE_STATUS_ACTIVE": streams._ACTIVE,
-    "CU_MEMHOSTALLOC_PORTABLE": pools._PORTABLE, "CU_STREAM_CAPTURE_MODE_RELAXED": pools._RELAXED,
+    "CU_MEMHOSTALLOC_PORTABLE": pinned._PORTABLE, "CU_STREAM_CAPTURE_MODE_RELAXED": pools._RELAXED,
     "CU_STREAM_CAPTURE_MODE_GLOBAL": graphs._MODES["global"],
     "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL": graphs._MODES["thread_local"],
     "CUDA_ERROR_OUT_OF_MEMORY": driver.OUT_OF_MEMORY, "CUDA_ERROR_NOT_READY": driver.NOT_READY,
