@@ -10,7 +10,7 @@ import numpy as np
 
 from ..ir.lazy import lazy
 from ..ir.op import Op
-from .device_array import DeviceArray
+from .device_array import DeviceArray, place_of
 from .dispatch import KERNELS
 from .state import tls
 from .tensor import Tensor
@@ -122,7 +122,7 @@ def overwrite_each(rows, name: str) -> list:
             quiet.append((row, operands))
         else:
             left.append(row)
-    at_once = len(quiet) > 1 and quiet[0][1][0].__class__ is DeviceArray and _write_over_at_once(m.run, quiet)
+    at_once = len(quiet) > 1 and _write_over_at_once(m.run, quiet)
     for row, operands in quiet:
         if at_once or write_over(m.run, row[1], operands[0], operands, {}):
             wrote_plainly(row[0], name)
@@ -132,6 +132,9 @@ def overwrite_each(rows, name: str) -> list:
 
 
 def _write_over_at_once(run, rows) -> bool:
-    """Whether a backend wrote all of several rows ((t, op, others), arrays), in one call."""
+    """Whether a backend wrote all of several rows ((t, op, others), arrays) of one device, in one call."""
+    places = {place_of(arrays[0]) for _, arrays in rows}
+    if len(places) > 1 or None in places:
+        return False
     each = getattr(rows[0][1][0].backend, "overwrite_each", None)
     return each is not None and run(each, [(row[1], arrays) for row, arrays in rows])

@@ -146,6 +146,15 @@ def test_statistics_move_wherever_they_lie(name, cuda):
             check_statistics(name, ingot.float32, momentum, "cuda")
 
 
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_a_counter_may_be_elsewhere(device, cuda):
+    layer = ingot.nn.BatchNorm1d(3).to(device)
+    layer.num_batches_tracked = layer.num_batches_tracked.to("cpu" if device == "cuda" else "cuda")
+    for n in range(1, RUNS):
+        layer(ingot.randn(4, 3, device=device))
+        assert layer.num_batches_tracked.item() == n and layer.running_mean.cpu().abs().sum().item() > 0
+
+
 def test_statistics_and_counter_are_one_list(cuda):
     """One call for the three of them, however many launches that is."""
     layer, x = ingot.nn.BatchNorm1d(5).to("cuda"), ingot.randn(8, 5).to("cuda")
