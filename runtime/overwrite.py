@@ -133,8 +133,8 @@ def overwrite_each(rows, name: str) -> list:
 
 def _write_over_at_once(run, rows) -> bool:
     """Whether a backend wrote all of several rows ((t, op, others), arrays) of one device, in one call."""
-    places = {place_of(arrays[0]) for _, arrays in rows}
-    if len(places) > 1 or None in places:
+    first = rows[0][1][0]
+    if first.__class__ is not DeviceArray or len({place_of(arrays[0]) for _, arrays in rows}) > 1:
         return False
-    each = getattr(rows[0][1][0].backend, "overwrite_each", None)
+    each = getattr(first.backend, "overwrite_each", None)
     return each is not None and run(each, [(row[1], arrays) for row, arrays in rows])

@@ -1,7 +1,9 @@
 """Tensors that are made of others, as sparse ones are of the places and the values of their entries."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
+F = TypeVar("F", bound=Callable[..., Any])
 PARTS: dict[type, Any] = {}     # a class -> a function that gives its parts (values last), and what makes it of them
 
 
@@ -15,3 +17,15 @@ def made_like(t, values) -> Any:
     if values is None or type(t) not in PARTS:
         return values
     return t.like(values)
+
+
+def marks_of(handlers: dict) -> Callable[..., Callable[[F], F]]:
+    """What marks functions as those that a table has for functions and methods of some names: `@handles(*names)`."""
+    def handles(*names):
+        def mark(fn):
+            handlers.update(dict.fromkeys(names, fn))
+            return fn
+
+        return mark
+
+    return handles

@@ -5,19 +5,12 @@ from ...ir.errors import ArgumentError, DTypeError
 from ..api.asking import attribute_of
 from ..api.elementwise_names import DUNDERS, POINTWISE
 from ..api.register import FUNCTIONS
+from ..parts import marks_of
 from ..tensor import Tensor
 from . import reductions
 from .structure import HANDLERS, MaskedTensor, masked
 
-
-def handles(*names):
-    """Marks what handles functions and methods of these names."""
-
-    def mark(fn):
-        HANDLERS.update(dict.fromkeys(names, fn))
-        return fn
-
-    return mark
+handles = marks_of(HANDLERS)
 
 
 def _values(x):

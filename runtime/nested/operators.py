@@ -4,18 +4,11 @@ from ...ir.errors import DimError, DTypeError, ShapeError
 from ..api.asking import attribute_of
 from ..api.elementwise_names import DUNDERS, POINTWISE
 from ..api.register import FUNCTIONS
+from ..parts import marks_of
 from ..tensor import Tensor
 from .structure import HANDLERS, NestedTensor, Ragged, RaggedSize
 
-
-def handles(*names):
-    """Marks what handles functions and methods of these names."""
-
-    def mark(fn):
-        HANDLERS.update(dict.fromkeys(names, fn))
-        return fn
-
-    return mark
+handles = marks_of(HANDLERS)
 
 
 def _as_dim(t, dim) -> int:

@@ -4,19 +4,12 @@ from ...ir.errors import DimError, DTypeError, ShapeError
 from ..api.asking import attribute_of
 from ..api.elementwise_names import DUNDERS, POINTWISE
 from ..api.register import FUNCTIONS
+from ..parts import marks_of
 from ..tensor import Tensor
 from .samples import NestedSamples, by_samples, in_rows, joined
 from .structure import HANDLERS, SAMPLEWISE, NestedTensor
 
-
-def handles(*names):
-    """Marks what handles functions and methods of these names."""
-
-    def mark(fn):
-        SAMPLEWISE.update(dict.fromkeys(names, fn))
-        return fn
-
-    return mark
+handles = marks_of(SAMPLEWISE)
 
 
 def _known(x):

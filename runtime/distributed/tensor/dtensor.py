@@ -16,6 +16,7 @@ from ...api.asking import unasked, without_asking
 from ...api.register import FUNCTIONS
 from ...autograd.function import Function
 from ...device_array import MESH
+from ...parts import marks_of
 from ...serialization.classes import REBUILDS
 from ...state import tls
 from ...tensor import Tensor, over_kind, shape_of, wrap
@@ -264,13 +265,7 @@ def _from_first(t, mesh, placements):
 # What functions are asked.
 
 
-def handles(*names):
-    """Marks what does functions of these names for tensors that are shared out."""
-    def mark(fn):
-        _HANDLERS.update(dict.fromkeys(names, fn))
-        return fn
-
-    return mark
+handles = marks_of(_HANDLERS)
 
 
 class implicit_replication:
