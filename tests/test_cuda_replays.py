@@ -15,6 +15,7 @@ from ingot.runtime.backends import cuda as switches
 from ingot.runtime.cpu.eager import kernel_for
 from ingot.runtime.cpu.program import CompiledGraph
 from ingot.runtime.cuda import captured as captures
+from ingot.runtime.cuda import traced
 from ingot.runtime.cuda.steady import Steady
 from ingot.runtime.device_array import DeviceArray
 
@@ -25,6 +26,15 @@ W = np.arange(12.0, dtype=np.float32).reshape(3, 4) / 8
 def cuda():
     with mock_cuda.installed() as mock:
         yield mock
+
+
+@pytest.fixture(params=["as a graph", "launch by launch"])
+def road(request, monkeypatch):
+    """How calls run: results of three numbers are worth a graph, or take too long to copy out of one."""
+    if request.param == "launch by launch":
+        monkeypatch.setattr(captures, "SMALL", 0)
+        monkeypatch.setattr(traced, "WORTH", 1)
+    return request.param
 
 
 def there(*values, **options):
@@ -65,11 +75,26 @@ ALIKE = {"new memory each time": lambda n: there(1.0 * n, -2.0, 0.5),
 
 
 @pytest.mark.parametrize("kind", ALIKE)
-def test_calls_that_are_alike_take_the_quick_road(kind, monkeypatch):
+def test_calls_that_are_alike_take_the_quick_road(kind, road, monkeypatch, cuda):
     net = Net(monkeypatch).warm()
     for n in range(6):
         net.check(ALIKE[kind](n))
     assert net.long == 0 and net.traced.stats()["compiles"] == 1
+    assert bool(cuda.calls.get("cuGraphLaunch")) is (road == "as a graph")
+
+
+def test_results_that_are_launched_are_copied_nowhere(cuda, monkeypatch):
+    """Each call has memory of its own for them; the same ones in a graph are copied out of it."""
+    monkeypatch.setattr(captures, "SMALL", 0)
+    copies = []
+    for worth in (1, 1 << 20):
+        monkeypatch.setattr(traced, "WORTH", worth)
+        net = Net().warm()
+        x, before = there(1.0, 2.0, 3.0), cuda.calls.get("cuMemcpyDtoDAsync_v2", 0)
+        first, second = net.traced(x), net.traced(x)
+        copies.append(cuda.calls.get("cuMemcpyDtoDAsync_v2", 0) - before)
+        assert first.data_ptr() != second.data_ptr()
+    assert copies[0] == 0 < copies[1]
 
 
 def test_one_launch_takes_it_too(monkeypatch, cuda):
@@ -122,7 +147,7 @@ CHANGES = {"other memory": weight_in_other_memory, "written": weight_written, "T
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_a_replay_reads_is_looked_at(change, monkeypatch):
+def test_what_a_replay_reads_is_looked_at(change, road, monkeypatch):
     monkeypatch.setattr(switches.matmul, "allow_tf32", False)
     net = Net().warm()
     CHANGES[change](net)

@@ -110,23 +110,6 @@ def test_attention(taken, tiles, causal):
     assert found == set(tiles)
 
 
-AHEAD = {"square": (2, 2, 256, 256), "shared keys": (2, 1, 256, 256), "more keys": (1, 1, 128, 256),
-         "fewer keys": (1, 1, 384, 128)}       # heads, heads of keys, lengths
-FIRST_AHEAD = (attention_tiles.AHEAD_ROADS[0], attention_tiles.AHEAD_ROADS[3])
-
-
-@pytest.mark.parametrize("tile, causal, name", [
-    pytest.param(tile, causal, name, marks=[] if name == "shared keys" and tile in FIRST_AHEAD else pytest.mark.slow)
-    for tile in attention_tiles.AHEAD_ROADS for causal in (True, False) for name in AHEAD], ids=str)
-def test_attention_whose_scores_are_multiplied_ahead(taken, tile, causal, name):
-    found = taken(tile)
-    heads, key_heads, length, keys = AHEAD[name]
-    q, k, v = drawn(1, heads, length, 64), *[drawn(1, key_heads, keys, 64, number=n) for n in (1, 2)]
-    want = F.scaled_dot_product_attention(*[a.double() for a in (q, k, v)], is_causal=causal, enable_gqa=True)
-    close(F.scaled_dot_product_attention(*[a.cuda() for a in (q, k, v)], is_causal=causal, enable_gqa=True), want)
-    assert found == {tile}
-
-
 # The machine's own rules. Threads 0 to 31 are a warp, 32 to 63 another one.
 
 BARRIER = """

@@ -230,11 +230,12 @@ ATTENTION = ((attention.FORWARD, attention.forward, ("q", "k", "v", "out")),
 
 @pytest.mark.parametrize("arch, full", [(80, False), (90, True), pytest.param(90, False, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind, size", [(dt.bfloat16, 64), pytest.param(dt.bfloat16, 128, marks=pytest.mark.slow),
+                                        pytest.param(dt.bfloat16, 256, marks=pytest.mark.slow),
                                         pytest.param(dt.float32, 64, marks=pytest.mark.slow)], ids=str)
 def test_attention(kind, size, arch, full):
     """Lengths that fill their tiles, with operands and results that have strides; others, with those that take them then.
-    (In the gradient of keys Triton 3.6 and 3.9 put 16 and 8 bytes aside; on an H200 that took 0.7 of the time of the quickest
-    tile that has registers for all.)"""
+    (In the gradient of keys, 128 wide, Triton 3.6 and 3.9 put up to 32 bytes aside; with 64 of them that took two thirds of the
+    time on an H200 that the quickest tile takes which has registers for all.)"""
     how = attention.Kind(kind, attention.NO_MASK, True, even=True, full=full, late=True)
     for part, write, names in ATTENTION:
         names = [n for n in names
@@ -242,10 +243,11 @@ def test_attention(kind, size, arch, full):
         source = write(replace(how, strided=tuple(names)))
         constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
         rows = tuple([(attention.strides_of(n)[2], 768 if n in ("g", "out") else 2304) for n in names])
-        few = 16 if full and part == attention.KEYS and kind.itemsize == 2 else 0
+        few = 32 if full and part == attention.KEYS and size == 128 else 0
         _, ptx = compiled(source, (*constants, *rows), warps, arch, stages, spills=few)
         if kind.itemsize == 2:
-            assert ("wgmma" if arch == 90 else "mma.sync") in ptx and "cp.async" in ptx
+            groups = arch == 90 and (size <= 128 or part != attention.KEYS)      # (registers hold no tile of 64 keys then)
+            assert ("wgmma" if groups else "mma.sync") in ptx and "cp.async" in ptx
 
 
 @pytest.mark.parametrize("kind, precision, size, arch, spills", [
@@ -333,10 +335,11 @@ def test_attention_with_dropout_in_tf32(drops, size, arch):
     how = attention.Kind(dt.float32, attention.NO_MASK, True, "tf32", even=True, late=True, drops=drops)
     for part, write, _ in ATTENTION:
         constants, warps, stages = attention_tiles.tiles(how, size, size, size ** -0.5, part, arch)
-        compiled(write(how), constants, warps, arch, stages, spills=0 if DRAWN_ONCE else 40)
+        few = 8 if size == 128 and part == attention.KEYS else 0        # (the assembler keeps to 128 registers there)
+        compiled(write(how), constants, warps, arch, stages, spills=few if DRAWN_ONCE else 40)
 
 
-SPILLS = {(attention.KEYS, 128): 256, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out
+SPILLS = {(attention.KEYS, 128): 384, (attention.FORWARD, 128): 96}     # bytes, of tiles that the tuner then leaves out
 
 
 @pytest.mark.parametrize("part, causal", thinned(attention_tiles.ROADS, [False, True], strength=1))
@@ -355,16 +358,6 @@ def test_attention_by_bulk_copies(part, size, causal):
         assert binary.spills <= SPILLS.get((part, size), 0) and binary.shared <= 232448 and binary.scratch, (tile, road)
         assert "cp.async.bulk.tensor" in ptx and "wgmma" in ptx
         assert binary.threads == 32 * warps, (tile, road)
-
-
-@pytest.mark.parametrize("tile", attention_tiles.AHEAD_ROADS, ids=str)
-@pytest.mark.parametrize("size", [128, pytest.param(64, marks=pytest.mark.slow)])
-def test_attention_whose_scores_are_multiplied_ahead(size, tile):
-    """Two blocks of scores and their sums are in registers, and spill nothing."""
-    *tile, warps, stages, road = tile
-    how = attention.Kind(dt.bfloat16, attention.NO_MASK, True, even=True, full=True, late=True, road=road)
-    _, ptx = compiled(attention.forward(how), attention_tiles.constants(size, size, size ** -0.5, *tile), warps, 90, stages)
-    assert ("cp.async.bulk.tensor" in ptx) is how.is_copied and "wgmma" in ptx
 
 
 WINDOW = tuple(zip(conv.WINDOW, (1, 3, 3, 1, 1, 1, 0, 1, 1, 1, 1, 1)))

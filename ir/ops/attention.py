@@ -14,8 +14,10 @@ from collections.abc import Callable
 import numpy as np
 
 from .. import dtype as dt
+from ..batch import LEADING
+from ..derive import derived_vjp
 from ..errors import DTypeError, ShapeError
-from ..op import Template, op
+from ..op import Composite, Template, op
 from . import elementwise as ew
 from . import reduce as rd
 from .batched import all_repeated, lifted
@@ -173,9 +175,25 @@ def _last_sum(x):
     return rd.sum_(x, dim=(len(x.shape) - 1,), keepdim=False)
 
 
-def row_delta(g_out, out, g_lse):
-    """What gradients of scores are measured from, in a row."""
-    return ew.sub(_last_sum(ew.mul(ew.widened(g_out), ew.widened(out))), g_lse)
+def _infer_row_delta(g, out, g_lse):
+    wide = dt.accumulator(g.dtype)
+    if g.shape != out.shape or g.dtype is not out.dtype or g_lse.shape != g.shape[:-1] or g_lse.dtype is not wide:
+        raise ShapeError(f"row_delta takes two tensors of one shape and dtype and, in {wide}, a number for each of their rows, "
+                         f"got {g}, {out}, {g_lse}")
+    return g_lse
+
+
+def _row_delta_body(g, out, g_lse):
+    return ew.sub(_last_sum(ew.mul(ew.widened(g), ew.widened(out))), g_lse)
+
+
+def _row_delta(g, out, g_lse):
+    return np.sum(g.astype(g_lse.dtype) * out.astype(g_lse.dtype), axis=-1) - g_lse
+
+
+row_delta = op("row_delta", infer=_infer_row_delta, ref=_row_delta, lower=Composite(_row_delta_body),
+               vjp=derived_vjp(_row_delta_body), saves=(1, 2, 3), batch=LEADING,
+               doc="The sum of each row of g * out less g_lse: what the gradients of a row of scores are measured from.")
 
 
 def _grad_vjp(g, out, *args, needs, **params):

@@ -3,7 +3,7 @@
 Inputs that stay where they are (parameters) are read there, others are copied into memory of the graph, and everything that
 comes from the host (numbers, keys of random draws) travels in one upload. Results never share memory with the next run: those
 that replace inputs are written there, others are copied out, small ones all at once, and so those that live as long as each
-other: gradients.
+other: gradients. Where copies take longer than a host's launches, there had better be no graph (`copied`).
 """
 
 import threading
@@ -22,6 +22,7 @@ from .steady import Steady
 SMALL = 4096          # bytes up to which results travel together (whoever keeps one keeps the memory of all), and
 SMALL_GRADIENT = 1 << 20      # bytes for gradients, which travel apart from what a loop may keep
 _APART = 16           # bytes that they are apart
+WORTH = 8 << 20       # bytes that large chips copy while a host launches a kernel
 
 
 class Captured:
@@ -48,10 +49,7 @@ class Captured:
     def _capture(self, repeated, inputs):
         """Everything was loaded by the runs before; nothing runs now."""
         values = repeated.graph.graph.outputs
-        left = [i for i in range(len(values)) if i not in repeated.targets]
-        most = [SMALL_GRADIENT if i in repeated.brief else SMALL for i in range(len(values))]
-        fit = [i for i in left if 0 < _bytes(values[i]) <= most[i]]
-        small, gradients = ([i for i in fit if (i in repeated.brief) is is_brief] for is_brief in (False, True))
+        small, gradients, self.apart = _parted(repeated, values)
         self.blocks = [CopiedOut(self.device, numbers, values) for numbers in (small, gradients) if numbers]
         places: dict = {}
         for block in self.blocks:
@@ -62,7 +60,6 @@ class Captured:
             for i, part in together.items():
                 if self.outputs[i] is not part:
                     transfer.write(part, self.outputs[i])
-        self.apart = [i for i in left if i not in together]
 
     def fits(self, arrays) -> bool:
         """Whether it may be run now: in its stream, whose device is current from now on, on inputs where the capture reads
@@ -132,6 +129,24 @@ class CopiedOut:
         stream.context.driver.cuMemcpyDtoDAsync_v2(memory.pointer, self.memory.pointer, self.bytes, stream.handle)
         for i, part, at in self.parts:
             results[i] = part.elsewhere(memory, at)
+
+
+def copied(repeated, arrays, stable) -> int:
+    """Bytes that each run of a capture would copy: of inputs that do not stay where they are, and of results that are not
+    small."""
+    values = repeated.graph.graph.outputs
+    moving = sum(a.nbytes for a, stays in zip(arrays, stable) if a.__class__ is DeviceArray and not stays)
+    return moving + sum(_bytes(values[i]) for i in _parted(repeated, values)[2])
+
+
+def _parted(repeated, values) -> tuple:
+    """The numbers of results that are copied out of a graph: small ones, small gradients, and those that travel alone."""
+    left = [i for i in range(len(values)) if i not in repeated.targets]
+    most = [SMALL_GRADIENT if i in repeated.brief else SMALL for i in range(len(values))]
+    fit = [i for i in left if 0 < _bytes(values[i]) <= most[i]]
+    small, gradients = ([i for i in fit if (i in repeated.brief) is is_brief] for is_brief in (False, True))
+    together = frozenset(fit)
+    return small, gradients, [i for i in left if i not in together]
 
 
 def _bytes(value) -> int:

@@ -14,7 +14,7 @@ from ..cpu.program import CompiledGraph
 from ..device_array import DeviceArray
 from . import eager, graphs, pools, precision, transfer
 from .arranged import Arrangement, arrange
-from .captured import Captured
+from .captured import WORTH, Captured, copied
 from .program import DeviceGraph
 from .staged import uploaded
 
@@ -146,7 +146,7 @@ class Parts:
         device = self.device
         captured = device.usable()
         if captured is None or not self.is_whole:
-            return device.launch(uploaded(arrays), arrays) if device.is_alone and self.is_whole else None
+            return device.launch(uploaded(arrays), arrays) if device.by_launches and self.is_whole else None
         return captured.run(arrays, captured.room_for_results(), captured.stage()) if captured.fits(arrays) else None
 
     def finished(self, results, arrays):
@@ -167,13 +167,13 @@ class Repeated:
         self.captured: Captured | None = None
         self.unsteady: set = set()         # numbers of inputs that were seen to move
         self.refused = ""                  # why it is not captured
-        self.is_alone = False              # whether it is so little that it is not worth it
+        self.by_launches = False           # whether that is quicker than a capture would be
         self._lock = threading.Lock()
 
     @property
     def is_settled(self) -> bool:
-        """Whether it is known how it runs: captured, or as one launch."""
-        return self.captured is not None or self.is_alone
+        """Whether it is known how it runs: captured, or launch by launch."""
+        return self.captured is not None or self.by_launches
 
     def usable(self) -> Captured | None:
         """What was captured, if it may be run: it multiplies as the switches said then, and is no part of another capture."""
@@ -208,7 +208,7 @@ class Repeated:
         if on_host:
             self.refused = "some operators run on the host"
         elif len(self.graph.plan.steps) < LEAST:
-            self.refused, self.is_alone = "one launch is as quick", True
+            self.refused, self.by_launches = "one launch is as quick", True
         places = tuple([a.pointer if a.__class__ is DeviceArray else None for a in arrays])
         self.runs = self.runs + 1 if not graphs.is_current_stream_capturing() else 0
         if self.refused or self.runs < WARM_RUNS or not self.places:
@@ -221,6 +221,9 @@ class Repeated:
                 return
         self.unsteady |= moved
         stable = [i not in self.unsteady for i in range(len(places))]
+        if self.captured is None and copied(self, arrays, stable) > WORTH * len(self.graph.plan.steps):
+            self.refused, self.by_launches = "launches are quicker than copies of inputs and results", True
+            return
         try:
             with self._lock:
                 self.captured = Captured(self, arrays, stable)

@@ -37,6 +37,13 @@ def _attention_grad(rng):
         yield Sample((g, q, k, v, mask, lse, delta), {"causal": False, "scale": 0.4, "mask_grad": True}, tol=32, wide=(5, 6))
 
 
+@samples("row_delta")
+def _row_delta(rng):
+    for shape in ((2, 3, 4), (1, 2, 3, 1), (3, 5), (2, 0, 4), (0, 3)):
+        g, out = (rng.standard_normal(shape) for _ in range(2))
+        yield Sample((g, out, rng.standard_normal(shape[:-1])), {}, tol=16, wide=(2,), grad=g.size > 0)
+
+
 def looks(rng, batch, heads, rows, cols):
     """(bounds, table, squash): stretches of keys, one for all heads or for each, and so on."""
     low = rng.integers(0, cols, (*batch, heads, rows))

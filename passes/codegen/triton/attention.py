@@ -13,15 +13,21 @@ probabilities are dropped: beside what is drawn for it, a comparison is little, 
 
 Products that round as float32 does (`Kind.depths`) have no tensor cores: threads read factors from shared memory, where the
 second one's columns must lie side by side, or they wait for each other. So keys and values that are multiplied as columns come
-turned (kt, vt), and vectors come in pieces, since such a dot holds its factors' whole depth in registers.
+turned (kt, vt), and vectors come in pieces, since such a dot holds its factors' whole depth in registers. Blocks of 16 bits
+lie in registers as the tensor cores take a first factor. So the gradient of keys has keys as the rows of its scores, which are
+multiplied as they are: nothing of them goes through shared memory.
 
-On Hopper chips the tuner may take other roads, as for products (`matmul_hopper.py`): blocks come by bulk copies (warps of
-their own that ask for them, which Triton splits off where a loop says so, gave nan on an H200 where blocks have edges), or the
-scores of the next block are multiplied ahead: in machine code the exponentials of one stand between the products of the other.
+Where attention is causal, blocks differ in what there is to do for them. Those with the most come first, each of many heads
+beside each other, so that what begins last ends soon; of no more heads than the chip's cache holds, which would else be read
+from memory by each block anew.
+
+On Hopper chips the tuner may take another road, as for products (`matmul_hopper.py`): blocks come by bulk copies. (Warps of
+their own that ask for them, which Triton splits off where a loop says so, gave nan on an H200 where blocks have edges. Scores
+of the next block multiplied ahead, so that the exponentials of one stand between the products of the other, were slower.)
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ....ir import dtype as dt
 from . import attention_drops as drops
@@ -31,7 +37,7 @@ from .positions import made
 from .spelling import TYPE
 
 NO_MASK, BOOLS, ADDED = "none", "bools", "added"
-LOADS, COPIES, AHEAD, AHEAD_COPIES = "", "copies", "ahead", "ahead_copies"       # roads
+LOADS, COPIES = "", "copies"   # roads
 LOG2E, LN2 = 1.4426950408889634, 0.6931471805599453
 UNITS = f"(SCALE * {LOG2E})"
 LEAST_SCALE = 2.0 ** -100      # from which a score that is -inf is so when it is scaled
@@ -41,6 +47,7 @@ HEADS, KEY_HEADS = ("q", "g", "out", "gq"), ("k", "v", "gk", "gv")      # what m
 STATISTICS = "lse", "delta", "sums", "stats"
 CONSTANTS = ("INDEX", "E", "V", "BE", "BV", "BM", "BN", "SCALE")
 PIECE = 16                     # numbers of a vector in a piece
+NEAR = 32 << 20                # bytes of what blocks of several heads read, which a large chip's cache holds
 FORWARD, QUERIES, KEYS = "forward", "queries", "keys"
 
 
@@ -64,16 +71,21 @@ class Kind:
     road: str = LOADS
     drops: str = drops.NONE    # whether probabilities are dropped, and how their words lie
     depths: tuple = ()         # pieces of the vectors of queries and of values, where products round as float32 does
-
-    @property
-    def is_ahead(self) -> bool:
-        """Whether the scores of a block are there before its turn."""
-        return self.road in (AHEAD, AHEAD_COPIES)
+    keys_down: bool = False    # whether keys are the rows of blocks of scores, and queries the columns
 
     @property
     def is_copied(self) -> bool:
         """Whether blocks come by bulk copies."""
-        return self.road in (COPIES, AHEAD_COPIES)
+        return self.road == COPIES
+
+    @property
+    def block(self) -> str:
+        """The shape of a block of scores."""
+        return "[BN, BM]" if self.keys_down else "[BM, BN]"
+
+    def along(self, index) -> str:
+        """What lays numbers of queries ("i") or keys ("j") out along their side of a block of scores."""
+        return "[:, None]" if (index == "j") == self.keys_down else "[None, :]"
 
     @property
     def wide(self) -> str:
@@ -136,7 +148,7 @@ class Kind:
     @property
     def drawn(self) -> list:
         """Lines: which of a block's probabilities stay."""
-        return drops.kept(self.drops) if self.drops else []
+        return drops.kept(self.drops, self.keys_down) if self.drops else []
 
     def dropped(self, x, shared=True) -> str:
         """What stays of a block, in its share unless whoever sums it sees to that."""
@@ -150,23 +162,22 @@ class Kind:
         """The file of a kernel."""
         return made(self.name(what), parameters, self.constants, [*self.key, *lines], True, drops.HELPERS if self.drops else "")
 
-    def scores(self, query, key, masked=True) -> list:
-        """Lines: `s` of a block [BM, BN] in units of log2(e) (or not scaled yet), -inf where nothing is to be seen."""
-        return [f"s = {self.multiplied(query, key)}", *self.seen(masked)]
-
-    def multiplied(self, query, key) -> str:
-        """The scores of a block, whatever is to be seen."""
-        return f"{self.dot(query, key, f'tl.zeros([BM, BN], {self.wide})', 'E')}{'' if self.late else f' * {UNITS}'}"
+    def scores(self, rows, columns, masked=True) -> list:
+        """Lines: `s` of a block, from what it has as rows and as columns, in units of log2(e) (or not scaled yet), -inf where
+        nothing is to be seen."""
+        product = self.dot(rows, columns, f"tl.zeros({self.block}, {self.wide})", "E")
+        return [f"s = {product}{'' if self.late else f' * {UNITS}'}", *self.seen(masked)]
 
     def seen(self, masked=True) -> list:
         """Lines: scores `s` of a block are -inf where nothing is to be seen."""
         if not masked or (self.full and not self.causal and self.mask == NO_MASK):
             return []
-        edges = [] if self.full else ["(i < L)[:, None]", "(j < S)[None, :]"]
-        orders = ["(i[:, None] >= j[None, :])"] if self.causal else []
-        lines = [f"seen = {' & '.join([*edges, *orders]) or 'tl.full([BM, BN], 1, tl.int1)'}"]
+        i, j = (f"{index}{self.along(index)}" for index in "ij")
+        edges = [] if self.full else [f"({i} < L)", f"({j} < S)"]
+        orders = [f"({i} >= {j})"] if self.causal else []
+        lines = [f"seen = {' & '.join([*edges, *orders]) or f'tl.full({self.block}, 1, tl.int1)'}"]
         if self.mask != NO_MASK:
-            lines.append("at_mask = mask + (batch * m_b + head * m_h + i[:, None] * m_q + j[None, :] * m_k)")
+            lines.append(f"at_mask = mask + (batch * m_b + head * m_h + {i} * m_q + {j} * m_k)")
             if self.mask == BOOLS:
                 lines.append("seen = seen & (tl.load(at_mask, seen, 0) != 0)")
             else:
@@ -242,25 +253,6 @@ class Kind:
         return [f"last = {last}", f"whole = {whole} // BN * BN", _loop("0", "whole", "BN"), *_indent(body(False)),
                 _loop("whole", "last", "BN"), *_indent(body(True))]
 
-    def over_keys_ahead(self, weighed) -> list:
-        """The same where the scores of each block are multiplied while the one before is `weighed(masked)`. Lengths fill tiles,
-        and there is no mask: what is not whole lies on the diagonal."""
-        def at(first):
-            return [f"from_j = {first}", "j = (from_j + tl.arange(0, BN)).to(INDEX)"]
-
-        def multiplied(name, first):
-            key = self.loaded("key", "k", "under", "j", "S", "BE", "E", True, False)
-            return [*at(first), *key, f"{name} = {self.multiplied('query', 'key')}"]
-
-        def block(masked):
-            return [*multiplied("following", "start + BN"), *at("start"), *self.seen(masked), *weighed(masked), "s = following"]
-
-        last, whole = ("tl.minimum(S, (block + 1) * BM)", "tl.minimum(S, block * BM) // BN * BN") if self.causal else ("S", "S")
-        crossed = ["if BM > BN:", *_indent([_loop("whole", "final", "BN"), *_indent(block(True))])] if self.causal else []
-        ends = [f"final = ({last} - 1) // BN * BN", f"whole = tl.minimum({whole}, final)"]
-        return [*ends, *multiplied("s", "0"), _loop("0", "whole", "BN"), *_indent(block(False)), *crossed,
-                *at("final"), *self.seen(), *weighed(self.causal)]
-
     def over_queries(self, body) -> list:
         """The same for the blocks of queries of a block of keys: those on the diagonal, then whole ones, then the rest."""
         first = "block * BN // BM * BM" if self.causal else "0"
@@ -297,11 +289,22 @@ def _columns(kind) -> list:
 _KEYS = ["from_j = start", "j = (from_j + tl.arange(0, BN)).to(INDEX)"]
 
 
+def _placed(kind, group, rows, tile, near, last_first) -> list:
+    """Lines: the `block` and the `group` of a program, where so many rows are cut in tiles. `near` says of how many groups the
+    chip's cache holds what their blocks read, in rows of `held`."""
+    lines = [f"across = tl.cdiv({rows}, {tile})", "program = tl.program_id(0)"]
+    if not kind.causal:
+        return [*lines, "block = program % across", f"{group} = (program // across).to(INDEX)"]
+    return [*lines, f"held = {NEAR // kind.dtype.itemsize} // (E + V)", "groups = tl.num_programs(0) // across",
+            f"near = tl.maximum(1, tl.minimum(groups, {near}))", "before = program // (near * across) * near",
+            "beside = tl.minimum(near, groups - before)", "place = program - before * across",
+            f"block = {'across - 1 - ' if last_first else ''}place // beside", f"{group} = (before + place % beside).to(INDEX)"]
+
+
 def _own_queries(kind, upstream=False) -> list:
-    """Lines: the block of queries of a program, those with the most keys first."""
-    block = "across - 1 - program % across" if kind.causal else "program % across"
-    return ["across = tl.cdiv(L, BM)", "program = tl.program_id(0)", f"block = {block}",
-            "group = (program // across).to(INDEX)", "batch = group // H", "head = group % H", "key_head = head // G",
+    """Lines: the block of queries of a program."""
+    return [*_placed(kind, "group", "L", "BM", "held * G // S", True),
+            "batch = group // H", "head = group % H", "key_head = head // G",
             "under = (batch * (H // G) + head // G) * S", "from_i = block * BM",
             "i = (from_i + tl.arange(0, BM)).to(INDEX)", *_columns(kind),
             *kind.described(("q", "group * L", "L", "BM", "E"), ("k", "under", "S", "BN", "E"), ("v", "under", "S", "BN", "V"),
@@ -315,21 +318,19 @@ def forward(kind: Kind) -> Source:
     """out and the logsumexp of each row."""
     stays = kind.dropped("p", shared=False)
 
-    def weighed(masked):
+    def body(masked):
         safe = ["safe = higher"] if not masked else ['safe = tl.where(higher == float("-inf"), 0.0, higher)']
-        return [f"higher = tl.maximum(top, {kind.largest})", *safe, f"p = {kind.powers('safe[:, None]')}",
+        return [*_KEYS, *kind.loaded("key", "k", "under", "j", "S", "BE", "E", True, masked),
+                *kind.scores("query", "key", masked),
+                f"higher = tl.maximum(top, {kind.largest})", *safe, f"p = {kind.powers('safe[:, None]')}",
                 "shrink = tl.exp2(top - safe)", "total = total * shrink + tl.sum(p, 1)",
                 f"value = {kind.rows('v', 'under', 'j', 'S', 'BV', 'V', False, masked)}",
                 *kind.drawn,
                 f"acc = {kind.dot(f'{stays}.to({TYPE[kind.dtype]})', 'value', 'acc * shrink[:, None]')}", "top = higher"]
 
-    def body(masked):
-        return [*_KEYS, *kind.loaded("key", "k", "under", "j", "S", "BE", "E", True, masked),
-                *kind.scores("query", "key", masked), *weighed(masked)]
-
     lines = [*_own_queries(kind), f'top = tl.full([BM], float("-inf"), {kind.wide})', f"total = tl.zeros([BM], {kind.wide})",
              f"acc = tl.zeros([BM, BV], {kind.wide})",
-             *(kind.over_keys_ahead(weighed) if kind.is_ahead else kind.over_keys(body)),
+             *kind.over_keys(body),
              "none = total == 0.0", "total = tl.where(none, 1.0, total)", f"acc = {kind.shared('acc')} / total[:, None]",
              f'sums = tl.where(none, float("inf"), top * {LN2} + tl.log(total))',
              kind.put("out", "group * L", "i", "L", "V", "acc"),
@@ -337,12 +338,17 @@ def forward(kind: Kind) -> Source:
     return kind.made("attention", kind.parameters(kind.reads(FORWARD), ("out", "lse")), lines)
 
 
-def _slopes(kind, upstream, value, there=True) -> list:
-    """Lines: `p` and `ds` of a block from its scores; the statistics of its rows are read where they are wanted if they are not
-    there yet."""
+def _slopes(kind, rows, columns, there=True) -> list:
+    """Lines: `p` and `ds` of a block from its scores, and from the gradients of rows and the values; the statistics of queries
+    are read where they are wanted if they are not there yet. A thread has many queries where these are columns: then the sum of
+    a product begins with what is subtracted from it, which takes no registers of its own."""
     lse, delta = ([], []) if there else ([x] for x in _row_statistics(kind))
-    slope = kind.dropped(kind.dot(upstream, value, f"tl.zeros([BM, BN], {kind.wide})", "V"))
-    return [*kind.drawn, *lse, f"p = {kind.powers('row_lse[:, None]')}", *delta, f"ds = p * ({slope} - row_delta[:, None])"]
+    side, nothing = kind.along("i"), f"tl.zeros({kind.block}, {kind.wide})"
+    if kind.keys_down and not kind.drops:
+        slope = kind.dot(rows, columns, f"{nothing} - row_delta{side}", "V")
+    else:
+        slope = f"({kind.dropped(kind.dot(rows, columns, nothing, 'V'))} - row_delta{side})"
+    return [*kind.drawn, *lse, f"p = {kind.powers(f'row_lse{side}')}", *delta, f"ds = p * {slope}"]
 
 
 def _row_statistics(kind) -> tuple:
@@ -381,27 +387,32 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
 @functools.lru_cache(64)
 def key_grad(kind: Kind) -> Source:
     """The gradients of keys and values: all query heads of a key head, one after the other."""
+    kind = replace(kind, keys_down=kind.dtype.itemsize == 2)
     narrow, stays = TYPE[kind.dtype], kind.dropped("p", shared=False)
-
     before = bool(kind.drops)       # whether rows' statistics are read before scores, beside which draws leave few registers
+
+    def as_rows(block):
+        return f"{block}.to({narrow})" if kind.keys_down else f"tl.trans({block}.to({narrow}))"
 
     def body(masked):
         query = "q", "group * L", "i", "L", "BE", "E", False, masked
         up = "g", "group * L", "i", "L", "BV", "V", False, masked
         whole = [f"query = {kind.rows(*query)}", f"up = {kind.rows(*up)}"] if kind.depths else []
+        scored, sloped = (("key", "tl.trans(query)"), ("value", "tl.trans(up)")) if kind.keys_down else \
+            (("query", "key"), ("up", "value"))
         return ["from_i = start", "i = (from_i + tl.arange(0, BM)).to(INDEX)", *whole,
                 *kind.loaded("query", *query), *kind.loaded("up", *up),
-                *(_row_statistics(kind) if before else []), *kind.scores("query", "key", masked),
-                *_slopes(kind, "up", "value", before),
-                f"to_value = {kind.dot(f'tl.trans({stays}.to({narrow}))', 'up', 'to_value')}",
-                f"to_key = {kind.dot(f'tl.trans(ds.to({narrow}))', 'query', 'to_key')}"]
+                *(_row_statistics(kind) if before else []), *kind.scores(*scored, masked),
+                *_slopes(kind, *sloped, before),
+                f"to_value = {kind.dot(as_rows(stays), 'up', 'to_value')}",
+                f"to_key = {kind.dot(as_rows('ds'), 'query', 'to_key')}"]
 
-    lines = ["across = tl.cdiv(S, BN)", "program = tl.program_id(0)", "block = program % across",
-             "under = (program // across).to(INDEX)", "batch = under // (H // G)", "key_head = under % (H // G)",
+    own, across = ("under * S", "j", "S"), not kind.keys_down
+    lines = [*_placed(kind, "under", "S", "BN", "held // (L * G)", False),
+             "batch = under // (H // G)", "key_head = under % (H // G)",
              "from_j = block * BN", "j = (from_j + tl.arange(0, BN)).to(INDEX)", *_columns(kind),
              *kind.described(("k", "under * S", "S", "BN", "E"), ("v", "under * S", "S", "BN", "V")),
-             *kind.loaded("key", "k", "under * S", "j", "S", "BE", "E", True),
-             *kind.loaded("value", "v", "under * S", "j", "S", "BV", "V", True),
+             *kind.loaded("key", "k", *own, "BE", "E", across), *kind.loaded("value", "v", *own, "BV", "V", across),
              f"to_key = tl.zeros([BN, BE], {kind.wide})", f"to_value = tl.zeros([BN, BV], {kind.wide})",
              "for member in range(0, G):", "    head = key_head * G + member", "    group = batch * H + head",
              *_indent(kind.described(("q", "group * L", "L", "BM", "E"), ("g", "group * L", "L", "BM", "V"))),

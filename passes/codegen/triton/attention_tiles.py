@@ -2,7 +2,7 @@
 
 from ....ir import dtype as dt
 from . import attention_drops as drops
-from .attention import AHEAD, AHEAD_COPIES, COPIES, FORWARD, KEYS, NO_MASK, PIECE, QUERIES, Kind
+from .attention import ADDED, COPIES, FORWARD, KEYS, NO_MASK, PIECE, QUERIES, Kind
 from .configs import has_warp_groups, power_of_two
 
 ALIGNED = 16                   # bytes on which rows begin that bulk copies bring
@@ -31,12 +31,18 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
         if part == KEYS:
             return [(16, 16, 4, 2), (16, 32, 8, 2)] if wide <= 64 else [(16, 16, 8, 2), (16, 16, 8, 3)]
         return [(32, 32, 8, 3), (16, 16, 4, 3)] if wide <= 64 and part == FORWARD else [(16, 16, 4, 3 if wide <= 64 else 2)]
-    if kind.dtype.itemsize == 4 or wide > 128:
+    if kind.dtype.itemsize == 4:
         if part == FORWARD:
             return [(64, 32, 8, 2)]
         if kind.drops:
             return [(32, 32, 8, 2)]
         return [(32, 32, 4, 2) if 64 < wide <= 128 and not has_warp_groups(arch) else (64, 32, 4, 2)]
+    if wide > 128:
+        found = [(64, 32, 8, 2), (32, 32, 8, 2)]
+        crowded = kind.drops or (part == KEYS and (kind.mask != NO_MASK or not has_warp_groups(arch)))
+        return found[::-1] if crowded and part != FORWARD else found
+    if part == KEYS:
+        return _of_keys(kind, wide, arch)
     if kind.drops:
         return _where_drawn(kind, part, wide, arch)
     groups, plain = has_warp_groups(arch), kind.mask == NO_MASK
@@ -46,13 +52,29 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
         first = 5 if groups and plain else 0
     elif groups and wide <= 64:
         found = [(64, 64, 4, 3), (64, 64, 4, 2), (128, 64, 8, 3), (128, 64, 8, 2), (64, 32, 4, 2), (64, 128, 8, 2)]
-        crowded = part == KEYS and kind.strided and kind.causal
-        first = 3 if not plain or (part == KEYS and not kind.full) else 1 if crowded else 0
+        first = 0 if plain else 3
     else:
         found = [(64, 32, 4, 2), (64, 64, 4, 2), (64, 32, 8, 2), (32, 64, 8, 2), (64, 64, 8, 2)]
-        first = (1 if part == QUERIES else 0 if plain and kind.full else 2) if groups else 0 if part == QUERIES \
-            else 2 if wide <= 64 else 3
+        first = 1 if groups else 0
     found.insert(0, found.pop(first))       # (the quickest on an H200 of those whose numbers registers hold)
+    return found
+
+
+def _of_keys(kind, wide, arch) -> list:
+    """Candidates of the gradient of keys: tiles as high as groups of warps multiply, where registers hold them."""
+    if not has_warp_groups(arch):
+        found = [(64, 32, 8, 2), (64, 32, 4, 2), (32, 64, 8, 2)]
+        first = 0 if kind.drops else 2 if wide > 64 and kind.mask == NO_MASK else 1 if wide <= 64 and not kind.causal else 0
+    elif kind.full and kind.mask == NO_MASK and not kind.drops:
+        found = [(64, 64, 4, 3), (64, 64, 4, 2), (64, 128, 8, 3), (64, 128, 8, 2), (32, 128, 8, 3)]
+        first = 0 if wide <= 64 else 3
+    else:
+        found = [(64, 128, 8, 2), (32, 128, 8, 2), (32, 64, 8, 2), (32, 32, 8, 2)]
+        if wide > 64:
+            first = 3 if kind.drops == drops.SHIFTED or (kind.drops and kind.mask != NO_MASK) else 2
+        else:
+            first = 2 if kind.drops == drops.SHIFTED else 1 if kind.mask == ADDED or (kind.causal and not kind.full) else 0
+    found.insert(0, found.pop(first))
     return found
 
 
@@ -75,28 +97,22 @@ def _where_drawn(kind, part, wide, arch) -> list:
         found = [(64, 64, 8, 3), (128, 32, 8, 3), (64, 32, 4, 3)]
         return [(128, 64, 8, 3), *found] if large else [(64, 32, 8, 3), *found] if crowded else found
     found = [(64, 32, 8, 2), (32, 32, 8, 2), (32, 64, 8, 2)]
-    if part == KEYS and crowded:
-        return [found[1], found[0]]
     return [(128, 64, 8, 2), (64, 64, 4, 2), *found] if large and kind.mask == NO_MASK else found
 
 
 # (rows of queries, rows of keys, warps, stages, road) of the roads that copy.
 ROADS = {FORWARD: ((128, 64, 4, 3, COPIES), (128, 64, 8, 3, COPIES), (128, 128, 8, 2, COPIES), (64, 64, 4, 3, COPIES)),
          QUERIES: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (128, 128, 8, 2, COPIES)),
-         KEYS: ((128, 64, 8, 2, COPIES), (64, 64, 4, 2, COPIES), (64, 64, 8, 2, COPIES))}
-# The same of those that multiply ahead, where lengths fill tiles: two stages for vectors of 128 leave room for two programs.
-AHEAD_ROADS = ((64, 64, 4, 2, AHEAD), (64, 64, 4, 3, AHEAD), (128, 64, 8, 2, AHEAD), (128, 64, 8, 3, AHEAD_COPIES),
-               (64, 64, 4, 2, AHEAD_COPIES))
+         KEYS: ((64, 64, 4, 2, COPIES), (64, 128, 8, 2, COPIES), (64, 128, 8, 3, COPIES))}
 
 
 def roads(kind: Kind, e: int, v: int, part: str, arch: int, addresses) -> list:
-    """Candidates that copy or multiply ahead, where there are such: for 16-bit floats on Hopper, whose rows begin on multiples
-    of 16 bytes."""
+    """Candidates that copy, where there are such: for 16-bit floats on Hopper, whose rows begin on multiples of 16 bytes."""
     if kind.dtype.itemsize != 2 or arch // 10 != 9 or max(e, v) > 128 or kind.drops:
         return []
     if any(n % ALIGNED for n in (e * kind.dtype.itemsize, v * kind.dtype.itemsize, *addresses)):
         return []
-    return [*ROADS[part], *(AHEAD_ROADS if part == FORWARD and kind.full and kind.mask == NO_MASK else ())]
+    return list(ROADS[part])
 
 
 def constants(e: int, v: int, scale: float, rows: int, columns: int) -> tuple:
