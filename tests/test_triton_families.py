@@ -391,7 +391,8 @@ def test_tiles_of_attention_fit_the_shared_memory():
             kind = attention_text.Kind(ingot.bfloat16, "none", True)
             constants, _, stages = attention_tiles.tiles(kind, e, e, 1.0, part, arch)
             tile = dict(constants)
-            held = (tile["BM"] + stages * 2 * tile["BN"]) * tile["BE"] * 2
+            own, others = (tile["BN"], tile["BM"]) if part == attention_text.KEYS else (tile["BM"], tile["BN"])
+            held = ((1 if part == attention_text.FORWARD else 2) * own + stages * 2 * others) * tile["BE"] * 2
             assert held <= 163 << 10
 
 

@@ -15,7 +15,8 @@ Products that round as float32 does (`Kind.depths`) have no tensor cores: thread
 second one's columns must lie side by side, or they wait for each other. So keys and values that are multiplied as columns come
 turned (kt, vt), and vectors come in pieces, since such a dot holds its factors' whole depth in registers. Blocks of 16 bits
 lie in registers as the tensor cores take a first factor. So the gradient of keys has keys as the rows of its scores, which are
-multiplied as they are: nothing of them goes through shared memory.
+multiplied as they are: nothing of them goes through shared memory. (Not so where probabilities are dropped: rows of keys are
+drawn by more threads than need them.)
 
 Where attention is causal, blocks differ in what there is to do for them. Those with the most come first, each of many heads
 beside each other, so that what begins last ends soon; of no more heads than the chip's cache holds, which would else be read
@@ -148,7 +149,7 @@ class Kind:
     @property
     def drawn(self) -> list:
         """Lines: which of a block's probabilities stay."""
-        return drops.kept(self.drops, self.keys_down) if self.drops else []
+        return drops.kept(self.drops) if self.drops else []
 
     def dropped(self, x, shared=True) -> str:
         """What stays of a block, in its share unless whoever sums it sees to that."""
@@ -170,11 +171,12 @@ class Kind:
 
     def seen(self, masked=True) -> list:
         """Lines: scores `s` of a block are -inf where nothing is to be seen."""
-        if not masked or (self.full and not self.causal and self.mask == NO_MASK):
-            return []
         i, j = (f"{index}{self.along(index)}" for index in "ij")
-        edges = [] if self.full else [f"({i} < L)", f"({j} < S)"]
+        rows = [f"({i} < L)"] if self.mask != NO_MASK else []       # (of others nothing is kept)
+        edges = [] if self.full else [*rows, *([] if self.keys_down and not rows else [f"({j} < S)"])]
         orders = [f"({i} >= {j})"] if self.causal else []
+        if not masked or not (edges or orders or self.mask != NO_MASK):
+            return []
         lines = [f"seen = {' & '.join([*edges, *orders]) or f'tl.full({self.block}, 1, tl.int1)'}"]
         if self.mask != NO_MASK:
             lines.append(f"at_mask = mask + (batch * m_b + head * m_h + {i} * m_q + {j} * m_k)")
@@ -254,20 +256,14 @@ class Kind:
                 _loop("whole", "last", "BN"), *_indent(body(True))]
 
     def over_queries(self, body) -> list:
-        """The same for the blocks of queries of a block of keys: those on the diagonal, then whole ones, then the rest."""
+        """The same for the blocks of queries of a block of keys: those on the diagonal, then those that see all of it. Queries
+        beyond the last one have no probabilities."""
         first = "block * BN // BM * BM" if self.causal else "0"
         if self.mask != NO_MASK or self.drops:
             return [_loop(first, "L", "BM"), *_indent(body(True))]
-        if self.full:
-            edges = ["crossed = tl.minimum(tl.cdiv((block + 1) * BN, BM) * BM, L)", _loop(first, "crossed", "BM"),
-                     *_indent(body(True))] if self.causal else []
-            return [*edges, _loop("crossed" if self.causal else "0", "L", "BM"), *_indent(body(False))]
-        seen = "tl.cdiv((block + 1) * BN, BM) * BM" if self.causal else "0"
-        whole = "tl.where((block + 1) * BN <= S, L // BM * BM, 0)"
-        return [f"crossed = tl.minimum({seen}, tl.cdiv(L, BM) * BM)", f"whole = tl.maximum(crossed, {whole})",
-                _loop(first, "crossed", "BM"), *_indent(body(True)),
-                _loop("crossed", "whole", "BM"), *_indent(body(False)),
-                _loop("whole", "L", "BM"), *_indent(body(True))]
+        edges = ["crossed = tl.minimum(tl.cdiv((block + 1) * BN, BM) * BM, tl.cdiv(L, BM) * BM)",
+                 _loop(first, "crossed", "BM"), *_indent(body(True))] if self.causal else []
+        return [*edges, _loop("crossed" if self.causal else "0", "L", "BM"), *_indent(body(False))]
 
 
 def _loop(first, last, step) -> str:
@@ -340,15 +336,10 @@ def forward(kind: Kind) -> Source:
 
 def _slopes(kind, rows, columns, there=True) -> list:
     """Lines: `p` and `ds` of a block from its scores, and from the gradients of rows and the values; the statistics of queries
-    are read where they are wanted if they are not there yet. A thread has many queries where these are columns: then the sum of
-    a product begins with what is subtracted from it, which takes no registers of its own."""
+    are read where they are wanted if they are not there yet."""
     lse, delta = ([], []) if there else ([x] for x in _row_statistics(kind))
-    side, nothing = kind.along("i"), f"tl.zeros({kind.block}, {kind.wide})"
-    if kind.keys_down and not kind.drops:
-        slope = kind.dot(rows, columns, f"{nothing} - row_delta{side}", "V")
-    else:
-        slope = f"({kind.dropped(kind.dot(rows, columns, nothing, 'V'))} - row_delta{side})"
-    return [*kind.drawn, *lse, f"p = {kind.powers(f'row_lse{side}')}", *delta, f"ds = p * {slope}"]
+    slope, side = kind.dropped(kind.dot(rows, columns, f"tl.zeros({kind.block}, {kind.wide})", "V")), kind.along("i")
+    return [*kind.drawn, *lse, f"p = {kind.powers(f'row_lse{side}')}", *delta, f"ds = p * ({slope} - row_delta{side})"]
 
 
 def _row_statistics(kind) -> tuple:
@@ -387,7 +378,7 @@ def query_grad(kind: Kind, slopes: bool) -> Source:
 @functools.lru_cache(64)
 def key_grad(kind: Kind) -> Source:
     """The gradients of keys and values: all query heads of a key head, one after the other."""
-    kind = replace(kind, keys_down=kind.dtype.itemsize == 2)
+    kind = replace(kind, keys_down=kind.dtype.itemsize == 2 and not kind.drops)
     narrow, stays = TYPE[kind.dtype], kind.dropped("p", shared=False)
     before = bool(kind.drops)       # whether rows' statistics are read before scores, beside which draws leave few registers
 
@@ -395,8 +386,7 @@ def key_grad(kind: Kind) -> Source:
         return f"{block}.to({narrow})" if kind.keys_down else f"tl.trans({block}.to({narrow}))"
 
     def body(masked):
-        query = "q", "group * L", "i", "L", "BE", "E", False, masked
-        up = "g", "group * L", "i", "L", "BV", "V", False, masked
+        query, up = ("q", "group * L", "i", "L", "BE", "E"), ("g", "group * L", "i", "L", "BV", "V")
         whole = [f"query = {kind.rows(*query)}", f"up = {kind.rows(*up)}"] if kind.depths else []
         scored, sloped = (("key", "tl.trans(query)"), ("value", "tl.trans(up)")) if kind.keys_down else \
             (("query", "key"), ("up", "value"))

@@ -38,17 +38,14 @@ KEY = ["seed, call = tl.load(draws), tl.load(draws + 1)", "k0, k1 = seed.to(tl.u
        "c2, c3 = call.to(tl.uint32), (call >> 32).to(tl.uint32)"]
 
 
-def kept(how: str, keys_down: bool) -> list:
-    """Lines: `stays` of a block of scores, of queries `i` of a `group` and of keys from `from_j`, which are the rows or the
-    columns."""
-    row, block = "((group * L + i).to(tl.int64) * S)", "(from_j + tl.arange(0, BN // 4) * 4)"
-    start = f"{block}[:, None] + {row}[None, :]" if keys_down else f"{row}[:, None] + {block}[None, :]"
-    spread, four, shape = ("[:, None, :]", "[None, :, None]", "[BN, BM]") if keys_down else \
-        ("[:, :, None]", "[None, None, :]", "[BM, BN]")
+def kept(how: str) -> list:
+    """Lines: `stays` of a block of scores [BM, BN], of rows `i` of a `group` and of columns from `from_j`."""
+    start = "((group * L + i).to(tl.int64) * S)[:, None] + (from_j + tl.arange(0, BN // 4) * 4)[None, :]"
     key = "k0, k1, c2, c3, kept"
     if how == ALIGNED:
         drawn, first = [f"bits = kept_of_block(({start}) >> 2, {key})"], ""
     else:
         drawn = [f"words = {start}", f"bits = kept_of_block(words >> 2, {key}) | kept_of_block((words >> 2) + 1, {key}) << 4"]
-        first = f"(words & 3).to(tl.int32){spread} + "
-    return [*drawn, f"bits = bits{spread} >> ({first}tl.arange(0, 4){four})", f"stays = tl.reshape(bits & 1, {shape}) != 0"]
+        first = "(words & 3).to(tl.int32)[:, :, None] + "
+    return [*drawn, f"bits = bits[:, :, None] >> ({first}tl.arange(0, 4)[None, None, :])",
+            "stays = tl.reshape(bits & 1, [BM, BN]) != 0"]

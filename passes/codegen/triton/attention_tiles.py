@@ -41,21 +41,22 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
         found = [(64, 32, 8, 2), (32, 32, 8, 2)]
         crowded = kind.drops or (part == KEYS and (kind.mask != NO_MASK or not has_warp_groups(arch)))
         return found[::-1] if crowded and part != FORWARD else found
-    if part == KEYS:
-        return _of_keys(kind, wide, arch)
     if kind.drops:
         return _where_drawn(kind, part, wide, arch)
+    if part == KEYS:
+        return _of_keys(kind, wide, arch)
     groups, plain = has_warp_groups(arch), kind.mask == NO_MASK
     if part == FORWARD:
         found = [(128, 64, 8, 3), (128, 64, 4, 3), (128, 128, 4, 3), (128, 128, 8, 2), (128, 128, 8, 3), (64, 64, 4, 3),
                  (64, 128, 4, 3)]
         first = 5 if groups and plain else 0
-    elif groups and wide <= 64:
-        found = [(64, 64, 4, 3), (64, 64, 4, 2), (128, 64, 8, 3), (128, 64, 8, 2), (64, 32, 4, 2), (64, 128, 8, 2)]
-        first = 0 if plain else 3
+    elif groups:
+        found = [(128, 64, 8, 3), (64, 64, 4, 3), (64, 64, 4, 2), (128, 64, 8, 2), (64, 32, 4, 2)]
+        edges = kind.causal and not kind.full
+        first = (1 if edges else 0) if plain and wide <= 64 else 3 if wide <= 64 else 0 if plain else 2
     else:
         found = [(64, 32, 4, 2), (64, 64, 4, 2), (64, 32, 8, 2), (32, 64, 8, 2), (64, 64, 8, 2)]
-        first = 1 if groups else 0
+        first = 0
     found.insert(0, found.pop(first))       # (the quickest on an H200 of those whose numbers registers hold)
     return found
 
@@ -64,17 +65,14 @@ def _of_keys(kind, wide, arch) -> list:
     """Candidates of the gradient of keys: tiles as high as groups of warps multiply, where registers hold them."""
     if not has_warp_groups(arch):
         found = [(64, 32, 8, 2), (64, 32, 4, 2), (32, 64, 8, 2)]
-        first = 0 if kind.drops else 2 if wide > 64 and kind.mask == NO_MASK else 1 if wide <= 64 and not kind.causal else 0
-    elif kind.full and kind.mask == NO_MASK and not kind.drops:
+        first = 2 if wide > 64 and kind.mask == NO_MASK else 1 if wide <= 64 and not kind.causal else 0
+    elif kind.mask == NO_MASK:
         found = [(64, 64, 4, 3), (64, 64, 4, 2), (64, 128, 8, 3), (64, 128, 8, 2), (32, 128, 8, 3)]
-        first = 0 if wide <= 64 else 3
+        first = 0 if wide <= 64 else 4 if not kind.full else 2 if kind.causal else 1
     else:
-        found = [(64, 128, 8, 2), (32, 128, 8, 2), (32, 64, 8, 2), (32, 32, 8, 2)]
-        if wide > 64:
-            first = 3 if kind.drops == drops.SHIFTED or (kind.drops and kind.mask != NO_MASK) else 2
-        else:
-            first = 2 if kind.drops == drops.SHIFTED else 1 if kind.mask == ADDED or (kind.causal and not kind.full) else 0
-    found.insert(0, found.pop(first))
+        found = [(64, 128, 8, 2), (32, 128, 8, 2), (32, 64, 8, 2)]
+        first = 2 if wide > 64 else 1 if kind.mask == ADDED else 0
+    found.insert(0, found.pop(first))       # (the quickest on an H200, but where that takes many more registers than there are)
     return found
 
 
@@ -97,6 +95,8 @@ def _where_drawn(kind, part, wide, arch) -> list:
         found = [(64, 64, 8, 3), (128, 32, 8, 3), (64, 32, 4, 3)]
         return [(128, 64, 8, 3), *found] if large else [(64, 32, 8, 3), *found] if crowded else found
     found = [(64, 32, 8, 2), (32, 32, 8, 2), (32, 64, 8, 2)]
+    if part == KEYS and crowded:
+        return [found[1], found[0]]
     return [(128, 64, 8, 2), (64, 64, 4, 2), *found] if large and kind.mask == NO_MASK else found
 
 
