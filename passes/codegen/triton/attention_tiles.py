@@ -35,7 +35,8 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
         if part == FORWARD:
             return [(64, 32, 8, 2)]
         if kind.drops:
-            return [(32, 32, 8, 2)]
+            crowded = part == KEYS and wide > 64 and has_warp_groups(arch)
+            return [(32, 32, 8, 1 if crowded else 2)]
         return [(32, 32, 4, 2) if 64 < wide <= 128 and not has_warp_groups(arch) else (64, 32, 4, 2)]
     if wide > 128:
         found = [(64, 32, 8, 2), (32, 32, 8, 2)]
