@@ -40,7 +40,7 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
         return [(32, 32, 4, 2) if 64 < wide <= 128 and not has_warp_groups(arch) else (64, 32, 4, 2)]
     if wide > 128:
         found = [(64, 32, 8, 2), (32, 32, 8, 2)]
-        crowded = kind.drops or (part == KEYS and (kind.mask != NO_MASK or not has_warp_groups(arch)))
+        crowded = bool(kind.drops) or (part == KEYS and (kind.mask != NO_MASK or not has_warp_groups(arch)))
         return found[::-1] if crowded and part != FORWARD else found
     if kind.drops:
         return _where_drawn(kind, part, wide, arch)
