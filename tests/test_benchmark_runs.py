@@ -164,6 +164,7 @@ def test_a_run_prints_and_writes(tmp_path, capsys):
 TINY = Plan(threads=1, quick=True, tiny=True)
 
 
+@pytest.mark.slow
 def test_first_calls_are_measured_in_processes_that_share_a_cache():
     name = next(iter(groups.GROUPS["training"].WORKLOADS["mlp"](TINY))).name
     results = [Result(name, {"ingot": 1.0}, "training", 1), Result("other", {"ingot": 1.0}, "small", 1)]

@@ -86,6 +86,7 @@ def test_demo_learns_and_draws(tmp_path):
         assert ET.fromstring((tmp_path / name).read_text()).tag.endswith("svg")
 
 
+@pytest.mark.slow
 def test_benchmarks_print_a_table_and_write_json(tmp_path):
     out = tmp_path / "result.json"
     done = run("-m", "benchmarks", "add", "--quick", "--json", str(out), cwd=ROOT)

@@ -108,6 +108,7 @@ def test_code_for_aarch64_is_complete(name, tmp_path):
     assert ran.stdout.split() == ["ready", "ready", "planned", "True"]
 
 
+@pytest.mark.slow
 def test_every_level_in_one_file(tmp_path):
     fn, x = mlp(), ingot.randn(4, 6)
     said = []
