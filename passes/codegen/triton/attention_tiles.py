@@ -53,8 +53,10 @@ def candidates(kind: Kind, e: int, v: int, part: str, arch: int) -> list:
         first = 5 if groups and plain else 0
     elif groups:
         found = [(128, 64, 8, 3), (64, 64, 4, 3), (64, 64, 4, 2), (128, 64, 8, 2), (64, 32, 4, 2)]
-        edges = kind.causal and not kind.full
-        first = (1 if edges else 0) if plain and wide <= 64 else 3 if wide <= 64 else 0 if plain else 2
+        if plain:
+            first = 1 if wide <= 64 and kind.causal and not kind.full else 0
+        else:
+            first = 3 if wide <= 64 else 2
     else:
         found = [(64, 32, 4, 2), (64, 64, 4, 2), (64, 32, 8, 2), (32, 64, 8, 2), (64, 64, 8, 2)]
         first = 0
