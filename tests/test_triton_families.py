@@ -292,6 +292,18 @@ def test_attention_of_any_scale(scale, mask, on_device):
          draw(1, 2, 7, 8), *given)
 
 
+@pytest.mark.parametrize("near", [1, 2, 4])
+def test_causal_blocks_go_over_some_heads_at_a_time(near, on_device, monkeypatch):
+    """As many as a cache holds, of which the last ones may be fewer."""
+    length, e = 40, 16
+    monkeypatch.setattr(attention_text, "NEAR", near * length * 2 * e * 4)
+    for write in (attention_text.forward, attention_text.query_grad, attention_text.key_grad):
+        write.cache_clear()
+    both(lambda *a: F.scaled_dot_product_attention(*a, is_causal=True), *[draw(1, 5, length, e) for _ in range(3)])
+    for write in (attention_text.forward, attention_text.query_grad, attention_text.key_grad):
+        write.cache_clear()
+
+
 def attention_case(case, causal, dtype="float32"):
     """(queries, keys, values and the mask; the function of them)"""
     batch, heads, key_heads, length, keys, e, width, mask = CASES[case]
