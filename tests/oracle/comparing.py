@@ -1,0 +1,53 @@
+"""Comparison of one row's results with the expected ones: structure, dtypes, shapes, values, signs of zeros left aside."""
+
+import ml_dtypes
+import numpy as np
+
+from .tensors import is_tensor, to_array
+
+# Relative and absolute room by dtype. Absolute room scales with the largest expected value of the result, at most one.
+ROOM = {"float64": 1e-10, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2, "complex128": 1e-10, "complex64": 2e-5,
+        "float8_e4m3fn": 0.13, "float8_e5m2": 0.26}
+EXTENDED = {name: np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2")}
+
+
+def as_plain(library, value):
+    """Return a result as what a file holds: an array, or plain data."""
+    return to_array(library, value) if is_tensor(library, value) else value if isinstance(value, (bool, int, float, str)) else str(value)
+
+
+def widened(array: np.ndarray) -> np.ndarray:
+    """Return numbers in a dtype that numpy computes in without loss."""
+    return array.astype(np.float64) if array.dtype.kind in "fV" or array.dtype.name in EXTENDED else array
+
+
+def differences(row, found: dict, expected: dict) -> dict[str, str]:
+    """Return {result: how it differs} of plain results."""
+    missing = dict.fromkeys(expected.keys() - found.keys(), "missing") | dict.fromkeys(found.keys() - expected.keys(), "not expected")
+    pairs = ((k, difference(found[k], expected[k], row.tolerance)) for k in expected if k in found)
+    return missing | {k: text for k, text in pairs if text}
+
+
+def difference(ours, theirs, tolerance=None) -> str:
+    """Return how a result differs from the expected one; nothing if it does not."""
+    if not isinstance(theirs, np.ndarray):
+        same = ours == theirs or (ours != ours and theirs != theirs) if not isinstance(theirs, float) or not isinstance(ours, float) \
+            else np.isclose(ours, theirs, rtol=tolerance or 1e-10, atol=1e-14, equal_nan=True)
+        return "" if same and type(ours) is type(theirs) else f"{ours!r} in place of {theirs!r}"
+    if not isinstance(ours, np.ndarray):
+        return f"{type(ours).__name__} in place of a tensor"
+    if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
+        return f"{ours.dtype}{list(ours.shape)} in place of {theirs.dtype}{list(theirs.shape)}"
+    a, b = widened(ours), widened(theirs)
+    if a.dtype.kind not in "fc":
+        wrong = a != b
+    else:
+        room = tolerance or ROOM[theirs.dtype.name]
+        finite = np.abs(b[np.isfinite(b)])
+        scale = min(1.0, float(finite.max())) if finite.size else 0.0
+        with np.errstate(invalid="ignore", over="ignore"):
+            wrong = ~np.isclose(a, b, rtol=room, atol=room * scale * 0.1, equal_nan=True)
+    if not wrong.any():
+        return ""
+    at = tuple(int(i[0]) for i in np.nonzero(np.atleast_1d(wrong)))
+    return f"{int(wrong.sum())} of {wrong.size} elements, at {at}: {np.atleast_1d(a)[at]!r} in place of {np.atleast_1d(b)[at]!r}"

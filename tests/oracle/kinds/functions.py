@@ -1,0 +1,21 @@
+"""Rows of functions and methods: results and gradients for every leaf."""
+
+from ..row import fill, lookup, prepare
+from ..tensors import flatten, gradients, to_tensor
+from . import kind
+
+
+@kind("function")
+def run(library, row, wrap):
+    """Call `target(*args, **kwargs)`; a target that ends in one underscore writes to a copy of its first tensor."""
+    (args, kwargs), given = prepare(library, (row.args, row.kwargs))
+    target = lookup(library, row.target)
+    in_place = row.target.endswith("_") and not row.target.endswith("__")
+
+    def body(*tensors):
+        passed = [t.clone() if in_place and i == 0 else t for i, t in enumerate(tensors)]
+        out = flatten(library, target(*fill(args, passed), **fill(kwargs, passed)))
+        leaves = {str(i): t for i, (t, (_, leaf)) in enumerate(zip(tensors, given)) if leaf}
+        return out | gradients(library, out, leaves)
+
+    return wrap(body)(*[to_tensor(library, a, leaf) for a, leaf in given])

@@ -1,0 +1,124 @@
+"""Write PyTorch's results to tests/oracle/expected, or compare the files with what PyTorch gives now.
+
+    python tools/write_oracle.py [FAMILY ...]            write
+    python tools/write_oracle.py --check [FAMILY ...]    compare; exit status 1 if a file no longer matches
+
+Needs the version of torch that `TORCH` names. Rows and inputs must match to the bit, results within the tolerance of a row, since
+processors round differently.
+"""
+
+import argparse
+import importlib
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))
+
+from oracle import comparing, families, files  # noqa: E402
+from oracle.kinds import KINDS  # noqa: E402
+from oracle.kinds.layers import draw_state  # noqa: E402
+
+TORCH = "2.13.0"
+VERSION = 1                 # of this tool and the layout of rows
+SEED = 20261127
+
+
+def names() -> list[str]:
+    """Return the families, in order."""
+    folder = Path(families.__file__).parent
+    return sorted(p.stem for p in folder.glob("*.py") if p.stem != "__init__")
+
+
+def rows_of(family: str, torch) -> list:
+    """Build the rows of a family and run them by PyTorch."""
+    rng = np.random.default_rng([SEED, *family.encode()])
+    torch.manual_seed(SEED)
+    module = importlib.import_module(f"oracle.families.{family}")
+    done, seen = [], set()
+    for row in module.rows(torch, rng):
+        assert row.name not in seen, f"two rows are called {row.name}"
+        seen.add(row.name)
+        if row.kind == "layer" and "state" not in row.options:
+            row.options["state"] = draw_state(row, torch, rng)
+        try:
+            found = KINDS[row.kind](torch, row, lambda body, **_: body)
+        except Exception as error:
+            raise RuntimeError(f"PyTorch fails at {family}:{row.name}") from error
+        row.results = {k: comparing.as_plain(torch, v) for k, v in found.items()}
+        assert row.results, f"{row.name} has no result"
+        done.append(row)
+    return done
+
+
+def about(family: str) -> dict:
+    """Return what a file says of its making."""
+    return {"family": family, "tool": VERSION, "seed": SEED, "torch": TORCH, "device": "cpu"}
+
+
+def write(chosen, torch, folder: Path):
+    """Write the files of the chosen families."""
+    for family in chosen:
+        rows = rows_of(family, torch)
+        path = folder / f"{family}.xz"
+        files.write(path, about(family), rows)
+        print(f"{family}: {len(rows)} rows, {path.stat().st_size / 1e3:.0f} kB")
+
+
+def check(chosen, torch) -> list[str]:
+    """Return how the files differ from what this tool writes."""
+    found = []
+    with tempfile.TemporaryDirectory() as folder:
+        write(chosen, torch, Path(folder))
+        for family in chosen:
+            (told, old), (now, new) = (files.read(place / f"{family}.xz") for place in (files.FOLDER, Path(folder)))
+            if told != now:
+                found.append(f"{family}: written by {told}, this is {now}")
+            if [r.name for r in old] != [r.name for r in new]:
+                found.append(f"{family}: other rows: {sorted({r.name for r in old} ^ {r.name for r in new})[:5]}")
+            for a, b in zip(old, new):
+                found += [f"{family}:{b.name}: {field}" for field in ("name", "kind", "target", "args", "kwargs", "options", "tolerance")
+                          if not same(getattr(a, field), getattr(b, field))]
+                found += [f"{family}:{b.name}: {k} differs: {text}" for k, text in
+                          comparing.differences(b, b.results, a.results).items()]
+    return found
+
+
+def same(a, b) -> bool:
+    """Return whether two values of rows are equal, arrays to the bit."""
+    if isinstance(a, np.ndarray):
+        return isinstance(b, np.ndarray) and a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(same(a[k], b[k]) for k in a)
+    if isinstance(a, (list, tuple)):
+        return len(a) == len(b) and all(map(same, a, b))
+    return a == b or a != a
+
+
+def main() -> int:
+    """Run the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("family", nargs="*", choices=[[], *names()], help="which files (all)")
+    parser.add_argument("--check", action="store_true", help="compare, write nothing")
+    chosen = parser.parse_args()
+    torch = importlib.import_module("torch")
+    if torch.__version__.split("+")[0] != TORCH:
+        parser.error(f"torch {TORCH} is needed, this is {torch.__version__}")
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    if not chosen.check:
+        write(chosen.family or names(), torch, files.FOLDER)
+        return 0
+    found = check(chosen.family or names(), torch)
+    print("\n".join(found[:200]) or "the files are what this tool writes")
+    return bool(found)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
