@@ -3,8 +3,8 @@
     python tools/write_oracle.py [FAMILY ...]            write
     python tools/write_oracle.py --check [FAMILY ...]    compare; exit status 1 if a file no longer matches
 
-Needs the version of torch that `TORCH` names. Rows and inputs must match to the bit, results within the tolerance of a row, since
-processors round differently.
+Needs the version of torch that `TORCH` names. Rows and inputs must match to the bit, results within the tolerance of a row,
+because each processor rounds in its own way.
 """
 
 import argparse
@@ -81,10 +81,10 @@ def check(chosen, torch) -> list[str]:
             if [r.name for r in old] != [r.name for r in new]:
                 found.append(f"{family}: other rows: {sorted({r.name for r in old} ^ {r.name for r in new})[:5]}")
             for a, b in zip(old, new):
-                found += [f"{family}:{b.name}: {field}" for field in ("name", "kind", "target", "args", "kwargs", "options", "tolerance")
-                          if not same(getattr(a, field), getattr(b, field))]
-                found += [f"{family}:{b.name}: {k} differs: {text}" for k, text in
-                          comparing.differences(b, b.results, a.results).items()]
+                found += [f"{family}:{b.name}: another {field}" for field in files.FIELDS
+                          if field != "results" and not same(getattr(a, field), getattr(b, field))]
+                found += [f"{family}:{b.name}: {k} differs: {text}"
+                          for k, text in comparing.differences(b, b.results, a.results).items()]
     return found
 
 

@@ -13,7 +13,9 @@ EXTENDED = {name: np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "f
 
 def as_plain(library, value):
     """Return a result as what a file holds: an array, or plain data."""
-    return to_array(library, value) if is_tensor(library, value) else value if isinstance(value, (bool, int, float, str)) else str(value)
+    if is_tensor(library, value):
+        return to_array(library, value)
+    return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
 def widened(array: np.ndarray) -> np.ndarray:
@@ -23,17 +25,20 @@ def widened(array: np.ndarray) -> np.ndarray:
 
 def differences(row, found: dict, expected: dict) -> dict[str, str]:
     """Return {result: how it differs} of plain results."""
-    missing = dict.fromkeys(expected.keys() - found.keys(), "missing") | dict.fromkeys(found.keys() - expected.keys(), "not expected")
+    unlike = dict.fromkeys(expected.keys() - found.keys(), "missing")
+    unlike |= dict.fromkeys(found.keys() - expected.keys(), "not expected")
     pairs = ((k, difference(found[k], expected[k], row.tolerance)) for k in expected if k in found)
-    return missing | {k: text for k, text in pairs if text}
+    return unlike | {k: text for k, text in pairs if text}
 
 
 def difference(ours, theirs, tolerance=None) -> str:
     """Return how a result differs from the expected one; nothing if it does not."""
     if not isinstance(theirs, np.ndarray):
-        same = ours == theirs or (ours != ours and theirs != theirs) if not isinstance(theirs, float) or not isinstance(ours, float) \
-            else np.isclose(ours, theirs, rtol=tolerance or 1e-10, atol=1e-14, equal_nan=True)
-        return "" if same and type(ours) is type(theirs) else f"{ours!r} in place of {theirs!r}"
+        if type(ours) is float and type(theirs) is float:
+            same = np.isclose(ours, theirs, rtol=tolerance or 1e-10, atol=1e-14, equal_nan=True)
+        else:
+            same = type(ours) is type(theirs) and ours == theirs
+        return "" if same else f"{ours!r} in place of {theirs!r}"
     if not isinstance(ours, np.ndarray):
         return f"{type(ours).__name__} in place of a tensor"
     if ours.dtype != theirs.dtype or ours.shape != theirs.shape:
@@ -49,5 +54,6 @@ def difference(ours, theirs, tolerance=None) -> str:
             wrong = ~np.isclose(a, b, rtol=room, atol=room * scale * 0.1, equal_nan=True)
     if not wrong.any():
         return ""
-    at = tuple(int(i[0]) for i in np.nonzero(np.atleast_1d(wrong)))
-    return f"{int(wrong.sum())} of {wrong.size} elements, at {at}: {np.atleast_1d(a)[at]!r} in place of {np.atleast_1d(b)[at]!r}"
+    a, b, wrong = map(np.atleast_1d, (a, b, wrong))
+    at = tuple(int(i[0]) for i in np.nonzero(wrong))
+    return f"{int(wrong.sum())} of {wrong.size} elements, at {at}: {a[at]!r} in place of {b[at]!r}"

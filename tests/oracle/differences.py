@@ -8,7 +8,12 @@ from typing import NamedTuple
 
 
 class Difference(NamedTuple):
-    """rows: patterns of row names (`family:name`); results: patterns of the results that differ; raises: ingot refuses the call."""
+    """One difference.
+
+    rows     patterns of names of rows, `family:name`
+    results  patterns of the results that differ
+    raises   True if ingot refuses the call
+    """
 
     title: str
     ours: str

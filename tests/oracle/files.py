@@ -1,6 +1,6 @@
 """Files of rows and results: JSON for the structure, raw bytes for the arrays, together compressed by xz.
 
-Layout before compression: eight bytes of `MAGIC`, four bytes with the length of the JSON text, the JSON text, the arrays' bytes.
+Layout before compression: eight bytes of `MAGIC`, four bytes with the length of the JSON text, the text, the arrays' bytes.
 Reading checks every size before it is used and runs nothing.
 """
 

@@ -40,7 +40,7 @@ class Row:
     name       identity within its family; the part before the first `/` groups rows into one test
     kind       the runner: a key of `kinds.KINDS`
     target     path below the library of the function or class under test
-    args       positional arguments: numbers, strings, arrays, `Leaf`, `Name`, `Build`, `Function`, tuples, lists, dicts of these
+    args       positional arguments: numbers, strings, arrays, `Leaf`, `Name`, `Build`, `Function`, in lists, tuples, dicts
     kwargs     keyword arguments
     options    more that the runner of this kind takes
     tolerance  relative, in place of the dtype's; give `reason` with it

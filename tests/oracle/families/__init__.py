@@ -1,7 +1,8 @@
 """Families of rows: each module here yields the rows of one file in `expected/`.
 
-A module has `rows(torch, rng)`, a generator of `Row`s, called by `tools/write_oracle.py` only; `rng` is a seeded numpy Generator. Inputs
-are small and rounded to few bits (`rounded`), so that files compress. Give each target at least two rows, which differ in every parameter.
+A module has `rows(torch, rng)`, a generator of `Row`s, called by `tools/write_oracle.py` only; `rng` is a seeded Generator of
+numpy. Inputs are small and rounded to few bits (`rounded`), so that files compress. Give each target at least two rows, which
+differ in every parameter.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Runners: how each kind of row is run by a library.
 
-A runner takes (library, row, wrap) and returns {name: result}. `wrap` takes a function of tensors and returns the function to call: itself
-for an eager run, or one that records a trace and replays it. Runners use only names that PyTorch and ingot share. Each module registers
-its kinds with `@kind`; importing this package imports all of them.
+A runner takes (library, row, wrap) and returns {name: result}. `wrap` takes a function of tensors and returns the function to
+call: itself for an eager run, or one that records a trace and replays it. Runners use only names that PyTorch and ingot share.
+Each module registers its kinds with `@kind`; importing this package imports all of them.
 """
 
 import importlib

@@ -23,7 +23,8 @@ def make(library, row):
 def run(library, row, wrap):
     """Build the module, call it `times` times, differentiate the last call.
 
-    Options: `inputs` and `call` (arguments of the calls), `state` (the state dict; the writing tool draws it), `train`, `times`, `dtype`.
+    Options: `inputs` and `call` (arguments of the calls), `state` (the state dict, which the writing tool draws), `train`,
+    `times`, `dtype`.
     """
     module = make(library, row)
     (inputs, call), given = prepare(library, (row.options.get("inputs", ()), row.options.get("call", {})))
@@ -44,7 +45,7 @@ def run(library, row, wrap):
 
 
 def draw_state(row, torch, rng: np.random.Generator) -> dict:
-    """Return a state dict for a row's module: rounded normal numbers for parameters, running statistics away from their defaults."""
+    """Return a state dict for a row's module: rounded normal numbers as parameters, running statistics that are no defaults."""
     module = make(torch, row)
     state = {}
     floating = {name for name, p in module.named_parameters() if p.dtype.is_floating_point}
