@@ -7,21 +7,32 @@ BIN := $(VENV)/bin
 WORKERS := -n auto --maxprocesses 4 --dist worksteal
 READY := $(VENV)/.ready
 
-.PHONY: help test test-slow test-ptx test-gpu lint types demo bench stubs clean
+.PHONY: help test test-peers peers test-slow test-ptx test-gpu lint types demo bench stubs clean
 
 help:
 	@echo "make demo       install, then show the main job end to end"
 	@echo "make test       install, then lint, types and tests (about a quarter of an hour on 2 cores)"
+	@echo "make test-peers compare with PyTorch itself, which it installs: live, and the files of its results (6 minutes)"
 	@echo "make test-slow  the tests that need more time, and rows of tables that take long"
 	@echo "make test-ptx   GPU tests without a GPU, running what Triton compiles (an hour; ARCH=80 or 90)"
 	@echo "make test-gpu   the tests that need an NVIDIA GPU (a few minutes on 16 cores)"
 	@echo "make bench      benchmarks beside the peers (installs them: several GB)"
 	@echo "make stubs      writes the .pyi stubs again"
 
+# PyTorch has an environment of its own: `make test` must pass without it.
+PEERS := $(VENV)/peers
+PEERS_READY := $(PEERS)/.ready
+
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip setuptools wheel
 	PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --disable-pip-version-check -e ".[dev]"
+	@touch $@
+
+$(PEERS_READY): pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade pip setuptools wheel
+	PYTHONWARNINGS=ignore $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[dev,peers]"
 	@touch $@
 
 lint: $(READY)
@@ -33,10 +44,16 @@ types: $(READY)
 	MYPYPATH=$(VENV)/types:tests $(BIN)/mypy -p ingot -m typing_samples
 
 test: $(READY) lint types
-	$(BIN)/python -m pytest -m "not slow and not gpu" $(WORKERS) $(ARGS)
+	$(BIN)/python -m pytest -m "not slow and not gpu and not peer" $(WORKERS) $(ARGS)
+
+peers: $(PEERS_READY)
+
+test-peers: $(PEERS_READY)
+	$(PEERS)/bin/python tools/write_oracle.py --check
+	$(PEERS)/bin/python -m pytest -m "peer and not slow and not gpu" $(WORKERS) $(ARGS)
 
 test-slow: $(READY)
-	$(BIN)/python -m pytest -m slow $(ARGS)
+	$(BIN)/python -m pytest -m "slow and not peer" $(ARGS)
 
 ARCH ?= 90
 test-ptx: $(READY)

@@ -9,7 +9,7 @@ from ingot.nn.attention import flex_attention as ours
 
 torch = pytest.importorskip("torch")
 theirs = pytest.importorskip("torch.nn.attention.flex_attention")
-pytestmark = pytest.mark.filterwarnings("ignore")       # PyTorch warns that it is not compiled
+pytestmark = [pytest.mark.peer, pytest.mark.filterwarnings("ignore")]       # PyTorch warns that it is not compiled
 B, H, N, E = 2, 4, 24, 8
 RNG = np.random.default_rng(0)
 DOCUMENTS = np.sort(RNG.integers(0, 3, N))

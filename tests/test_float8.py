@@ -75,6 +75,7 @@ def test_casts_to_float8_are_the_same_everywhere(source, kind):
     assert (raw(traced(lambda v: v.to(kind), x)) == want).all()
 
 
+@pytest.mark.peer
 @needs_torch
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("source", [s for s in SOURCES if s != "float64"])     # which PyTorch rounds twice
@@ -254,6 +255,7 @@ def test_files_and_copies(kind, tmp_path):
         assert made.dtype is kind and (raw(made) == raw(x)).all()
 
 
+@pytest.mark.peer
 @needs_torch
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_exchange_with_torch(kind, tmp_path):
@@ -295,6 +297,7 @@ def operands(m, k, n, kinds=KINDS[:1] * 2, rowwise=False):
 PAIRS = ((KINDS[0], KINDS[0]), (KINDS[1], KINDS[0]), (KINDS[0], KINDS[1]))
 
 
+@pytest.mark.peer
 @needs_torch
 @pytest.mark.parametrize("rowwise", [False, True])
 @pytest.mark.parametrize("kinds", PAIRS, ids=str)

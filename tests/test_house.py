@@ -238,3 +238,20 @@ def test_the_quickest_row_of_each_test_is_not_left_out():
     spec.loader.exec_module(tool)
     times = {"f::slow[a]": 9.0, "f::slow[b]": 5.0, "f::slow[c]": 7.0, "f::alone": 8.0, "f::mixed[a]": 0.1, "f::mixed[b]": 2.0}
     assert tool.rows_to_leave(times, 1.0) == ["f::mixed[b]", "f::slow[a]", "f::slow[c]"]
+
+
+def test_tests_that_need_torch_are_marked_peer():
+    for path in sorted((ROOT / "tests").rglob("test_*.py")):
+        text = path.read_text()
+        if "torch" not in text or path.name in ("test_house.py", "test_cuda_device.py"):
+            continue
+        tree = ast.parse(text)
+        whole = any(isinstance(node, ast.Assign) and "pytestmark" in ast.unparse(node) and "mark.peer" in ast.unparse(node)
+                    for node in tree.body)
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef):
+                is_marked = whole or any("mark.peer" in ast.unparse(d) for d in node.decorator_list)
+                assert is_marked or not re.search(r"importorskip\('torch|needs_torch", ast.unparse(node)), \
+                    f"{path.name}:{node.lineno} needs torch and is not marked peer"
+            elif "importorskip('torch" in ast.unparse(node):
+                assert whole, f"{path.name}:{node.lineno} needs torch, so the module is to be marked peer"

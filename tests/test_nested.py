@@ -90,6 +90,7 @@ def lengths_of(name):
     return [3, 1, 2, 4] if name in WITHOUT_EMPTY else LENGTHS
 
 
+@pytest.mark.peer
 @pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_programs_beside_the_peer(name):

@@ -29,7 +29,13 @@ def test_a_tree_comes_back_from_its_parts(tree):
     assert back == tree and type(back) is type(tree) and spec.num_leaves == len(leaves)
     assert pytree.tree_structure(back) == spec
     assert pytree.tree_leaves(pytree.tree_map(lambda x: (x,), tree, is_leaf=lambda x: x is None)) == leaves
+
+
+@pytest.mark.peer
+@pytest.mark.parametrize("tree", TREES, ids=repr)
+def test_leaves_and_paths_are_those_of_the_peer(tree):
     torch_tree = pytest.importorskip("torch").utils._pytree
+    leaves, spec = pytree.tree_flatten(tree)
     theirs = torch_tree.tree_flatten(tree)
     assert theirs[0] == leaves and theirs[1].num_nodes == spec.num_nodes
     ours = [pytree.keystr(p) for p, _ in pytree.tree_leaves_with_path(tree)]

@@ -210,6 +210,7 @@ def test_packed_sequences():
     assert ends[0].shape == (2, 3, 9)
 
 
+@pytest.mark.peer
 @pytest.mark.filterwarnings("ignore:torch", "ignore::DeprecationWarning")       # its own has an end announced
 @pytest.mark.parametrize("name", ["linear", "lstm", "gru"])
 def test_no_further_off_than_the_peer(name):

@@ -33,6 +33,7 @@ def test_the_table_of_joe_and_kuo():
     assert digest == "4a6c1b3e473e79ebf849fc9a695e6cbc566dff5cc899272a4dfc9b5038c3beca"
 
 
+@pytest.mark.peer
 @pytest.mark.parametrize("dimension", [1, 2, 3, 4, 40, 1111])
 def test_peer(dimension):
     torch = pytest.importorskip("torch")
@@ -44,6 +45,7 @@ def test_peer(dimension):
     assert np.array_equal(ours.quasi.numpy(), theirs.quasi.numpy()) and ours.num_generated == theirs.num_generated
 
 
+@pytest.mark.peer
 @pytest.mark.parametrize("seed", [0, 1234, 2 ** 40 + 3, -5])
 @pytest.mark.parametrize("dimension", [1, 6])
 def test_scrambled_peer(seed, dimension):

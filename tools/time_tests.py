@@ -49,7 +49,8 @@ def run(more) -> dict:
     with tempfile.TemporaryDirectory() as folder:
         environment = os.environ | {FOLDER: folder, "PYTHONPATH": os.pathsep.join(
             [str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])}
-        command = [sys.executable, "-m", "pytest", "-p", Path(__file__).stem, "--all-rows", "-m", "not slow and not gpu",
+        command = [sys.executable, "-m", "pytest", "-p", Path(__file__).stem, "--all-rows",
+                   "-m", "not slow and not gpu and not peer",
                    "-n", "auto", "--maxprocesses", "4", "--dist", "worksteal", *more]
         if subprocess.run(command, cwd=ROOT, env=environment, check=False).returncode:
             print("Some tests failed; their times may be wrong.")
