@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.ir.errors import ArgumentError
 from ingot.runtime.api import counting
 
 
@@ -115,9 +116,9 @@ def test_tensor_of_a_tensor_has_no_history():
     (lambda: ingot.arange(5, 0, -2), np.arange(5, 0, -2), "int64"),
     (lambda: ingot.arange(3, dtype=ingot.float64), np.arange(3.0), "float64"),
     (lambda: ingot.arange(0), np.arange(0), "int64"),
-    (lambda: ingot.arange(3.1, dtype=ingot.int64), np.arange(4), "int64"),
-    (lambda: ingot.arange(-0.9, 2.1, 2.0, dtype=ingot.int64), np.array([0, 2]), "int64"),
-    (lambda: ingot.arange(0, 1, 0.5, dtype=ingot.int64), np.zeros(2), "int64"),
+    (lambda: ingot.arange(3.1, dtype=ingot.int32), np.arange(4), "int32"),
+    (lambda: ingot.arange(-0.9, 2.1, 2.0, dtype=ingot.int32), np.array([0, 2]), "int32"),
+    (lambda: ingot.arange(0, 1, 0.5, dtype=ingot.int32), np.zeros(2), "int32"),
     (lambda: ingot.linspace(0, 1, 5), np.linspace(0, 1, 5), "float32"),
     (lambda: ingot.linspace(3, -3, 4, dtype=ingot.float64), np.linspace(3, -3, 4), "float64"),
     (lambda: ingot.linspace(2, 5, 1), np.array([2]), "float32"),
@@ -322,3 +323,17 @@ def test_nothing_is_joined_along_any_dim(dim):
     assert ingot.cat([nothing, nothing], dim).shape == (0,)
     for given in ([nothing, ingot.ones(2, 3)], [ingot.ones(2, 3), nothing]):
         assert ingot.cat(given, dim).shape == (2, 3)
+
+
+# (start, end, step): PyTorch's numbers as int64, which cuts before it counts, and as int32, which counts before it cuts.
+CUT = {(0.0, -8.000001, -4.0): ([0, -4], [0, -4, -8]), (0.0, 5.0, 1.5): ([0, 1, 2, 3, 4], [0, 1, 2, 3]),
+       (0.9, 9.0, 2.9): ([0, 2, 4, 6, 8], [0, 2, 4]), (-0.5, 5.0, 1.0): ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4, 5]),
+       (0.5, 3.2, 1.0): ([0, 1, 2], [0, 1, 2])}
+
+
+@pytest.mark.parametrize("numbers", CUT, ids=str)
+def test_whole_numbers_from_fractions_are_counted_as_by_pytorch(numbers):
+    for dtype, want in zip((ingot.int64, ingot.int32), CUT[numbers]):
+        assert ingot.arange(*numbers, dtype=dtype).tolist() == want
+    with pytest.raises(ArgumentError, match="as int64"):
+        ingot.arange(0.0, 2.0, 0.5, dtype=ingot.int64)

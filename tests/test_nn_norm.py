@@ -309,7 +309,7 @@ def test_modules_match_torch(text, shape, training):
 
 @pytest.mark.parametrize("trace", [False, True])
 @pytest.mark.parametrize("training", [False, True])
-@pytest.mark.parametrize("shape", [(0, 3), (0, 3, 2, 2), (2, 3, 0)])
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (0, 3, 2, 2), (2, 3, 0)])
 def test_batch_norm_of_nothing_has_gradients_of_zeros(shape, training, trace):
     m, x = nn.BatchNorm1d(3).train(training), ingot.ones(shape, requires_grad=True)
 

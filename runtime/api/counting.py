@@ -58,6 +58,10 @@ def arange(start=0, end=None, step=1, *, out=None, dtype=None, layout=None, devi
         raise ArgumentError(f"arange: bounds and step must be finite, got {start}, {end}, {step}")
     if (end - start) * step < 0:
         raise ArgumentError(f"arange: from {start} to {end} leads the other way than step {step}")
+    if d is dt.int64:       # PyTorch cuts the numbers before it counts, for this dtype alone
+        start, end, step = as_int(start), as_int(end), as_int(step)
+        if step == 0:
+            raise ArgumentError("arange: as int64, step must not be 0")
     exact = whole or all(isinstance(n, int) for n in (start, end, step))
     n = -((start - end) // step) if exact else math.ceil((end - start) / step)
     if d.is_integer:

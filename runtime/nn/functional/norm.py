@@ -84,7 +84,7 @@ def _of_nothing(x, weight, bias):
     out, *others = in_one_dtype(x, weight, bias)
     for v in others:
         if v is not None:
-            out = out + reshape(v, shape=(v.shape[0], *(1,) * (x.ndim - 2)))
+            out = out + v.sum()
     return ew.copy(out) if out is x else to_dtype(out, x.dtype)
 
 
@@ -101,12 +101,12 @@ def counted_batch_norm(counter, input, running_mean, running_var, weight, bias, 
     if not training and _is_plain(input, running_mean, running_var, weight, bias):
         return batch_ops.batch_norm(input, weight, bias, running_mean, running_var, eps=as_float(eps))
     x = floating(input, "batch_norm")
-    if x.ndim < 2:
-        raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
     if numel_of(x) == 0:
         if counter is not None:
             counter.add_(1)
         return _of_nothing(x, weight, bias)
+    if x.ndim < 2:
+        raise ShapeError(f"batch_norm takes (N, C, ...), got {x.aval}")
     channels = shape_of(x)[1]
     _check_statistics("batch_norm", channels, running_mean=running_mean, running_var=running_var)
     if not training:
