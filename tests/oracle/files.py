@@ -66,9 +66,7 @@ class _Writer:
         if isinstance(v, dict):
             assert all(isinstance(k, str) and not k.startswith("$") for k in v), v
             return {k: self.value(x) for k, x in v.items()}
-        if isinstance(v, np.generic):
-            v = v.item()
-        assert v is None or isinstance(v, (bool, int, float, str)), f"{v!r} is no plain data"
+        assert v is None or type(v) in (bool, int, float, str), f"{v!r} of {type(v)} is no plain data"
         return v
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 def rounded(rng: np.random.Generator, *shape, low=-2.0, high=2.0, dtype="float64") -> np.ndarray:
     """Return uniform numbers, multiples of 1/64."""
-    return (np.round(rng.uniform(low, high, shape) * 64) / 64).astype(dtype)
+    return np.asarray(np.round(rng.uniform(low, high, shape) * 64) / 64).astype(dtype)
 
 
 def distinct(rng: np.random.Generator, *shape, step=0.125, dtype="float64") -> np.ndarray:
