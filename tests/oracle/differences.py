@@ -24,7 +24,13 @@ class Difference(NamedTuple):
     raises: bool = False
 
 
-TABLE: tuple[Difference, ...] = ()
+TABLE: tuple[Difference, ...] = (
+    Difference("Gradient of ctc_loss", "The gradient of the loss with respect to its scores.",
+               "The gradient less a term that vanishes only if the scores come from log_softmax.",
+               "PyTorch's backward assumes normalised scores, so other scores get a gradient that is not that of the loss. "
+               "Behind log_softmax both libraries give the same gradient.",
+               rows=("losses:ctc_loss/of any scores",), results=("grad.0",)),
+)
 
 
 def meant(name: str, result: str | None = None) -> Difference | None:

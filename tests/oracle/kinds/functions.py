@@ -7,14 +7,21 @@ from . import kind
 
 @kind("function")
 def run(library, row, wrap):
-    """Call `target(*args, **kwargs)`; a target that ends in one underscore writes to a copy of its first tensor."""
+    """Call `target(*args, **kwargs)`; a target that ends in one underscore writes to a copy of its first tensor.
+
+    Option `before`: the path of a function of (first argument, dimension -1), applied first.
+    """
+    before = lookup(library, row.options["before"]) if "before" in row.options else None
     (args, kwargs), given = prepare(library, (row.args, row.kwargs))
     target = lookup(library, row.target)
     in_place = row.target.endswith("_") and not row.target.endswith("__")
 
     def body(*tensors):
         passed = [t.clone() if in_place and i == 0 else t for i, t in enumerate(tensors)]
-        out = flatten(library, target(*fill(args, passed), **fill(kwargs, passed)))
+        given_args = list(fill(args, passed))
+        if before is not None:
+            given_args[0] = before(given_args[0], -1)
+        out = flatten(library, target(*given_args, **fill(kwargs, passed)))
         leaves = {str(i): t for i, (t, (_, leaf)) in enumerate(zip(tensors, given)) if leaf}
         return out | gradients(library, out, leaves)
 

@@ -10,7 +10,7 @@ from . import kind
 
 @contextmanager
 def double_precision(library):
-    """Make float64 the default dtype, in which PyTorch then keeps the rates and running products that ingot keeps in it anyway."""
+    """Make float64 the default dtype: PyTorch then keeps rates and running products in it, as ingot always does."""
     before = library.get_default_dtype()
     library.set_default_dtype(library.float64)
     try:
