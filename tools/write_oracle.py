@@ -48,7 +48,7 @@ def rows_of(family: str, torch) -> list:
         try:
             found = KINDS[row.kind](torch, row, lambda body, **_: body)
         except Exception as error:
-            raise RuntimeError(f"PyTorch fails at {family}:{row.name}") from error
+            raise RuntimeError(f"PyTorch fails at {family}:{row.name}: {error}") from error
         row.results = {k: comparing.as_plain(torch, v) for k, v in found.items()}
         assert row.results, f"{row.name} has no result"
         done.append(row)

@@ -30,6 +30,18 @@ TABLE: tuple[Difference, ...] = (
                "PyTorch's backward assumes normalised scores, so other scores get a gradient that is not that of the loss. "
                "Behind log_softmax both libraries give the same gradient.",
                rows=("losses:ctc_loss/of any scores",), results=("grad.0",)),
+    Difference("Gradient of cosine_similarity for vectors shorter than eps", "The derivative of the value that is returned.",
+               "A derivative that passes through the clamp of the norm as if there were none.",
+               "The value does not depend on a norm that is clamped, so its derivative does not either.",
+               rows=("layers:CosineSimilarity/dim", "layers:CosineSimilarity/short"), results=("grad.*",)),
+    Difference("CrossMapLRN2d", "Windows of `size` channels around each channel, as LocalResponseNorm has them.",
+               "Windows that keep channels which they have left, and lose others.",
+               "PyTorch's module is a leftover of its predecessor: its running sum subtracts the wrong channel.",
+               rows=("layers:CrossMapLRN2d/*",)),
+    Difference("embedding_bag with scale_grad_by_freq", "Each row's gradient is divided by how often the row was looked up.",
+               "The divisor is the count of another row.",
+               "PyTorch's documentation says what ingot does; its kernel indexes the counts by the wrong number.",
+               rows=("layers:EmbeddingBag/sum 4", "layers:EmbeddingBag/mean 4"), results=("grad.weight",)),
 )
 
 
