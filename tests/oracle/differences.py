@@ -42,6 +42,19 @@ TABLE: tuple[Difference, ...] = (
                "The divisor is the count of another row.",
                "PyTorch's documentation says what ingot does; its kernel indexes the counts by the wrong number.",
                rows=("layers:EmbeddingBag/sum 4", "layers:EmbeddingBag/mean 4"), results=("grad.weight",)),
+    Difference("Modes of Weibull and Kumaraswamy", "The mode: zero for a Weibull distribution of concentration below one.",
+               "nan.",
+               "PyTorch takes a power or a logarithm of a negative number.",
+               rows=("distributions:Weibull/1 *", "distributions:Kumaraswamy/0 *"), results=("mode",)),
+    Difference("Gradient of an infinite variance", "Zero where FisherSnedecor's variance is infinite.", "nan.",
+               "PyTorch differentiates a branch that it did not take.",
+               rows=("distributions:FisherSnedecor/1 *",), results=("variance.grad.*",)),
+    Difference("Shape of an infinite divergence", "The shape that both batches broadcast to.", "The shape of the first batch.",
+               "A divergence has one value for each pair, whether it is finite or not.",
+               rows=("divergences:* ContinuousBernoulli/1",), results=("kl",)),
+    Difference("Gradient of Wishart for scale_tril", "Zero above the diagonal.", "A number above the diagonal.",
+               "The factor is triangular: nothing above the diagonal enters the density.",
+               rows=("distributions:Wishart/2 *",), results=("log_prob.grad.1",)),
 )
 
 

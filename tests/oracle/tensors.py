@@ -56,14 +56,17 @@ def flatten(library, value, name: str = "out") -> dict:
     return {k: v for key, item in pairs for k, v in flatten(library, item, f"{name}.{key}").items()}
 
 
-def gradients(library, results: dict, leaves: dict) -> dict:
-    """Return the gradients of the weighted sum of `results` for `leaves`, under the leaves' names; None is left out."""
+def gradients(library, results: dict, leaves: dict, keep: bool = False) -> dict:
+    """Return the gradients of the weighted sum of `results` for `leaves`, under the leaves' names; None is left out.
+
+    `keep`: the results are differentiated again.
+    """
     used = [(k, t) for k, t in results.items() if is_tensor(library, t) and t.requires_grad
             and (t.dtype.is_floating_point or t.dtype.is_complex)]
     if not used or not leaves:
         return {}
     seeds = [to_tensor(library, weights(tuple(t.shape), i, to_name(t.dtype))) for i, (_, t) in enumerate(used)]
-    found = library.autograd.grad([t for _, t in used], list(leaves.values()), seeds, allow_unused=True)
+    found = library.autograd.grad([t for _, t in used], list(leaves.values()), seeds, retain_graph=keep, allow_unused=True)
     return {f"grad.{name}": g for name, g in zip(leaves, found) if g is not None}
 
 

@@ -1,0 +1,159 @@
+"""Distributions: densities, moments, quantiles and entropies of every class and parametrisation."""
+
+import numpy as np
+
+from ..kinds.distributions import ATTRIBUTES, METHODS, OF_VALUES, evaluate
+from ..row import Build, Leaf, Row, fill, prepare
+from ..tensors import flatten, gradients, to_tensor
+
+D = "distributions."
+COV = np.array([[2.0, 0.5], [0.5, 1.0]])
+COV3 = np.array([[1.5, 0.25, -0.5], [0.25, 1.0, 0.125], [-0.5, 0.125, 2.0]])
+TRIL = np.array([[1.25, 0.0], [0.375, 0.75]])
+TRIL3 = np.linalg.cholesky(COV3 + np.eye(3))
+CORR2 = np.array([[1.0, 0.0], [0.6, 0.8]])
+CORR3 = np.array([[[1.0, 0.0, 0.0], [0.6, 0.8, 0.0], [0.2, -0.3, np.sqrt(0.87)]], [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.6, 0.0, 0.8]]])
+
+
+def _of(values):
+    return np.array(values, dtype="float64")
+
+
+def _simplex(*rows):
+    return _of(rows)
+
+
+def _p(**parameters):
+    """Return keyword arguments with a leaf for each list."""
+    return {k: Leaf(_of(v)) if isinstance(v, (list, float, np.ndarray)) else v for k, v in parameters.items()}
+
+
+# Rows of a class: (parameters, values inside of the support).
+TABLE = {
+    "Normal": [(_p(loc=[0.5, -2.0], scale=[1.5, 0.375]), [[0.125, -2.25], [3.0, -1.0]]), (_p(loc=[[1.0], [-0.5]], scale=0.25), [[0.75, 0.5, 1.5]])],
+    "Laplace": [(_p(loc=[0.5, -2.0], scale=[1.5, 0.375]), [[0.125, -2.25], [3.0, -1.0]]), (_p(loc=[1.0], scale=[2.5]), [[-4.0]])],
+    "Cauchy": [(_p(loc=[0.5, -2.0], scale=[1.5, 0.375]), [[0.125, -2.25]]), (_p(loc=1.0, scale=2.5), [[-4.0, 9.0]])],
+    "Uniform": [(_p(low=[-1.0, 0.5], high=[2.0, 0.75]), [[0.25, 0.625]]), (_p(low=-3.0, high=5.0), [[0.25, 4.5]])],
+    "Exponential": [(_p(rate=[0.75, 3.0]), [[0.25, 1.5]]), (_p(rate=8.0), [[0.125, 0.5]])],
+    "Gamma": [(_p(concentration=[0.625, 4.0], rate=[1.25, 0.5]), [[0.25, 5.5], [2.5, 12.0]]), (_p(concentration=30.0, rate=2.5), [[11.0, 14.5]])],
+    "Chi2": [(_p(df=[1.5, 6.0]), [[0.25, 5.5]]), (_p(df=11.0), [[9.0, 14.0]])],
+    "InverseGamma": [(_p(concentration=[3.5, 6.0], rate=[1.25, 0.5]), [[0.25, 0.5]]), (_p(concentration=2.75, rate=4.0), [[1.5, 3.0]])],
+    "Beta": [(_p(concentration1=[0.75, 3.0], concentration0=[1.5, 2.0]), [[0.25, 0.75]]), (_p(concentration1=5.0, concentration0=1.25), [[0.9, 0.5]])],
+    "StudentT": [(_p(df=[5.0, 9.0], loc=[0.5, -1.0], scale=[1.25, 0.375]), [[0.25, -1.75]]), (_p(df=3.5, loc=-0.25, scale=2.0), [[4.0, -3.0]]), (_p(df=[0.75, 1.5], loc=0.0, scale=1.0), [[0.5, 2.0]])],
+    "FisherSnedecor": [(_p(df1=[4.0, 6.0], df2=[9.0, 12.0]), [[0.375, 1.5]]), (_p(df1=[3.0, 1.5], df2=[2.5, 4.5]), [[0.75, 2.5]])],
+    "LogNormal": [(_p(loc=[0.25, -0.5], scale=[0.375, 0.75]), [[0.75, 1.75]]), (_p(loc=1.5, scale=1.25), [[4.0, 0.5]])],
+    "HalfNormal": [(_p(scale=[1.25, 0.375]), [[0.75, 0.25]]), (_p(scale=4.0), [[3.0, 0.5]])],
+    "HalfCauchy": [(_p(scale=[1.25, 0.375]), [[0.75, 0.25]]), (_p(scale=4.0), [[3.0, 0.5]])],
+    "Gumbel": [(_p(loc=[0.5, -1.0], scale=[1.5, 0.375]), [[0.125, -1.25]]), (_p(loc=2.0, scale=3.0), [[-1.5, 7.0]])],
+    "Pareto": [(_p(scale=[1.0, 0.5], alpha=[4.5, 6.0]), [[1.375, 0.625]]), (_p(scale=2.0, alpha=[0.75, 1.5]), [[2.5, 9.0]])],
+    "Weibull": [(_p(scale=[1.0, 2.5], concentration=[1.5, 3.0]), [[0.625, 1.875]]), (_p(scale=0.5, concentration=0.75), [[0.25, 1.5]])],
+    "Kumaraswamy": [(_p(concentration1=[1.5, 3.0], concentration0=[2.5, 1.25]), [[0.25, 0.75]]), (_p(concentration1=0.75, concentration0=4.0), [[0.125, 0.5]])],
+    "ContinuousBernoulli": [(_p(probs=[0.25, 0.8125]), [[0.25, 0.875]]), (_p(logits=[-0.25, 2.0]), [[0.25, 0.875]]), (_p(probs=[0.4995, 0.5005, 0.5]), [[0.25, 0.875, 0.5]])],
+    "Bernoulli": [(_p(probs=[0.25, 0.8125]), [[1.0, 0.0]]), (_p(logits=[-0.25, 2.0]), [[1.0, 0.0], [0.0, 1.0]])],
+    "Geometric": [(_p(probs=[0.25, 0.8125]), [[2.0, 0.0]]), (_p(logits=[-0.25, 2.0]), [[3.0, 1.0]])],
+    "Binomial": [(_p(probs=[0.25, 0.8125], total_count=5), [[2.0, 5.0]]), (_p(logits=[-0.25, 2.0], total_count=[7.0, 3.0]), [[3.0, 0.0]])],
+    "NegativeBinomial": [(_p(total_count=[3.0, 5.0], probs=[0.25, 0.625]), [[2.0, 5.0]]), (_p(total_count=[1.5, 2.5], logits=[-0.5, 1.5]), [[0.0, 9.0]])],
+    "Poisson": [(_p(rate=[0.75, 14.0]), [[2.0, 15.0]]), (_p(rate=3.0), [[0.0, 4.0]])],
+    "Categorical": [(_p(probs=[[0.25, 0.5, 0.25], [0.625, 0.25, 0.125]]), [[2, 0]]), (_p(logits=[[0.25, 0.5, -0.25], [1.5, 0.25, 0.125]]), [[1, 2]])],
+    "OneHotCategorical": [(_p(probs=[[0.25, 0.5, 0.25], [0.625, 0.25, 0.125]]), [[[0.0, 1, 0], [1, 0, 0]]]), (_p(logits=[0.25, 0.5, -0.25]), [[0.0, 0, 1]])],
+    "OneHotCategoricalStraightThrough": [(_p(probs=[0.25, 0.5, 0.25]), [[0.0, 1, 0]]), (_p(logits=[[0.25, 0.5, -0.25]]), [[[0.0, 0, 1]]])],
+    "Multinomial": [(_p(probs=[[0.25, 0.5, 0.25], [0.625, 0.25, 0.125]], total_count=4), [[[1.0, 2, 1], [4, 0, 0]]]), (_p(logits=[0.25, 0.5, -0.25], total_count=3), [[0.0, 2, 1]])],
+    "Dirichlet": [(_p(concentration=[[0.75, 2.0, 1.5], [3.0, 4.0, 5.0]]), [_simplex([0.25, 0.5, 0.25], [0.625, 0.25, 0.125])]), (_p(concentration=[1.25, 6.0]), [[0.375, 0.625]])],
+    "MultivariateNormal": [(_p(loc=[[0.5, -1.0]], covariance_matrix=COV), [[[0.125, 0.25]], [[1.0, -2.0]]]), (_p(loc=[0.5, -1.0], precision_matrix=COV), [[0.125, 0.25]]),
+                           (_p(loc=[0.5, -1.0], scale_tril=TRIL), [[0.125, 0.25]]), (_p(loc=[[0.5, -1.0, 0.25], [1.0, 0.0, 2.0]], covariance_matrix=COV3), [[0.25, 1.5, -1.0]])],
+    "LowRankMultivariateNormal": [(_p(loc=[0.5, -1.0], cov_factor=[[1.0], [0.375]], cov_diag=[0.5, 0.75]), [[0.125, 0.25]]),
+                                  (_p(loc=[0.5, -1.0, 2.0], cov_factor=[[1.0, 0.25], [0.375, -0.5], [0.0, 1.5]], cov_diag=[0.5, 0.75, 2.0]), [[0.125, 0.25, 1.0]])],
+    "Wishart": [(_p(df=[3.5, 5.0], covariance_matrix=COV), [[[[1.5, 0.25], [0.25, 2.0]], [[4.0, -1.0], [-1.0, 3.0]]]]), (_p(df=4.0, precision_matrix=COV), [[[1.5, 0.25], [0.25, 2.0]]]),
+                (_p(df=4.0, scale_tril=TRIL), [[[1.5, 0.25], [0.25, 2.0]]])],
+    "LKJCholesky": [({"dim": 3} | _p(concentration=[0.75, 3.0]), [CORR3]), ({"dim": 2} | _p(concentration=1.5), [CORR2])],
+    "VonMises": [(_p(loc=[0.5, -1.0], concentration=[0.75, 4.0]), [[0.125, -2.25], [3.0, 1.0]]), (_p(loc=[0.25, -0.5], concentration=[0.03125, 90.0]), [[0.125, -0.75]])],
+    "LogisticNormal": [(_p(loc=[0.5, -1.0], scale=[0.625, 0.75]), [[0.25, 0.5, 0.25]]), (_p(loc=[0.25], scale=[1.5]), [[0.375, 0.625]])],
+    "RelaxedBernoulli": [(_p(temperature=0.75, probs=[0.25, 0.8125]), [[0.25, 0.875]]), (_p(temperature=1.5, logits=[0.5, -2.0]), [[0.5, 0.125]])],
+    "RelaxedOneHotCategorical": [(_p(temperature=0.75, probs=[0.25, 0.5, 0.25]), [[0.25, 0.5, 0.25]]), (_p(temperature=2.0, logits=[[0.5, -1.0, 0.25]]), [[[0.125, 0.625, 0.25]]])],
+    "GeneralizedPareto": [(_p(loc=[0.5, -1.0], scale=[1.5, 0.25], concentration=[0.25, 0.125]), [[0.875, -0.75]]), (_p(loc=0.0, scale=2.0, concentration=[-0.25, 0.375]), [[1.5, 4.0]])],
+}
+
+
+def _composed():
+    """Yield (name, args, values) of distributions made of others."""
+    normal = Build(D + "Normal", (), _p(loc=[[0.5, -2.0, 1.0], [0.0, 1.5, 2.0]], scale=[[1.5, 0.375, 1.0], [1.0, 2.0, 0.5]]))
+    beta = Build(D + "Beta", (), _p(concentration1=[[0.75, 3.0]], concentration0=[[1.5, 2.0]]))
+    point = _of([[0.125, -2.25, 1.5], [0.5, 1.0, 2.5]])
+    yield "Independent", "one", (normal, 1), [point]
+    yield "Independent", "two", (normal, 2), [point]
+    yield "Independent", "none", (beta, 0), [_of([[0.25, 0.75]])]
+    weights = Build(D + "Categorical", (), _p(logits=[[0.5, -0.25, 1.0], [0.0, 0.25, 0.5]]))
+    yield "MixtureSameFamily", "normals", (weights, normal), [_of([0.25, 1.0])]
+    yield "MixtureSameFamily", "independent", (Build(D + "Categorical", (), _p(probs=[0.25, 0.75])), Build(D + "Independent", (normal, 1))), [_of([0.125, -1.0, 1.5])]
+    affine, exp, sigmoid = Build(D + "AffineTransform", (Leaf(_of(0.5)), Leaf(_of(-2.0)))), Build(D + "ExpTransform"), Build(D + "SigmoidTransform")
+    base = Build(D + "Normal", (), _p(loc=[0.5, -0.25], scale=[1.5, 0.75]))
+    yield "TransformedDistribution", "affine", (base, affine), [_of([0.25, 1.0])]
+    yield "TransformedDistribution", "two", (base, [affine, exp]), [_of([0.25, 1.5])]
+    yield "TransformedDistribution", "sigmoid", (base, [sigmoid]), [_of([0.25, 0.875])]
+    yield "TransformedDistribution", "logistic", (Build(D + "Uniform", (), _p(low=[0.0, 0.0], high=[1.0, 1.0])), [affine]), [_of([-0.5, 0.25])]
+
+
+SMOOTH = ("log_prob", "entropy", "cdf", "icdf", "mean", "variance")
+QUANTITIES = (*OF_VALUES, *METHODS, *ATTRIBUTES, "enumerate_support", "expand")
+
+
+def supported(torch, row) -> tuple[list, list]:
+    """Return the quantities that PyTorch has of a row's distribution, and those that it differentiates."""
+    (args, kwargs, values, levels), given = prepare(torch, (row.args, row.kwargs, row.options["values"], row.options["levels"]))
+    tensors = [to_tensor(torch, a, leaf) for a, leaf in given]
+    made = getattr(torch.distributions, row.target.split(".")[1])(*fill(args, tensors), **fill(kwargs, tensors))
+    leaves = {str(i): t for i, t in enumerate(tensors) if t.requires_grad}
+    found, differentiated = [], []
+    for quantity in QUANTITIES:
+        try:
+            out = evaluate(made, quantity, fill(levels if quantity == "icdf" else values, tensors))
+        except (NotImplementedError, AttributeError):
+            continue
+        found.append(quantity)
+        if quantity in SMOOTH:
+            try:
+                gradients(torch, flatten(torch, out), leaves, keep=True)
+            except (NotImplementedError, RuntimeError):
+                continue
+            differentiated.append(quantity)
+    return found, differentiated
+
+
+TRIGAMMA = (4e-9, "PyTorch's trigamma and incomplete gamma are good to 1e-9")
+ROOM = dict.fromkeys(("Gamma", "Chi2", "InverseGamma", "Beta", "StudentT", "Dirichlet", "Wishart", "Kumaraswamy", "Independent"), TRIGAMMA) | {
+    "VonMises": (3e-4, "PyTorch's Bessel functions are polynomials for float32"),
+    "Multinomial": (1e-7, "PyTorch enumerates the support in float32")}
+
+
+def single(value):
+    """Return a value with its arrays in float32."""
+    if isinstance(value, Leaf):
+        return Leaf(value.array.astype("float32"))
+    if isinstance(value, np.ndarray):
+        return value.astype("float32")
+    if isinstance(value, dict):
+        return {k: single(v) for k, v in value.items()}
+    return [single(v) for v in value] if isinstance(value, list) else value
+
+
+def _row(torch, name, what, args, kwargs, values):
+    discrete = name in ("Categorical",)
+    smooth = not getattr(torch.distributions, name).has_enumerate_support and name not in ("Poisson", "Geometric", "NegativeBinomial", "Multinomial")
+    given = [np.array(v, "int64") if discrete else Leaf(_of(v)) if smooth else _of(v) for v in values]
+    # The levels of quantiles have the shape of the batch or meet it.
+    options = {"values": given, "levels": [_of(0.25), _of(0.875)]}
+    if name == "GeneralizedPareto":         # which PyTorch computes in float32 alone
+        kwargs, options = single(kwargs), single(options)
+    row = Row(f"{name}/{what}", "distribution", D + name, args, kwargs, options)
+    options["quantities"], options["differentiated"] = supported(torch, row)
+    row.tolerance, row.reason = ROOM.get(name, (None, ""))
+    return row
+
+
+def rows(torch, rng):
+    """Yield two rows and more of every distribution."""
+    for name, entries in TABLE.items():
+        for i, (kwargs, values) in enumerate(entries):
+            yield _row(torch, name, f"{i} {'-'.join(kwargs)}", (), kwargs, values)
+    for name, what, args, values in _composed():
+        yield _row(torch, name, what, args, {}, values)
