@@ -5,9 +5,11 @@ import numpy as np
 
 from .tensors import is_tensor, to_array
 
-# Relative and absolute room by dtype. Absolute room scales with the largest expected value of the result, at most one.
+# Relative room by dtype. Absolute room is a tenth of that, scaled with the largest expected value if this is below one; in single
+# precision a quarter, since sums cancel. What remains of sums that cancel altogether is below `NOISE`.
 ROOM = {"float64": 1e-10, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2, "complex128": 1e-10, "complex64": 2e-5,
         "float8_e4m3fn": 0.13, "float8_e5m2": 0.26}
+NOISE = {"float64": 1e-12, "complex128": 1e-12, "float32": 1e-7, "complex64": 1e-7}
 EXTENDED = {name: np.dtype(getattr(ml_dtypes, name)) for name in ("bfloat16", "float8_e4m3fn", "float8_e5m2")}
 
 
@@ -47,11 +49,12 @@ def difference(ours, theirs, tolerance=None) -> str:
     if a.dtype.kind not in "fc":
         wrong = a != b
     else:
-        room = tolerance or ROOM[theirs.dtype.name]
+        room, noise = tolerance or ROOM[theirs.dtype.name], NOISE.get(theirs.dtype.name, 0.0)
         finite = np.abs(b[np.isfinite(b)])
         scale = min(1.0, float(finite.max())) if finite.size else 0.0
         with np.errstate(invalid="ignore", over="ignore"):
-            wrong = ~np.isclose(a, b, rtol=room, atol=room * scale * 0.1, equal_nan=True)
+            absolute = room * scale * (0.25 if theirs.dtype.name in ("float32", "complex64") else 0.1)
+            wrong = ~np.isclose(a, b, rtol=room, atol=max(absolute, noise), equal_nan=True)
     if not wrong.any():
         return ""
     a, b, wrong = map(np.atleast_1d, (a, b, wrong))

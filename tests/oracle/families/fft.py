@@ -1,0 +1,8 @@
+"""Functions of PyTorch's published samples: the family fft."""
+
+from .functions import rows_of
+
+
+def rows(torch, rng):
+    """Yield the rows of this family."""
+    yield from rows_of("fft", torch)
