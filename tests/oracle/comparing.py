@@ -5,8 +5,8 @@ import numpy as np
 
 from .tensors import is_tensor, to_array
 
-# Relative room by dtype. Absolute room is a tenth of that, scaled with the largest expected value if this is below one; in single
-# precision a quarter, since sums cancel. What remains of sums that cancel altogether is below `NOISE`.
+# Relative room by dtype. Absolute room is a tenth of that, scaled with the largest expected value if this is below one; in
+# single precision a quarter, since sums cancel. What remains of sums that cancel altogether is below `NOISE`.
 ROOM = {"float64": 1e-10, "float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2, "complex128": 1e-10, "complex64": 2e-5,
         "float8_e4m3fn": 0.13, "float8_e5m2": 0.26}
 NOISE = {"float64": 1e-12, "complex128": 1e-12, "float32": 1e-7, "complex64": 1e-7}

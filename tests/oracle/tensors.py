@@ -1,10 +1,29 @@
 """Tensors of either library from arrays and back, and the weights that turn several results into one scalar."""
 
+from contextlib import contextmanager
+
 import ml_dtypes
 import numpy as np
 
 _BY_BITS = {np.dtype(getattr(ml_dtypes, n)): np.dtype(bits) for n, bits in
             (("bfloat16", "uint16"), ("float8_e4m3fn", "uint8"), ("float8_e5m2", "uint8"))}
+
+_places = {"device": "cpu"}
+
+
+@contextmanager
+def on_device(name: str):
+    """Make tensors and modules of rows on a device."""
+    before, _places["device"] = _places["device"], name
+    try:
+        yield
+    finally:
+        _places["device"] = before
+
+
+def placed(value):
+    """Move a tensor or module to the device of rows."""
+    return value if _places["device"] == "cpu" else value.to(_places["device"])
 
 
 def is_tensor(library, value) -> bool:
@@ -19,12 +38,13 @@ def to_tensor(library, array: np.ndarray, leaf: bool = False):
         tensor = library.from_numpy(np.array(array))
     else:
         tensor = library.from_numpy(np.array(array).view(bits)).view(getattr(library, array.dtype.name))
+    tensor = placed(tensor)
     return tensor.requires_grad_() if leaf else tensor
 
 
 def to_array(library, tensor) -> np.ndarray:
     """Return a copy of a tensor's values."""
-    plain = tensor.detach()
+    plain = tensor.detach().cpu()
     if plain.layout != library.strided:
         plain = plain.to_dense()
     plain = plain.resolve_conj().resolve_neg()

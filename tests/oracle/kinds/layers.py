@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..row import fill, lookup, prepare
-from ..tensors import flatten, gradients, to_tensor
+from ..tensors import flatten, gradients, placed, to_tensor
 from . import kind
 
 
@@ -12,7 +12,7 @@ def make(library, row):
     template, arrays = prepare(library, (row.args, row.kwargs))
     args, kwargs = fill(template, [to_tensor(library, a) for a, _ in arrays])
     module = lookup(library, row.target)(*args, **kwargs)
-    module = module.to(getattr(library, row.options.get("dtype", "float64")))
+    module = placed(module.to(getattr(library, row.options.get("dtype", "float64"))))
     state = row.options.get("state")
     if state is not None:
         module.load_state_dict({k: to_tensor(library, v) for k, v in state.items()})
