@@ -2,6 +2,7 @@
 
     python tools/write_oracle.py [FAMILY ...]            write
     python tools/write_oracle.py --check [FAMILY ...]    compare; exit status 1 if a file no longer matches
+    python tools/write_oracle.py --page                  write docs/differences.md
 
 Needs the version of torch that `TORCH` names. Rows and inputs must match to the bit, results within the tolerance of a row,
 because each processor rounds in its own way.
@@ -19,7 +20,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from oracle import comparing, families, files  # noqa: E402
+from oracle import comparing, differences, families, files  # noqa: E402
 from oracle.kinds import KINDS  # noqa: E402
 from oracle.kinds.layers import draw_state  # noqa: E402
 
@@ -39,7 +40,7 @@ def rows_of(family: str, torch) -> list:
     rng = np.random.default_rng([SEED, *family.encode()])
     torch.manual_seed(SEED)
     module = importlib.import_module(f"oracle.families.{family}")
-    done, seen = [], set()
+    done, seen, failed = [], set(), []
     for row in module.rows(torch, rng):
         assert row.name not in seen, f"two rows are called {row.name}"
         seen.add(row.name)
@@ -48,10 +49,13 @@ def rows_of(family: str, torch) -> list:
         try:
             found = KINDS[row.kind](torch, row, lambda body, **_: body)
         except Exception as error:
-            raise RuntimeError(f"PyTorch fails at {family}:{row.name}: {error}") from error
+            failed.append(f"{family}:{row.name}: {type(error).__name__}: {error}")
+            continue
         row.results = {k: comparing.as_plain(torch, v) for k, v in found.items()}
         assert row.results, f"{row.name} has no result"
         done.append(row)
+    if failed:
+        raise RuntimeError(f"PyTorch fails at {len(failed)} rows:\n" + "\n".join(failed))
     return done
 
 
@@ -105,8 +109,12 @@ def main() -> int:
     """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("family", nargs="*", choices=[[], *names()], help="which files (all)")
+    parser.add_argument("--page", action="store_true", help="write docs/differences.md alone, without torch")
     parser.add_argument("--check", action="store_true", help="compare, write nothing")
     chosen = parser.parse_args()
+    if chosen.page:
+        (ROOT / "docs" / "differences.md").write_text(differences.page())
+        return 0
     torch = importlib.import_module("torch")
     if torch.__version__.split("+")[0] != TORCH:
         parser.error(f"torch {TORCH} is needed, this is {torch.__version__}")

@@ -69,6 +69,21 @@ TABLE: tuple[Difference, ...] = (
                rows=("functions:cholesky/ complex128 *", "linalg:linalg.cholesky/ complex128 *",
                      "linalg:linalg.cholesky_ex/ complex128 *"),
                results=("grad.0",)),
+    Difference("Gradients at ties and limits",
+               "Half for each of two equal arguments of fmax, fmin and clamp with tensors; none for a value at a limit that is "
+               "a number.",
+               "All for the first argument; all for a value at a limit.",
+               "This is the rule of PyTorch 2.15, which maximum and minimum have had before.",
+               rows=("arguments:fmax/*", "arguments:fmin/*", "arguments:clamp/*"), results=("grad.*",)),
+    Difference("Gradients of extremes without their own element", "Ties of the source share the gradient.",
+               "The element that include_self=False leaves out counts as one of the ties, and its share is lost.",
+               "An element that does not enter the result has no share in its gradient.",
+               rows=tuple(f"arguments:scatter_reduce/{i}" for i in (4, 5, 6, 10, 11, 12)) + ("arguments:index_reduce/2",
+                                                                                           "arguments:index_reduce/4"),
+               results=("grad.*",)),
+    Difference("Indices of equal values", "Any of them.", "Any of them.",
+               "topk and kthvalue do not say which of several equal values an index names; the values agree.",
+               rows=("functions:topk/ int64 *", "functions:kthvalue/ int64 *"), results=("out.1",)),
     Difference("Gradient of Wishart for scale_tril", "Zero above the diagonal.", "A number above the diagonal.",
                "The factor is triangular: nothing above the diagonal enters the density.",
                rows=("distributions:Wishart/2 *",), results=("log_prob.grad.1",)),
@@ -82,3 +97,18 @@ def meant(name: str, result: str | None = None) -> Difference | None:
                 entry.raises if result is None else any(fnmatchcase(result, p) for p in entry.results)):
             return entry
     return None
+
+
+def page() -> str:
+    """Return docs/differences.md."""
+    rows = "\n".join(f"| {e.title} | {e.ours} | {e.pytorch} | {e.reason} |" for e in TABLE)
+    return f"""# Differences from PyTorch that are meant
+
+The tests compare ingot with results of PyTorch 2.13.0, for every function, layer, loss, optimizer and distribution, eagerly
+and traced. Everything agrees within rounding but for what this table lists. A difference that it does not list fails the tests.
+The table itself is `tests/oracle/differences.py`.
+
+| what | ingot | PyTorch | why |
+|---|---|---|---|
+{rows}
+"""

@@ -51,7 +51,7 @@ def to_array(library, tensor) -> np.ndarray:
     name = str(plain.dtype).split(".")[-1]
     kind = next((k for k in _BY_BITS if k.name == name), None)
     if kind is None:
-        return np.array(plain.numpy())
+        return np.array(plain.numpy(force=True))
     return np.array(plain.contiguous().view(getattr(library, _BY_BITS[kind].name)).numpy()).view(kind)
 
 

@@ -9,6 +9,7 @@ from oracle import comparing, differences, files, tensors
 from oracle.kinds import KINDS
 
 ON_DEVICES = {"function", "layer", "optimizer", "distribution", "divergence"}      # kinds that make no tensors of their own
+LARGEST_GROUP = 24                  # rows that one quick test traces
 LARGEST_FOLDER = 12_000_000         # bytes of all files
 
 
@@ -24,6 +25,21 @@ def groups() -> list:
 
 
 GROUPS = groups()
+SAMPLED = {"fft", "functional", "functions", "linalg", "special", "windows"}      # families of PyTorch's samples, in many dtypes
+
+
+def in_parts() -> list:
+    """Return the groups with the rows in which `make test` traces, and beside them the others, which are slow."""
+    found = []
+    for family, rows in (group.values for group in GROUPS):
+        quick = [r for r in rows if family not in SAMPLED or "float64" in r.name][:LARGEST_GROUP]
+        label = f"{family}:{rows[0].name.split('/')[0]}"
+        if quick:
+            found.append(pytest.param(family, quick, id=label))
+        rest = [r for r in rows if not any(r is q for q in quick)]
+        if rest:
+            found.append(pytest.param(family, rest, id=f"{label}, rest", marks=pytest.mark.slow))
+    return found
 
 
 def eager(body, **_):
@@ -74,7 +90,7 @@ def test_eager_results_are_those_of_pytorch(family, rows):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("family, rows", GROUPS)
+@pytest.mark.parametrize("family, rows", in_parts())
 def test_traced_results_are_those_of_pytorch(family, rows):
     check(family, rows, traced)
 

@@ -48,7 +48,7 @@ TABLE = {
     "Pareto": [(_p(scale=[1.0, 0.5], alpha=[4.5, 6.0]), [[1.375, 0.625]]), (_p(scale=2.0, alpha=[0.75, 1.5]), [[2.5, 9.0]])],
     "Weibull": [(_p(scale=[1.0, 2.5], concentration=[1.5, 3.0]), [[0.625, 1.875]]), (_p(scale=0.5, concentration=0.75), [[0.25, 1.5]])],
     "Kumaraswamy": [(_p(concentration1=[1.5, 3.0], concentration0=[2.5, 1.25]), [[0.25, 0.75]]), (_p(concentration1=0.75, concentration0=4.0), [[0.125, 0.5]])],
-    "ContinuousBernoulli": [(_p(probs=[0.25, 0.8125]), [[0.25, 0.875]]), (_p(logits=[-0.25, 2.0]), [[0.25, 0.875]]), (_p(probs=[0.4995, 0.5005, 0.5]), [[0.25, 0.875, 0.5]])],
+    "ContinuousBernoulli": [(_p(probs=[0.25, 0.8125]), [[0.25, 0.875]]), (_p(logits=[-0.25, 2.0]), [[0.25, 0.875]]), (_p(probs=[0.4995, 0.5005, 0.5]), [[0.25, 0.875, 0.5]]), (_p(probs=[0.25, 0.4375]) | {"lims": (0.375, 0.625)}, [[0.25, 0.875]])],
     "Bernoulli": [(_p(probs=[0.25, 0.8125]), [[1.0, 0.0]]), (_p(logits=[-0.25, 2.0]), [[1.0, 0.0], [0.0, 1.0]])],
     "Geometric": [(_p(probs=[0.25, 0.8125]), [[2.0, 0.0]]), (_p(logits=[-0.25, 2.0]), [[3.0, 1.0]])],
     "Binomial": [(_p(probs=[0.25, 0.8125], total_count=5), [[2.0, 5.0]]), (_p(logits=[-0.25, 2.0], total_count=[7.0, 3.0]), [[3.0, 0.0]])],
@@ -86,6 +86,8 @@ def _composed():
     yield "MixtureSameFamily", "normals", (weights, normal), [_of([0.25, 1.0])]
     yield "MixtureSameFamily", "independent", (Build(D + "Categorical", (), _p(probs=[0.25, 0.75])), Build(D + "Independent", (normal, 1))), [_of([0.125, -1.0, 1.5])]
     affine, exp, sigmoid = Build(D + "AffineTransform", (Leaf(_of(0.5)), Leaf(_of(-2.0)))), Build(D + "ExpTransform"), Build(D + "SigmoidTransform")
+    rows_affine = Build(D + "AffineTransform", (Leaf(_of(-1.5)), Leaf(_of([0.5, 3.0]))), {"event_dim": 1})
+    yield "TransformedDistribution", "rows", (Build(D + "Independent", (Build(D + "Normal", (), _p(loc=[0.5, 1.0], scale=[0.75, 2.0])), 1)), rows_affine), [_of([[0.25, 1.0]])]
     base = Build(D + "Normal", (), _p(loc=[0.5, -0.25], scale=[1.5, 0.75]))
     yield "TransformedDistribution", "affine", (base, affine), [_of([0.25, 1.0])]
     yield "TransformedDistribution", "two", (base, [affine, exp]), [_of([0.25, 1.5])]

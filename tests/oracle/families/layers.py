@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 
-from ..row import Leaf, Name, Row
+from ..row import Build, Leaf, Name, Row
 from . import distinct, rounded
 
 
@@ -260,9 +260,10 @@ def _initial(rng):
     yield Row("init.dirac_/groups", "function", "nn.init.dirac_", (rounded(rng, 4, 2, 3, 5), 2))
     yield Row("init.constant_/one", "function", "nn.init.constant_", (rounded(rng, 2, 3), 1.5))
     yield Row("init.constant_/other", "function", "nn.init.constant_", (rounded(rng, 2), -2))
-    yield Row("init.ones_/one", "function", "nn.init.ones_", (rounded(rng, 2, 3),))
-    yield Row("init.zeros_/one", "function", "nn.init.zeros_", (rounded(rng, 2, 3),))
-    yield Row("utils.parameters_to_vector/two", "function", "nn.utils.parameters_to_vector", ([_leaf(rng, 2, 3), _leaf(rng, 4)],))
+    for shape in ((2, 3), (4,)):
+        yield Row(f"init.ones_/{len(shape)}", "function", "nn.init.ones_", (rounded(rng, *shape),))
+        yield Row(f"init.zeros_/{len(shape)}", "function", "nn.init.zeros_", (rounded(rng, *shape),))
+        yield Row(f"utils.parameters_to_vector/{len(shape)}", "function", "nn.utils.parameters_to_vector", ([_leaf(rng, *shape), _leaf(rng, 4)],))
     yield Row("nn.functional.normalize/p", "function", "nn.functional.normalize", (_leaf(rng, 3, 4),), {"p": 3.0, "dim": 0, "eps": 0.5})
     yield Row("nn.functional.normalize/default", "function", "nn.functional.normalize", (_leaf(rng, 3, 4),))
     yield Row("nn.functional.normalize/small", "function", "nn.functional.normalize", (Leaf(rounded(rng, 3, 4) * 2.0 ** -41),))
@@ -271,7 +272,55 @@ def _initial(rng):
     yield Row("nn.functional.softmax/dtype", "function", "nn.functional.softmax", (_leaf(rng, 2, 3, dtype="float32"), -1), {"dtype": Name("float64")})
 
 
+def _sizes(rng):
+    """Yield each layer with other sizes than its other rows have, and the arguments that these leave alone."""
+    yield _row("Linear", "other sizes", (3, 2), {}, (_leaf(rng, 5, 3),))
+    yield _row("Bilinear", "other sizes", (2, 3, 5), {}, (_leaf(rng, 4, 2), _leaf(rng, 4, 3)))
+    yield _row("AdaptiveLogSoftmaxWithLoss", "other sizes", (3, 6, [2, 4]), {}, (_leaf(rng, 5, 3), np.array([0, 5, 3, 1, 4])))
+    for rank in (1, 2, 3):
+        shape = (1, 2, *[n + 1 for n in SIZES[rank]])
+        yield _row(f"AvgPool{rank}d", "other sizes", (4 if rank < 3 else 3,), {"stride": 3}, (_leaf(rng, *shape),))
+        yield _row(f"MaxPool{rank}d", "other sizes", (4 if rank < 3 else 3,), {"stride": 3}, (_free(rng, *shape),))
+        yield _row(f"LPPool{rank}d", "other sizes", (2, 3), {}, (_leaf(rng, *shape, low=0.25),))
+        yield _row(f"BatchNorm{rank}d", "other sizes", (2,), {}, (_leaf(rng, 3, *shape[1:]),))
+        yield _row(f"BatchNorm{rank}d", "no bias", (2,), {"bias": False}, (_leaf(rng, 3, *shape[1:]),))
+        yield _row(f"InstanceNorm{rank}d", "other sizes", (2,), {"affine": True, "bias": False}, (_leaf(rng, *shape),))
+        yield _row(f"ConvTranspose{rank}d", "other sizes", (2, 3, (3, 2, 1)[:rank]), {}, (_leaf(rng, *shape),))
+        pooled = (1, 2, *[n // 2 for n in SIZES[rank]])
+        room = int(np.prod([2 * n - 2 for n in pooled[2:]]))
+        count = int(np.prod(pooled[2:]))
+        if room >= count:
+            places = np.stack([rng.choice(room, count, replace=False) for _ in range(2)]).reshape(pooled)
+            yield _row(f"MaxUnpool{rank}d", "padding", (2,), {"padding": 1}, (_leaf(rng, *pooled), places))
+        yield _row(f"MaxUnpool{rank}d", "other sizes", (3,), {"stride": 2}, (_leaf(rng, *pooled), np.stack([rng.permutation(count) for _ in range(2)]).reshape(pooled)))
+    for rank, fraction in ((2, (0.5, 0.75)), (3, (0.5, 0.75, 0.625))):
+        samples = rng.uniform(0, 1, (1, 2, rank)).round(3)
+        yield _row(f"FractionalMaxPool{rank}d", "other sizes", (3,), {"output_ratio": fraction, "_random_samples": samples}, (_free(rng, *(1, 2, 9, 11, 9)[:rank + 2]),))
+    yield _row("Embedding", "other sizes", (5, 2), {}, (rng.integers(0, 5, (2, 3)),))
+    yield _row("EmbeddingBag", "other sizes", (5, 2), {"max_norm": 0.5, "norm_type": 1.0}, (rng.integers(0, 5, (2, 3)),))
+    yield _row("GroupNorm", "other sizes", (2, 4), {"bias": False}, (_leaf(rng, 3, 4, 2),))
+    for kind in ("RNN", "LSTM", "GRU"):
+        yield _row(kind, "other sizes", (2, 3), {}, (_leaf(rng, 4, 3, 2),))
+        yield _row(f"{kind}Cell", "other sizes", (2, 3), {}, (_leaf(rng, 4, 2),))
+    yield _row("MultiheadAttention", "other sizes", (6, 3), {}, (_leaf(rng, 3, 2, 6), _leaf(rng, 4, 2, 6), _leaf(rng, 4, 2, 6)))
+    yield _row("TransformerEncoderLayer", "other sizes", (6, 3, 10), {"dropout": 0.0}, (_leaf(rng, 3, 2, 6),))
+    yield _row("TransformerDecoderLayer", "other sizes", (6, 3, 10), {"dropout": 0.0}, (_leaf(rng, 3, 2, 6), _leaf(rng, 4, 2, 6)))
+    yield _row("Transformer", "other sizes", (6, 3, 2, 1, 10), {"dropout": 0.0}, (_leaf(rng, 3, 2, 6), _leaf(rng, 2, 2, 6)))
+    yield _row("Transformer", "deeper decoder", (6, 3, 1, 2, 10), {"dropout": 0.0}, (_leaf(rng, 3, 2, 6), _leaf(rng, 2, 2, 6)))
+    encoder = Build("nn.TransformerEncoderLayer", (6, 2, 10), {"dropout": 0.0})
+    decoder = Build("nn.TransformerDecoderLayer", (6, 2, 10), {"dropout": 0.0})
+    yield _row("TransformerEncoder", "two", (encoder, 2), {"enable_nested_tensor": False}, (_leaf(rng, 3, 2, 6),))
+    yield _row("TransformerEncoder", "norm", (encoder, 1, Build("nn.LayerNorm", (6,))), {"enable_nested_tensor": False}, (_leaf(rng, 3, 2, 6),))
+    yield _row("TransformerDecoder", "two", (decoder, 2), {}, (_leaf(rng, 3, 2, 6), _leaf(rng, 4, 2, 6)))
+    yield _row("TransformerDecoder", "norm", (decoder, 1, Build("nn.LayerNorm", (6,))), {}, (_leaf(rng, 3, 2, 6), _leaf(rng, 4, 2, 6)))
+    yield _row("Sequential", "two", (Build("nn.Linear", (3, 4)), Build("nn.ReLU"), Build("nn.Linear", (4, 2))), {}, (_leaf(rng, 5, 3),))
+    yield _row("Sequential", "norm", (Build("nn.Conv1d", (2, 3, 2)), Build("nn.BatchNorm1d", (3,))), {}, (_leaf(rng, 2, 2, 5),), times=2)
+    yield _row("NLLLoss2d", "default", (), {}, (_leaf(rng, 2, 4, 3, 2, low=-3, high=0), rng.integers(0, 4, (2, 3, 2))))
+    yield _row("NLLLoss2d", "weight", (), {"weight": rounded(rng, 4, low=0.25), "reduction": "sum", "ignore_index": 1}, (_leaf(rng, 2, 4, 3, 2, low=-3, high=0), rng.integers(0, 4, (2, 3, 2))))
+    yield _row("RReLU", "in place", (), {"inplace": True}, (distinct(rng, 3, 4),), train=False)
+
+
 def rows(torch, rng):
     """Yield the rows of all layers."""
-    for family in (_activations, _linear, _convolutions, _pools, _norms, _padding, _lookup, _recurrent, _attention, _resampling, _initial):
+    for family in (_activations, _linear, _convolutions, _pools, _norms, _padding, _lookup, _recurrent, _attention, _resampling, _initial, _sizes):
         yield from family(rng)

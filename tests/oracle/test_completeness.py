@@ -1,0 +1,116 @@
+"""Every optimizer, schedule, layer, loss, distribution, window and function has rows, and each of its parameters two values."""
+
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ingot
+from ingot import distributions, nn, optim
+from oracle import completeness, differences, files, kinds
+from oracle.row import lookup, prepare
+
+RANDOM = "its results are random"
+# Names without two rows of their own -> why.
+EXEMPT = {
+    **dict.fromkeys(("nn.AlphaDropout", "nn.Dropout", "nn.Dropout1d", "nn.Dropout2d", "nn.Dropout3d", "nn.FeatureAlphaDropout",
+                     "nn.functional.alpha_dropout", "nn.functional.dropout", "nn.functional.dropout1d",
+                     "nn.functional.dropout2d", "nn.functional.dropout3d",
+                     "nn.functional.feature_alpha_dropout", "nn.functional.feature_dropout",
+                     "nn.functional.fractional_max_pool2d", "nn.functional.fractional_max_pool3d",
+                     "nn.functional.fractional_max_pool2d_with_indices", "nn.functional.fractional_max_pool3d_with_indices",
+                     "nn.functional.gumbel_softmax", "nn.functional.rrelu", "nn.functional.rrelu_"), RANDOM),
+    **{f"nn.Lazy{name}": "becomes the layer of that name at its first call" for name in (
+        "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
+        "ConvTranspose3d", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "Linear")},
+    **{f"nn.functional.{name}_with_indices": "the function of that name with return_indices=True" for name in (
+        "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "max_pool1d", "max_pool2d", "max_pool3d")},
+    **dict.fromkeys(("nn.ModuleDict", "nn.ModuleList", "nn.ParameterDict", "nn.ParameterList", "nn.RNNBase", "nn.RNNCellBase",
+                     "optim.lr_scheduler.LRScheduler", "distributions.ExponentialFamily"), "computes nothing by itself"),
+    **dict.fromkeys(("linalg.eig", "linalg.eigh", "linalg.svd", "linalg.eigvals", "linalg.lstsq", "linalg.householder_product"),
+                    "vectors and orders are free: tests/test_api_linalg.py compares what they rebuild"),
+    "linalg.logdet": "the function logdet",
+    **dict.fromkeys(("linalg.matrix_sqrth", "linalg.polar"), "newer than PyTorch 2.13"),
+    "nn.LinearCrossEntropyLoss": "PyTorch 2.13 has the function alone, which has rows",
+    "nn.functional.grouped_mm": "PyTorch 2.13 takes bfloat16 on a GPU alone",
+    "nn.functional.multi_head_attention_forward": "the body of MultiheadAttention",
+}
+# (target, parameter) that takes one value -> why.
+CONSTANT = {
+    ("count_nonzero", "keepdim"): "PyTorch 2.13 does not have it",
+    ("gather", "sparse_grad"): "gives sparse gradients of the same values",
+    ("nn.functional.embedding_bag", "scale_grad_by_freq"): "PyTorch is wrong: docs/differences.md",
+    ("linalg.lu", "pivot"): "PyTorch pivots always on a CPU", ("linalg.lu_factor", "pivot"): "PyTorch pivots always on a CPU",
+    ("linalg.lu_factor_ex", "pivot"): "PyTorch pivots always on a CPU", ("lu", "pivot"): "PyTorch pivots always on a CPU",
+    ("linalg.svdvals", "driver"): "chooses a library on a GPU", ("max", "other"): "rows give it by position",
+    ("min", "other"): "rows give it by position", ("nn.functional.linear_cross_entropy", "options"): "steers memory alone",
+    ("stft", "align_to_window"): "goes with center=False alone", ("topk", "sorted"): "leaves the order open",
+    ("nn.Transformer", "custom_decoder"): "a module of the user's",
+    ("nn.Transformer", "custom_encoder"): "a module of the user's",
+    ("nn.TransformerDecoder", "decoder_layer"): "two copies of one layer",
+    ("nn.TransformerEncoder", "encoder_layer"): "two copies of one layer",
+    ("nn.TransformerEncoder", "enable_nested_tensor"): "chooses a faster way",
+    ("nn.TransformerEncoder", "mask_check"): "chooses a faster way", ("nn.MaxUnpool3d", "padding"): "its functional has rows",
+    **{(f"nn.ConvTranspose{rank}d", "padding_mode"): "PyTorch takes zeros alone" for rank in (1, 2, 3)},
+}
+
+found = cache(completeness.rows)
+
+
+def classes(module, path, base) -> list[str]:
+    """Return the paths of a module's public classes below `base`."""
+    return [path + n for n, v in sorted(vars(module).items())
+            if isinstance(v, type) and issubclass(v, base) and v is not base and not n.startswith("_")]
+
+
+def functions(path) -> list[str]:
+    """Return the paths of a namespace's public functions."""
+    space = lookup(ingot, path)
+    names = getattr(space, "__all__", dir(space))
+    return [f"{path}.{n}" for n in sorted(names) if not n.startswith(("_", "has_torch", "handle_torch")) and n != "unwrap"
+            and callable(getattr(space, n)) and not isinstance(getattr(space, n), type)]
+
+
+OPTIMIZER, SCHEDULE = optim.Optimizer, optim.lr_scheduler.LRScheduler
+PUBLIC = [*classes(optim, "optim.", OPTIMIZER), *classes(optim.lr_scheduler, "optim.lr_scheduler.", SCHEDULE),
+          *classes(distributions, "distributions.", distributions.Distribution), *classes(nn, "nn.", nn.Module),
+          *[name for space in ("signal.windows", "nn.functional", "linalg", "fft", "special") for name in functions(space)]]
+
+
+@pytest.mark.parametrize("target", PUBLIC)
+def test_every_name_has_two_rows(target):
+    if target in EXEMPT:
+        return
+    assert len(found()[target]) >= 2, f"{target} has {len(found()[target])} rows"
+
+
+def test_every_parameter_takes_two_values():
+    wrong = []
+    for target, calls in sorted(found().items()):
+        try:
+            function = lookup(ingot, target)
+        except AttributeError:
+            continue
+        wrong += [(target, p) for p in completeness.constant_parameters(target, function, calls)]
+    assert not sorted(set(wrong) - CONSTANT.keys())
+    assert not sorted(CONSTANT.keys() - set(wrong)), "these need no exemption any more"
+
+
+def test_no_row_takes_a_tensor_twice():
+    for family in files.families():
+        for row in files.read(files.FOLDER / f"{family}.xz")[1]:
+            assert row.kind in kinds.KINDS
+            given = [a for a, _ in prepare(ingot, (row.args, row.kwargs, row.options.get("inputs")))[1]]
+            told = [a.tobytes() for a in given if a.size > 3 and a.dtype.kind in "fc" and len(np.unique(a)) > 1]
+            assert len(told) == len(set(told)), f"{family}:{row.name} takes a tensor twice"
+
+
+def test_every_difference_has_rows_and_is_shown():
+    names = [f"{family}:{row.name}" for family in files.families() for row in files.read(files.FOLDER / f"{family}.xz")[1]]
+    page = (Path(ingot.__file__).parent / "docs" / "differences.md").read_text()
+    for entry in differences.TABLE:
+        for pattern in entry.rows:
+            assert any(fnmatchcase(name, pattern) for name in names), f"{entry.title}: no row is called {pattern}"
+    assert page == differences.page(), "write docs/differences.md again: python tools/write_oracle.py --page"
