@@ -25,7 +25,7 @@ def groups() -> list:
 
 
 GROUPS = groups()
-SAMPLED = {"fft", "functional", "functions", "linalg", "special", "windows"}      # families of PyTorch's samples, in many dtypes
+SAMPLED = {"fft", "functional", "functions", "linalg", "special", "windows"}  # families with many dtypes
 
 
 def in_parts() -> list:
