@@ -10,7 +10,7 @@ tensors and arrays. Inside a graph broadcasting and promotion are explicit: the 
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, KeysView, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -180,9 +180,9 @@ class Graph:
         return {v: tuple(ns) for v, ns in found.items()}
 
     @cached_property
-    def results(self) -> frozenset:
-        """The values that leave the graph: returned or written."""
-        return frozenset(self.outputs) | frozenset(u.value for u in self.updates)
+    def results(self) -> KeysView:
+        """The values that leave the graph, returned or written; in order, so that passes make the same graph in every process."""
+        return dict.fromkeys((*self.outputs, *(u.value for u in self.updates))).keys()
 
     @cached_property
     def symbols(self) -> dict:

@@ -159,6 +159,15 @@ def test_uses_and_liveness():
     assert g.results == {z} and live_nodes(g) == {y.node, z.node}
 
 
+def test_results_have_the_order_of_outputs_and_then_of_updates():
+    b = Builder()
+    x = b.input("x", Aval((2,), F32))
+    made = [ew.mul(x, float(i)) for i in range(9)]
+    b.update(x, made[4])
+    g = b.finish([*made[5:], made[0], *made[1:3]])
+    assert list(g.results) == [*made[5:], *made[:3], made[4]]
+
+
 # The rules.
 
 

@@ -93,6 +93,22 @@ def test_blocks_go_from_layer_to_layer():
             if n.op is ops.conv_blocked] == ["relu", "maximum"]
 
 
+def test_results_leave_their_blocks_in_the_order_in_which_they_are_returned():
+    """In every process: the order was that of addresses."""
+    layers = nn.ModuleList([nn.Conv2d(32, 32, 3, padding=1) for _ in range(7)]).eval()
+    x = ingot.randn(2, 32, 15, 15)
+
+    @jit.trace
+    def run(x):
+        return [layer(x) for layer in layers][::-1]
+
+    with ingot.no_grad():
+        run(x)
+    graph = list(next(iter(run.graphs.values())).values())[-1]
+    unblocked = [n.output for n in graph.nodes if n.op is ops.from_blocked]
+    assert len(unblocked) == 7 and unblocked == list(graph.outputs)
+
+
 def test_infinities_and_nan_stay_where_they_belong():
     net = nn.Sequential(nn.Conv2d(4, 32, 3, padding=1), nn.Conv2d(32, 32, 3, padding=1), nn.Conv2d(32, 20, 1)).eval()
     traced = jit.trace(net)
