@@ -181,7 +181,7 @@ class Graph:
 
     @cached_property
     def results(self) -> KeysView:
-        """The values that leave the graph, returned or written; in order, so that passes make the same graph in every process."""
+        """The values that leave the graph, returned or written, in the same order in every process."""
         return dict.fromkeys((*self.outputs, *(u.value for u in self.updates))).keys()
 
     @cached_property

@@ -13,6 +13,7 @@ from ingot.ir import dtype as dt
 from ingot.ir.aval import Aval
 from ingot.ir.graph import Builder
 from ingot.ir.ops import elementwise as ew
+from ingot.ir.ops.shape import cat
 from ingot.passes.codegen.triton import many as texts
 from ingot.passes.codegen.triton import plan as plans
 from ingot.passes.codegen.triton import together
@@ -338,3 +339,16 @@ def test_steps_come_after_what_they_need(seed, monkeypatch):
         overwritten |= own
         there.update(step.writes)
     assert there.issuperset(graph.outputs)
+
+
+def test_kinds_that_one_step_needs_run_in_the_order_in_which_it_reads_them(monkeypatch):
+    """In every process: the order was that of addresses."""
+    monkeypatch.setattr("ingot.passes.fuse.Fuser._try", lambda *args: None)
+    b = Builder("kinds")
+    x, y = (b.input(name, Aval((12,), dt.float32)) for name in "xy")
+    ops = ew.tanh, ew.exp, ew.sin, ew.cos, ew.sqrt, ew.log, ew.abs_
+    first, second = ([b.append(op, [v], {}) for op in ops] for v in (x, y))
+    read = [*reversed(first)]
+    made = plans.plan(b.finish([b.append(cat, read, {"dim": 0}), *second]))
+    many = [s for s in made.steps if type(s) is ManyStep]
+    assert [s.writes for s in many] == [[v, w] for v, w in zip(read, reversed(second))]

@@ -159,23 +159,24 @@ def _over(lowered, in_place, names) -> tuple:
 
 
 def _needs(steps, in_place) -> dict:
-    """The steps that come before each: those that make what it reads, and those that read what it writes over."""
+    """The steps that come before each, in a fixed order: those that make what it reads, and those that read what it writes
+    over."""
     makers = {v: s for s in steps for v in s.writes}
     readers: dict = {}
     found: dict = {}
     for s in steps:
         for v in s.reads:
             readers.setdefault(v, []).append(s)
-        found[s] = {makers[v] for v in s.reads if v in makers} - {s}
+        found[s] = {makers[v]: None for v in s.reads if v in makers and makers[v] is not s}
         if type(s) is EndStep:
-            found[s].add(s.step)
+            found[s][s.step] = None
     held: dict = {}                 # what lay in the memory of an input, first to last
     for v, target in in_place.items():
         maker = makers[v]
         before = held.setdefault(target, [target])
         own = (maker, maker.step) if type(maker) is EndStep else (maker,)
         for s in own:               # (sizes may leave nothing to the end: all is written before it then)
-            found[s].update([r for x in before for r in readers.get(x, ()) if r not in own])
+            found[s] |= {r: None for x in before for r in readers.get(x, ()) if r not in own}
         before.append(v)
     return found
 
