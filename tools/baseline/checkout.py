@@ -5,6 +5,7 @@ package that defines a function; whoever renames one of those functions renames 
 """
 
 import atexit
+import functools
 import importlib
 import os
 import re
@@ -36,11 +37,18 @@ def environment(**more) -> dict:
     return kept | SETTINGS | more
 
 
+@functools.cache
+def sources() -> dict:
+    """Return the text of each file of the package."""
+    folders = [path for path in ROOT.iterdir() if path.is_dir() and path.name not in OUTSIDE and path.name[0] != "."]
+    paths = [*ROOT.glob("*.py"), *[path for folder in folders for path in folder.rglob("*.py")]]
+    return {path: path.read_text(encoding="utf-8") for path in sorted(paths)}
+
+
 def defining(name: str):
-    """Return the module of the package whose source defines a function, class or constant."""
-    pattern = re.compile(rf"^(?:def {name}\(|class {name}\b|{name}(?:: \w+)? = )", re.M)
-    found = [path for path in sorted(ROOT.rglob("*.py")) if path.relative_to(ROOT).parts[0] not in OUTSIDE
-             and not path.relative_to(ROOT).parts[0].startswith(".") and pattern.search(path.read_text(encoding="utf-8"))]
+    """Return the module of the package whose source defines a function or a class."""
+    pattern = re.compile(rf"^(?:def {name}\(|class {name}\b)", re.M)
+    found = [path for path, text in sources().items() if name in text and pattern.search(text)]
     if len(found) != 1:
         raise LookupError(f"{name} is defined in {[str(p.relative_to(ROOT)) for p in found]}, and must be in one file")
     parts = found[0].relative_to(ROOT).with_suffix("").parts

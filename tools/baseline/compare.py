@@ -65,7 +65,8 @@ def rises(before: dict, after: dict) -> tuple[list[str], list[str]]:
 
 def ratios(before: dict, after: dict) -> list[str]:
     """Return the ratios of timings: their geometric mean, and those that are far from one."""
-    both = {name: after[name] / value for name, value in before.items() if name in after and type(value) in (int, float) and value}
+    numbers = {name: value for name, value in before.items() if type(value) in (int, float) and value}
+    both = {name: after[name] / value for name, value in numbers.items() if name in after}
     if not both:
         return []
     mean = math.exp(sum(map(math.log, both.values())) / len(both))
