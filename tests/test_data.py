@@ -182,6 +182,132 @@ def test_distributed_sampler_shares_out():
         data.DistributedSampler(Squares())
 
 
+# Each replica's indices of n samples in order, for 1 to 5 replicas, as PyTorch 2.13 gives them; - where there are none.
+SHARES = {
+    False: [
+        ("-", "- -", "- - -", "- - - -", "- - - - -"),
+        ("0", "0 0", "0 0 0", "0 0 0 0", "0 0 0 0 0"),
+        ("01", "0 1", "0 1 0", "0 1 0 1", "0 1 0 1 0"),
+        ("012", "02 10", "0 1 2", "0 1 2 0", "0 1 2 0 1"),
+        ("0123", "02 13", "03 10 21", "0 1 2 3", "0 1 2 3 0"),
+        ("01234", "024 130", "03 14 20", "04 10 21 32", "0 1 2 3 4"),
+        ("012345", "024 135", "03 14 25", "04 15 20 31", "05 10 21 32 43"),
+        ("0123456", "0246 1350", "036 140 251", "04 15 26 30", "05 16 20 31 42")],
+    True: [
+        ("-", "- -", "- - -", "- - - -", "- - - - -"),
+        ("0", "- -", "- - -", "- - - -", "- - - - -"),
+        ("01", "0 1", "- - -", "- - - -", "- - - - -"),
+        ("012", "0 1", "0 1 2", "- - - -", "- - - - -"),
+        ("0123", "02 13", "0 1 2", "0 1 2 3", "- - - - -"),
+        ("01234", "02 13", "0 1 2", "0 1 2 3", "0 1 2 3 4"),
+        ("012345", "024 135", "03 14 25", "0 1 2 3", "0 1 2 3 4"),
+        ("0123456", "024 135", "03 14 25", "0 1 2 3", "0 1 2 3 4")]}
+
+
+def shared_out(count, replicas, epoch=0, **options):
+    """Return the indices of each replica, each as many as its sampler says."""
+    found = []
+    for rank in range(replicas):
+        sampler = data.DistributedSampler(range(count), replicas, rank, **options)
+        sampler.set_epoch(epoch)
+        found.append(list(sampler))
+        assert len(found[-1]) == len(sampler)
+    return found
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("count", range(8))
+def test_a_distributed_sampler_shares_out_as_pytorch_does(count, drop_last):
+    """Where there are fewer samples than replicas, too: then they are repeated as often as it takes."""
+    for replicas, want in enumerate(SHARES[drop_last][count], 1):
+        got = shared_out(count, replicas, shuffle=False, drop_last=drop_last)
+        assert [[int(i) for i in part if part != "-"] for part in want.split()] == got, f"{replicas} replicas"
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("replicas", range(1, 6))
+def test_a_distributed_sampler_shuffles_all_samples_anew_in_each_epoch(replicas, drop_last):
+    for count in [*range(8), 23, 40]:
+        orders = []
+        for epoch in range(4):
+            parts = shared_out(count, replicas, epoch, seed=3, drop_last=drop_last)
+            size, = {len(part) for part in parts}
+            assert size == len(range(0, count, replicas)) - bool(drop_last and count % replicas)
+            given = [i for part in parts for i in part]
+            assert set(given) <= set(range(count)) and len(set(given)) == min(len(given), count)
+            orders.append(parts)
+            assert parts == shared_out(count, replicas, epoch, seed=3, drop_last=drop_last)
+            assert parts == shared_out(count, replicas, epoch + 1, seed=2, drop_last=drop_last), "seed and epoch are added"
+        assert count < 20 or len({str(parts) for parts in orders}) == 4
+
+
+@pytest.mark.parametrize("count", [1, 3, 5])
+@pytest.mark.parametrize("wanted", [None, 1, 2, 3, 7, 10])
+def test_a_random_sampler_goes_through_all_samples_before_it_begins_anew(count, wanted):
+    size = count if wanted is None else wanted
+    for seed in range(10):
+        drawn = list(data.RandomSampler(range(count), num_samples=wanted, generator=ingot.Generator().manual_seed(seed)))
+        assert len(drawn) == size == len(data.RandomSampler(range(count), num_samples=wanted))
+        for at in range(0, size, count):
+            rounds = drawn[at:at + count]
+            assert len(set(rounds)) == len(rounds) and set(rounds) <= set(range(count))
+
+
+@pytest.mark.parametrize("wanted", [None, 1, 2, 5, 9, 5000])
+def test_a_random_sampler_with_replacement_draws_each_by_itself(wanted):
+    orders = [list(data.RandomSampler(range(5), True, wanted, ingot.Generator().manual_seed(seed))) for seed in range(40)]
+    size = 5 if wanted is None else wanted
+    assert {len(o) for o in orders} == {size} and {i for o in orders for i in o} == set(range(5))
+    assert size == 1 or any(len(set(o[:5])) < len(o[:5]) for o in orders)
+    counts = [sum(o.count(i) for o in orders) for i in range(5)]
+    assert size < 5000 or max(abs(n - 40000) for n in counts) < 1000        # five standard deviations
+
+
+@pytest.mark.parametrize("wanted", [0, -1, 2.0])
+def test_a_random_sampler_refuses_counts_that_are_not_positive(wanted):
+    """So it does for an empty dataset, with or without replacement, as PyTorch does."""
+    for replacement in (False, True):
+        with pytest.raises(ValueError, match="num_samples"):
+            data.RandomSampler(range(3), replacement, wanted)
+        with pytest.raises(ValueError, match="num_samples"):
+            data.RandomSampler([], replacement)
+    with pytest.raises(ValueError, match="num_samples"):
+        data.DataLoader([], shuffle=True)
+
+
+def test_a_subset_sampler_gives_what_it_was_given_once_each():
+    orders = [list(data.SubsetRandomSampler([7, 5, 5, 9, 2], ingot.Generator().manual_seed(seed))) for seed in range(30)]
+    assert {tuple(sorted(o)) for o in orders} == {(2, 5, 5, 7, 9)} and len({tuple(o) for o in orders}) > 15
+    assert sorted(data.SubsetRandomSampler("abc")) == ["a", "b", "c"] and len(data.SubsetRandomSampler("abc")) == 3
+    assert list(data.SubsetRandomSampler([])) == []
+
+
+def test_a_weighted_sampler_without_replacement_takes_the_likely_ones_first():
+    """Rows without weight come last, which PyTorch gives as well where all are wanted."""
+    assert sorted(data.WeightedRandomSampler([1.0, 0.0, 2.0], 2, replacement=False)) == [0, 2]
+    assert list(data.WeightedRandomSampler([1.0, 0.0, 2.0], 3, replacement=False))[2] == 1
+    seeds = map(ingot.Generator().manual_seed, range(400))
+    firsts = [next(iter(data.WeightedRandomSampler([1.0, 3.0], 2, False, seeded))) for seeded in seeds]
+    assert abs(sum(firsts) / 400 - 0.75) < 0.11         # five standard deviations
+    assert len(data.WeightedRandomSampler([1.0, 2.0], 7)) == 7 == len(list(data.WeightedRandomSampler([1.0, 2.0], 7)))
+    for weights, size, replacement in (([1.0, 2.0], 3, False), ([0.0, 0.0], 2, True), ([1.0, -1.0], 2, True),
+                                       ([[1.0, 2.0]], 1, True), ([float("nan"), 1.0], 1, True)):
+        with pytest.raises(ValueError, match=r"multinomial|weights"):
+            list(data.WeightedRandomSampler(weights, size, replacement))
+
+
+@pytest.mark.parametrize("drop_last", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 3, 6, 7, 8])
+@pytest.mark.parametrize("count", [0, 1, 6, 7])
+def test_batches_are_whole_but_for_the_last_one(count, size, drop_last):
+    sampler = data.BatchSampler(data.SequentialSampler(range(count)), size, drop_last)
+    batches = list(sampler)
+    assert len(sampler) == len(batches) == (count // size if drop_last else (count + size - 1) // size)
+    assert [i for batch in batches for i in batch] == list(range(len(batches) * size if drop_last else count))
+    assert all(len(batch) == size for batch in batches[:-1]) and all(0 < len(batch) <= size for batch in batches)
+    assert list(sampler) == batches
+
+
 # Collating.
 
 

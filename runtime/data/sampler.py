@@ -53,7 +53,7 @@ class RandomSampler(Sampler):
         self._num_samples = num_samples
         if not isinstance(replacement, bool):
             raise DTypeError(f"replacement must be a bool, got {replacement!r}")
-        if not isinstance(self.num_samples, int) or self.num_samples < 0:
+        if not isinstance(self.num_samples, int) or self.num_samples <= 0:
             raise ArgumentError(f"num_samples must be a positive integer, got {self.num_samples!r}")
 
     @property
