@@ -49,8 +49,7 @@ def main() -> int:
             print(f"{s.id}  {s.area}  {s.file}:{s.line} {s.function}  [{s.kind}]\n    - {s.before}\n    + {s.after}")
         return 0
     if args.again:
-        rows = runs.read(results)
-        runs.forget(results, {s.id for s in chosen if s.id in rows and not is_killed(rows[s.id])})
+        runs.forget(results, {id for id, row in runs.read(results).items() if not is_killed(row)} & {s.id for s in chosen})
     settings = runs.Settings(args.root, args.folder, args.python, args.workers, args.seconds)
     runs.run_all(chosen, Map.read(args.folder), settings, results, lambda text: print(text, flush=True))
     rows = [r for r in runs.read(results).values() if r["id"] in {s.id for s in chosen}]

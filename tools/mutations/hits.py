@@ -12,11 +12,13 @@ import mmap
 import os
 import sys
 from importlib.machinery import PathFinder, SourceFileLoader
+from typing import Any
 
 from .functions import functions_in
 
 FOLDER, ROOT, BYTES = "INGOT_HITS_FOLDER", "INGOT_HITS_ROOT", "INGOT_HITS_FILE"     # names in the environment
 PACKAGE = "ingot"
+everywhere: Any = builtins
 
 
 def marked(text: str, file: str, base: int):
@@ -76,7 +78,7 @@ class _Finder:
         if name != PACKAGE and not name.startswith(PACKAGE + "."):
             return None
         spec = PathFinder.find_spec(name, path, target)
-        if spec is not None and type(spec.loader) is SourceFileLoader:
+        if spec is not None and spec.origin is not None and type(spec.loader) is SourceFileLoader:
             base = self._bases.get(os.path.relpath(os.path.realpath(spec.origin), self._root))
             if base is not None:
                 spec.loader = _Loader(name, spec.loader.path, base)
@@ -87,7 +89,7 @@ def install():
     """Mark modules that are imported from now on; called when an interpreter starts."""
     with open(os.path.join(os.environ[FOLDER], "functions.json"), encoding="utf-8") as source:
         listed = json.load(source)
-    builtins.__hits__ = bytearray(listed["count"])
+    everywhere.__hits__ = bytearray(listed["count"])
     if os.environ.get(BYTES):
         use(os.environ[BYTES])
     sys.meta_path.insert(0, _Finder(listed["bases"], os.environ[ROOT]))
@@ -95,8 +97,8 @@ def install():
 
 def use(file: str):
     """Set the bytes in a file, which exists from then on."""
-    size = len(builtins.__hits__)
+    size = len(everywhere.__hits__)
     with open(file, "a+b") as out:
         out.truncate(size)
-        builtins.__hits__ = mmap.mmap(out.fileno(), size)
+        everywhere.__hits__ = mmap.mmap(out.fileno(), size)
     os.environ[BYTES] = file

@@ -79,14 +79,14 @@ def _is_text(node):
 
 def number(node, parent, line):
     """Replace a number by the next one, or by one and a half of it."""
-    if not isinstance(node, ast.Constant) or type(node.value) not in (int, float) or not is_one_line(node):
+    if not isinstance(node, ast.Constant) or not is_one_line(node):
         return
-    first, last = line.span(node)
-    if type(node.value) is int:
+    value, (first, last) = node.value, line.span(node)
+    if type(value) is int:
         is_index = isinstance(parent, (ast.Subscript, ast.Slice))
-        yield "index + 1" if is_index else "number + 1", first, last, str(node.value + 1)
-    else:
-        yield "number scaled", first, last, repr(node.value * 1.5 if node.value else 1.0)
+        yield "index + 1" if is_index else "number + 1", first, last, str(value + 1)
+    elif type(value) is float:
+        yield "number scaled", first, last, repr(value * 1.5 if value else 1.0)
 
 
 def flag(node, parent, line):
@@ -100,7 +100,7 @@ def connective(node, parent, line):
     """Swap `and` and `or`."""
     if isinstance(node, ast.BoolOp) and len(node.values) == 2:
         old, new = ("and", "or") if isinstance(node.op, ast.And) else ("or", "and")
-        yield from _between(*node.values, old, (new,), line)
+        yield from _between(node.values[0], node.values[1], old, (new,), line)
 
 
 def clause(node, parent, line):

@@ -2,12 +2,12 @@
 it fails. Each process of xdist has a file of its own in the folder of the map."""
 
 import base64
-import builtins
 import json
 import os
 import sys
 import time
 import zlib
+from typing import Any
 
 import pytest
 
@@ -22,7 +22,7 @@ def pytest_configure(config):
 
 def pytest_collection_finish():
     """Have code generators run where their texts are known from an earlier process."""
-    texts = sys.modules.get("ingot.runtime.cpu.texts")
+    texts: Any = sys.modules.get("ingot.runtime.cpu.texts")
     if texts is not None:
         texts._sources = str
 
@@ -30,7 +30,7 @@ def pytest_collection_finish():
 @pytest.hookimpl(hookwrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item, nextitem):
     """Run a test, with its fixtures, from clean bytes."""
-    marks = builtins.__hits__
+    marks = hits.everywhere.__hits__
     marks[:] = bytes(len(marks))
     _now.update(failed=False)
     start = time.perf_counter()
