@@ -307,6 +307,34 @@ def test_positions_of_what_is_not_zero(shape, kind):
         assert y.nonzero().tolist() == np.argwhere(want).tolist()
 
 
+# By kind and include_self: result, then the gradients of the tensor and of the source for slopes 1, 10, 100, 1000 (PyTorch's).
+COMBINED = {
+    ("amax", True): ([2, 3, 5, 4], [0, 10 / 3, 0, 1000], [0.5, 0.5, 10 / 3, 10 / 3, 0, 0, 0, 100]),
+    ("amax", False): ([2, 3, 5, 0], [0, 0, 0, 0], [0.5, 0.5, 5, 5, 0, 500, 500, 100]),
+    ("amin", True): ([1, 3, 1, 0], [1, 10 / 3, 0, 0], [0, 0, 10 / 3, 10 / 3, 100, 500, 500, 0]),
+    ("amin", False): ([2, 3, 1, 0], [0, 0, 0, 0], [0.5, 0.5, 5, 5, 100, 500, 500, 0]),
+    ("prod", True): ([0, 0, 28, 40], [0, 0, 1400, 10000], [0, 0, 0, 90, 1400, 8000, 20000, 400]),
+    ("prod", False): ([0, 0, 14, 10], [0, 0, 0, 0], [0, 0, 0, 30, 700, 2000, 5000, 200]),
+}
+
+
+@pytest.mark.parametrize("trace", [False, True])
+@pytest.mark.parametrize("kind, include_self", COMBINED)
+def test_gradients_of_ties_and_of_products_with_zeros(kind, include_self, trace):
+    """Ties share a gradient. Of two zeros in a product neither has one, of a single zero it is the product of the others."""
+    values = [0.0, 0, 3, 0, 2, 5, 2, 7] if kind == "prod" else [2.0, 2, 3, 3, 1, 0, 0, 5]
+    index, slopes = ingot.tensor([0, 0, 1, 1, 2, 3, 3, 2]), ingot.tensor([1.0, 10, 100, 1000], dtype=ingot.float64)
+
+    def run(x, source):
+        out = x.scatter_reduce(0, index, source, kind, include_self=include_self)
+        return out, *ingot.autograd.grad((out * slopes).sum(), (x, source))
+
+    for _ in range(2):
+        x = ingot.tensor([1.0, 3 if include_self else 8, 2, 4], dtype=ingot.float64, requires_grad=True)
+        found = (ingot.jit.trace(run) if trace else run)(x, ingot.tensor(values, dtype=ingot.float64, requires_grad=True))
+        assert [t.tolist() for t in found] == [pytest.approx(want) for want in COMBINED[kind, include_self]]
+
+
 SCATTERED = {  # what is written where an index names nothing
     "scatter": lambda x, i, e: x.scatter(0, i, e), "scatter_": lambda x, i, e: x.clone().scatter_(0, i, e),
     "scatter_add": lambda x, i, e: x.scatter_add(0, i, e), "multiply": lambda x, i, e: x.scatter(0, i, e, reduce="multiply"),

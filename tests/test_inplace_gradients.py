@@ -237,3 +237,30 @@ def test_a_view_made_without_gradients_is_not_written_to_with_them():
     assert h.tolist() == [[2.0, 2.0], [2.0, 2.0]]
     h.argsort(dim=-1).view(-1).add_(1)          # without a history to miss
     ingot.zeros(3)[1:].mul_(2)
+
+
+def test_a_checked_write_is_noticed_before_and_after_unchecked_ones():
+    """Writes through `.data` are not checked, but they hide no other write."""
+    for before, after in ((0, 1), (1, 0), (1, 2), (0, 0)):
+        x = ingot.tensor([1.0, 2.0], requires_grad=True)
+        y = x.exp()
+        loss = y.sum()
+        for _ in range(before):
+            y.data.mul_(2)
+        with ingot.no_grad():
+            y.add_(1)
+        for _ in range(after):
+            y.data.mul_(2)
+        with pytest.raises(AutogradError, match="then overwritten"):
+            loss.backward()
+
+
+def test_unchecked_writes_are_read():
+    x = ingot.tensor([1.0, 2.0], requires_grad=True)
+    y = x * 1
+    y.data.fill_(3)
+    loss = (y * y).sum()
+    y.data.fill_(5)
+    y.data.add_(1)
+    loss.backward()
+    assert x.grad.tolist() == [12, 12]

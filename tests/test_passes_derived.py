@@ -101,6 +101,21 @@ def test_nothing_to_cut():
         assert cut_of(stable)[1] is None
 
 
+def test_draws_are_made_at_each_call():
+    """And all that is made of them, though their keys and sizes are stable."""
+    text = """
+        graph g(%k: u64[2], %w: f32[16,4], %z: f32[3,2,16], %s: f32[2,4]) {
+          %0: f32[16,4] = uniform(%k, dtype=f32, shape=(16, 4))
+          %1: f32[16,4] = mul(%w, %0)
+          %2: f32[256] = pack_recurrent(%1, kernel=('lstm', 3), size=256)
+          %3: f32[3,2,4], %4: f32[2,4] = recurrent_packed(%z, None, %s, %s, %2, None, kernel=('lstm', 3), reverse=False)
+          return %3
+        }"""
+    assert split_derived(graph_of(text), frozenset({0, 1})) is None
+    fixed = graph_of(text.replace("uniform(%k, dtype=f32, shape=(16, 4))", "neg(%w)"))
+    assert split_derived(fixed, frozenset({0, 1})) is not None
+
+
 def test_weights_in_lower_precision_are_kept_for_contractions():
     g = graph_of("""
         graph g(%x: f32[3,8], %w: f32[4,8], %v: f32[8,4], %b: f32[4]) {
