@@ -180,10 +180,10 @@ def test_a_product_over_nothing_takes_no_epilogue():
 def test_a_product_that_is_read_in_two_orders_stays_alone():
     """Element (i, j) needs elements (i, j) and (j, i) of the product, of which tiles hold one."""
     g = graph_of("""
-        graph g(%x: f32[70,5], %w: f32[5,70]) {
-          %0: f32[70,70] = matmul(%x, %w)
-          %1: f32[70,70] = permute(%0, dims=(1, 0))
-          %2: f32[70,70] = add(%0, %1)
+        graph g(%x: f32[16,5], %w: f32[5,16]) {
+          %0: f32[16,16] = matmul(%x, %w)
+          %1: f32[16,16] = permute(%0, dims=(1, 0))
+          %2: f32[16,16] = add(%0, %1)
           return %2
         }""")
     x, w = (np.random.default_rng(5).standard_normal(v.shape).astype(np.float32) for v in g.inputs)
