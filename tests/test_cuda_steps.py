@@ -268,6 +268,24 @@ def test_host_values_that_no_kernel_can_write_in_place():
         assert (count.item(), seen.item(), a.item(), b.item()) == (n, 2 * n, 2 * total.sum(), n + 1)
 
 
+@pytest.mark.parametrize("write", [lambda s: s.mul_(2), lambda s: s.copy_(s * 0 + s * 2), lambda s: s.copy_(1 / (s + 1))],
+                         ids=["in place", "copied", "reciprocal"])
+def test_the_device_reads_a_host_value_before_the_host_overwrites_it(write):
+    """Each call multiplies by the value that the call before left, and leaves another."""
+    def values(device):
+        state, x = ingot.tensor(1.0, dtype=ingot.float64), ingot.ones(3, dtype=ingot.float64, device=device)
+
+        @jit.trace
+        def step(x):
+            before = state.to(ingot.float64, copy=True)
+            write(state)
+            return x * before
+
+        return [step(x).cpu().tolist() for _ in range(5)] + [state.item()]
+
+    assert values("cuda") == values("cpu")
+
+
 NETWORKS = {
     "linear": lambda: nn.Linear(3, 4),
     "several results": lambda: Heads(),

@@ -65,11 +65,12 @@ def arrange(graph, owned, targets, host: frozenset) -> Arrangement:
     at = {n: i for i, n in enumerate(inputs)}
     mine = frozenset([i for i, p in enumerate(places) if p in owned])
     over = {i: at[targets[p]] for i, p in enumerate(places) if p in targets and targets[p] not in host}
-    return Arrangement(plan(main, mine, over), inputs, places, over, cut, cut and _on_host(cut, owned, targets))
+    return Arrangement(plan(main, mine, over), inputs, places, over, cut, cut and _on_host(cut, owned, targets, frozenset(inputs)))
 
 
-def _on_host(cut: HostCut, owned, targets):
-    number = {n: i for i, n in enumerate(cut.sources)}
+def _on_host(cut: HostCut, owned, targets, on_device: frozenset):
+    """Arrange the part of the host, which runs first: it writes in place only what the device does not read as well."""
+    number = {n: i for i, n in enumerate(cut.sources) if n not in on_device}
     first = cut.given
     over = {first + i: number[targets[p]] for i, p in enumerate(cut.results) if targets.get(p) in number}
     return arranged(cut.host, frozenset([first + i for i, p in enumerate(cut.results) if p in owned]), over)

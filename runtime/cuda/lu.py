@@ -115,10 +115,14 @@ def permutation(inputs, params, device):
     kind = dt.from_numpy(like.dtype)
     known, wrong = composed(_judged_pivots, (pivots,), {"rows": rows}, device)
     note(wrong, "lu_unpack")
-    at = empty(device, (*pivots.shape[:-1], rows, rows), kind.np)
+    at = empty(device, (*pivots.shape[:-1], rows, rows), kind.to_real().np)
     made = identity(at)
     exchange_all(as_matrices(made).turned, known)
-    return made
+    return composed(_as_kind, (made,), {"dtype": kind}, device)[0] if kind.is_complex else made
+
+
+def _as_kind(x, *, dtype):
+    return (ew.cast(x, dtype=dtype),)
 
 
 def _judged_pivots(pivots, *, rows):

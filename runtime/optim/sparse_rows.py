@@ -19,8 +19,9 @@ from ..writes import check_writable
 
 
 def rows_of(g) -> Any:
-    """The places of a sparse gradient, each once, with the values there."""
-    return Rows(g.coalesce()) if tls.m.recorder is None else RecordedRows(g)
+    """The places of a sparse gradient, each once, with the values there: by numpy where no recorder watches and it can."""
+    is_plain = tls.m.recorder is None and g._values()._a.__class__ is np.ndarray
+    return Rows(g.coalesce()) if is_plain else RecordedRows(g)
 
 
 def group_number(option, values):

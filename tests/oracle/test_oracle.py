@@ -5,10 +5,9 @@ from collections import defaultdict
 import pytest
 
 import ingot
-from oracle import comparing, differences, files, tensors
+from oracle import comparing, differences, files
 from oracle.kinds import KINDS
 
-ON_DEVICES = {"function", "layer", "optimizer", "distribution", "divergence"}      # kinds that make no tensors of their own
 LARGEST_GROUP = 24                  # rows that one quick test traces
 LARGEST_FOLDER = 12_000_000         # bytes of all files
 
@@ -93,17 +92,6 @@ def test_eager_results_are_those_of_pytorch(family, rows):
 @pytest.mark.parametrize("family, rows", in_parts())
 def test_traced_results_are_those_of_pytorch(family, rows):
     check(family, rows, traced)
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not ingot.cuda.is_available(), reason=ingot.cuda.why_not_available() or "-")
-@pytest.mark.timeout(600)
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("wrap", [eager, traced])
-@pytest.mark.parametrize("family, rows", GROUPS)
-def test_results_on_a_gpu_are_those_of_pytorch_on_a_cpu(family, rows, wrap):
-    with tensors.on_device("cuda"):
-        check(family, [row for row in rows if row.kind in ON_DEVICES], wrap)
 
 
 def test_files_are_small():
