@@ -380,3 +380,20 @@ def test_matrices_of_a_few_rows(case, arch):
     routine, kind, shapes = case
     one = configs.Launch(small_matrices.source(routine, kind, shapes), (("BLOCK", 64),), 2, (10, 1, 1))
     built(one, {"N": 640}, arch)
+
+
+def test_a_kernel_whose_aligned_loads_triton_fails_on_is_compiled_without_them(monkeypatch):
+    """Triton 3.6 fails in its layout pass on some kernels that load vectors of several widths."""
+    triton = pytest.importorskip("triton")
+    given, real = [], triton.compile
+
+    def compile(source, **options):
+        given.append(source.attrs)
+        if source.attrs:
+            raise RuntimeError("PassManager::run failed")
+        return real(source, **options)
+
+    monkeypatch.setattr(triton, "compile", compile)
+    sizes = {"n0": 4096}
+    one, = configs.launches(double(dt.float32), sizes)
+    assert compiler._run_triton(variant(one, sizes, 90)).asm["cubin"] and given[0] and not given[1]

@@ -65,7 +65,8 @@ def arrange(graph, owned, targets, host: frozenset) -> Arrangement:
     at = {n: i for i, n in enumerate(inputs)}
     mine = frozenset([i for i, p in enumerate(places) if p in owned])
     over = {i: at[targets[p]] for i, p in enumerate(places) if p in targets and targets[p] not in host}
-    return Arrangement(plan(main, mine, over), inputs, places, over, cut, cut and _on_host(cut, owned, targets, frozenset(inputs)))
+    on_host = cut and _on_host(cut, owned, targets, frozenset(inputs))
+    return Arrangement(plan(main, mine, over), inputs, places, over, cut, on_host)
 
 
 def _on_host(cut: HostCut, owned, targets, on_device: frozenset):

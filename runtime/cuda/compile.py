@@ -268,6 +268,9 @@ def build(variant: Variant) -> Binary:
     return _binary(variant, made)
 
 
+_PASSES_FAILED = "PassManager::run failed"
+
+
 def _run_triton(variant) -> Any:
     import triton
     import triton.language as tl
@@ -280,16 +283,26 @@ def _run_triton(variant) -> Any:
         constants["LAST"] = int(_release(triton.__version__) >= LANES_GO_LAST)
     units = dict.fromkeys(sorted(variant.aligned), ALIGNED) | dict(variant.even)
     attributes = {(i,): [["tt.divisibility", unit]] for i, unit in units.items()}
-    source = _read_in_turn()(fn=_function(variant.source), signature=variant.signature(), constexprs=constants,
-                             attrs=attributes)
     options = {"num_warps": variant.warps, "num_stages": variant.stages, "enable_fp_fusion": False,
                "enable_reflect_ftz": variant.source.flush}
-    for _ in range(_TRIES - 1):
-        try:
-            return triton.compile(source, target=GPUTarget("cuda", variant.arch, 32), options=options)
-        except SystemError:         # somebody else parsed something at the same time
-            continue
-    return triton.compile(source, target=GPUTarget("cuda", variant.arch, 32), options=options)
+
+    def compiled(attributes):
+        source = _read_in_turn()(fn=_function(variant.source), signature=variant.signature(), constexprs=constants,
+                                 attrs=attributes)
+        for _ in range(_TRIES - 1):
+            try:
+                return triton.compile(source, target=GPUTarget("cuda", variant.arch, 32), options=options)
+            except SystemError:         # another thread parsed something at the same time
+                continue
+        return triton.compile(source, target=GPUTarget("cuda", variant.arch, 32), options=options)
+
+    try:
+        return compiled(attributes)
+    except RuntimeError as error:
+        # Triton 3.6 fails on some kernels that load vectors of several widths: without alignment it loads single elements.
+        if not attributes or _PASSES_FAILED not in str(error):
+            raise
+        return compiled({})
 
 
 class TritonParts(NamedTuple):
