@@ -108,7 +108,9 @@ class OutsideTensors:
         return t.__dict__["_traced"]
 
     def root_of(self, t: Tensor) -> Tensor:
-        """The tensor through which the memory of another one comes in."""
+        """The tensor through which the memory of another one comes in. A leaf is an input of its own, which gets a gradient."""
+        if type(t._node) is Leaf and self.cell_of(t) is None:
+            return t
         return base_of(t) if base_of(t)._storage is t._storage else t       # (`base.data = new` moves the base)
 
     def _enter_leaf(self: Any, t, cell):

@@ -166,3 +166,33 @@ def test_memory_that_arguments_come_to_share(fn):
         return seen
 
     assert life(jit.trace) == life(lambda f: f)
+
+
+LEAVES = {"turned": lambda b: b.t(), "rows": lambda b: b[1:], "columns": lambda b: b[:, 1:3], "a row": lambda b: b[1],
+          "other dims": lambda b: b.view(2, 6), "a diagonal": lambda b: b.diagonal(), "other bits": lambda b: b.view(ingot.float32)}
+LOSSES = {"it": lambda p: (p * p).sum(), "a view of it": lambda p: (p[0] * p[-1]).sum() + p.reshape(-1)[1] ** 2,
+          "it twice": lambda p: (p * p.detach()).sum()}
+
+
+@pytest.mark.parametrize("view", LEAVES)
+@pytest.mark.parametrize("loss", LOSSES)
+def test_leaves_that_are_views_are_trained(view, loss):
+    def life(wrap):
+        base = ingot.arange(12.0).view(3, 4).view(ingot.int32 if view == "other bits" else ingot.float32)
+        p, seen = LEAVES[view](base).requires_grad_(), []
+        optimizer = optim.SGD([p], lr=0.125, momentum=0.5)
+
+        def step(scale):
+            optimizer.zero_grad()
+            (LOSSES[loss](p) * scale).backward()
+            optimizer.step()
+            return p.detach().clone()
+
+        call = wrap(step)
+        for i in range(4):
+            seen.append(numbers([call(ingot.tensor(i + 0.5)), p, p.grad, base]))
+            if i == 1:
+                base.copy_(base.flip(0))
+        return seen
+
+    assert life(jit.trace) == life(lambda f: f)
