@@ -3,29 +3,45 @@
 import numpy as np
 
 from ..row import Row
-from . import rounded
+from . import distinct, rounded
 
 SHAPES = ((3, 4), (5,), ())
-BIG = {"float64": 1.0}
 
 
-def _gradients(rng, steps, scale=1.0, shapes=SHAPES):
-    return [[np.asarray(rounded(rng, *s) * scale) for s in shapes] for _ in range(steps)]
+def _numbers(rng, shape, dtype):
+    """Return numbers, complex ones if the dtype is."""
+    if np.dtype(dtype).kind == "c":
+        return np.asarray(rounded(rng, *shape) + 1j * rounded(rng, *shape)).astype(dtype)
+    return rounded(rng, *shape, dtype=dtype)
 
 
-def _row(rng, name, what, kwargs, steps=6, scale=1.0, shapes=SHAPES, **options):
-    return Row(f"{name}/{what}", "optimizer", f"optim.{name}", (), kwargs,
-               {"parameters": [rounded(rng, *s) for s in shapes], "gradients": _gradients(rng, steps, scale, shapes), **options})
+def _row(rng, name, what, kwargs, steps=6, scale=1.0, shapes=SHAPES, dtype="float64", missing=(), kind="optimizer", **options):
+    """Return a row of an optimizer; `missing` are (step, parameter) without a gradient."""
+    gradients = [[np.asarray(_numbers(rng, s, dtype) * scale) for s in shapes] for _ in range(steps)]
+    for step, k in missing:
+        gradients[step][k] = None
+    return Row(f"{name}/{what}", kind, f"optim.{name}", (), kwargs,
+               {"parameters": [_numbers(rng, s, dtype) for s in shapes], "gradients": gradients, **options})
 
 
 def _muon(rng):
-    """Yield rows of Muon, with parameters of the size of its steps."""
+    """Yield rows of Muon: some that PyTorch's bfloat16 holds exactly, others with parameters of the size of its steps."""
     for what, kwargs in (("default", {}), ("momentum", {"lr": 0.125, "momentum": 0.5, "nesterov": False, "weight_decay": 0.25}),
                          ("coefficients", {"ns_coefficients": (3.0, -4.0, 2.0), "ns_steps": 3, "eps": 1.0}),
                          ("adjusted", {"adjust_lr_fn": "match_rms_adamw", "lr": 0.125})):
-        row = _row(rng, "Muon", what, kwargs, shapes=((3, 5), (4, 2)))
-        row.options["parameters"] = [p * kwargs.get("lr", 2.0 ** -10) for p in row.options["parameters"]]
-        row.tolerance, row.reason = 0.15, "PyTorch iterates in bfloat16"
+        row = _row(rng, "Muon", what, kwargs, shapes=((3, 5), (4, 2)), steps=3)
+        row.options["parameters"] = [(np.abs(p) + 4.0) * kwargs.get("lr", 2.0 ** -10) for p in row.options["parameters"]]
+        row.tolerance, row.reason = 0.03, "PyTorch iterates in bfloat16"
+        yield row
+    scaled = {"eps": 32.0, "ns_steps": 1, "momentum": 0.5, "lr": 0.25}
+    for what, kwargs in (("exact", {"ns_coefficients": (1.0, 0.0, 0.0)}),
+                         ("exact, second", {"ns_coefficients": (0.0, 1.0, 0.0), "nesterov": False, "weight_decay": 0.5}),
+                         ("exact, third", {"ns_coefficients": (0.0, 0.0, -1.0), "nesterov": False, "lr": 8.0}),
+                         ("exact, adjusted", {"ns_coefficients": (1.0, 0.0, 0.0), "adjust_lr_fn": "match_rms_adamw"}),
+                         ("exact, original", {"ns_coefficients": (0.5, 0.0, 0.0), "adjust_lr_fn": "original", "ns_steps": 2})):
+        row = _row(rng, "Muon", what, scaled | kwargs, shapes=((2, 3), (3, 2)))
+        few, steps = (np.sign, 1) if "third" in what else (np.rint, 2)      # sums of products in eight bits
+        row.options["gradients"] = [[few(g) * 4 for g in step] for step in row.options["gradients"][:steps]]
         yield row
 
 
@@ -39,6 +55,7 @@ TABLE = {
         ("foreach", {"lr": 0.02, "momentum": 0.9, "dampening": 0.5, "foreach": True}, {}),
         ("one by one", {"lr": 0.02, "momentum": 0.9, "dampening": 0.5, "foreach": False}, {}),
         ("fused", {"lr": 0.02, "momentum": 0.9, "dampening": 0.5, "weight_decay": 0.1, "fused": True}, {}),
+        ("weight decay tensor", {"lr": 0.02, "weight_decay": np.array(0.25), "foreach": False}, {}),
         ("groups", {"lr": 0.02, "momentum": 0.5},
          {"groups": [{"lr": 0.1}, {"momentum": 0.9, "dampening": 0.125}, {"weight_decay": 0.2, "nesterov": False}]}),
     ],
@@ -50,7 +67,7 @@ TABLE = {
         ("foreach", {"lr": 0.02, "foreach": True, "weight_decay": 0.1}, {}),
         ("fused", {"lr": 0.02, "fused": True, "weight_decay": 0.1, "amsgrad": True}, {}),
         ("decoupled", {"lr": 0.02, "weight_decay": 0.3, "decoupled_weight_decay": True}, {}),
-        ("lr tensor", {"lr": np.array(0.02), "foreach": False}, {}),
+        ("betas tensors", {"lr": 0.02, "betas": (np.array(0.75), np.array(0.5)), "foreach": False}, {}),
         ("groups", {"lr": 0.01}, {"groups": [{"lr": 0.1}, {"betas": (0.5, 0.75)}, {"weight_decay": 0.2, "eps": 0.5}]}),
     ],
     "AdamW": [
@@ -102,6 +119,7 @@ TABLE = {
         ("sizes", {"lr": 0.1, "step_sizes": (0.0625, 0.125)}, {"steps": 9}),
         ("maximize", {"lr": 0.3, "maximize": True, "foreach": True}, {}), ("one by one", {"lr": 0.3, "foreach": False}, {}),
         ("still", {"lr": 0.25}, {"scale": 0.0, "steps": 2}),
+        ("shortest and longest", {}, {"steps": 7, "groups": [{"lr": 1.5e-6}, {"lr": 45.0}, {"lr": 1.0}], "shown": (3, 4)}),
     ],
     "ASGD": [
         ("default", {}, {}), ("averaged", {"lr": 0.05, "t0": 2, "weight_decay": 0.0625}, {"steps": 8}),
@@ -120,15 +138,68 @@ TABLE = {
 }
 
 
+# Options by which every part of an update matters, for rows that vary something else.
+BUSY = {
+    "SGD": {"lr": 0.02, "momentum": 0.75, "dampening": 0.25, "weight_decay": 0.125},
+    "Adam": {"lr": 0.02, "betas": (0.75, 0.5), "weight_decay": 0.125, "amsgrad": True, "eps": 0.125},
+    "AdamW": {"lr": 0.02, "betas": (0.75, 0.5), "weight_decay": 0.125, "eps": 0.125},
+    "NAdam": {"lr": 0.02, "betas": (0.75, 0.5), "weight_decay": 0.125, "momentum_decay": 0.5, "eps": 0.125},
+    "RAdam": {"lr": 0.02, "betas": (0.75, 0.875), "weight_decay": 0.125, "eps": 0.125},
+    "Adamax": {"lr": 0.02, "betas": (0.75, 0.5), "weight_decay": 0.125, "eps": 0.125},
+    "Adadelta": {"lr": 0.5, "rho": 0.75, "weight_decay": 0.125, "eps": 0.125},
+    "Adagrad": {"lr": 0.5, "lr_decay": 0.25, "weight_decay": 0.125, "initial_accumulator_value": 0.25, "eps": 0.125},
+    "RMSprop": {"lr": 0.02, "alpha": 0.75, "centered": True, "momentum": 0.5, "weight_decay": 0.125, "eps": 0.125},
+    "Rprop": {"lr": 0.25, "etas": (0.25, 1.5)},
+    "ASGD": {"lr": 0.125, "lambd": 0.25, "t0": 1, "weight_decay": 0.125},
+    "Adafactor": {"lr": 0.5, "weight_decay": 0.125, "eps": (0.125, 0.25)},
+}
+# Options that groups have from a step on.
+CHANGES = {name: {"2": {"lr": 0.25}, "4": {"weight_decay": 0.5}} for name in BUSY} | {
+    "SGD": {"2": {"lr": 0.25}, "4": {"momentum": 0.5, "dampening": 0.0, "nesterov": True}},
+    "Adam": {"2": {"lr": 0.25}, "4": {"betas": (0.5, 0.75), "weight_decay": 0.5}},
+    "Rprop": {"2": {"etas": (0.5, 1.25)}, "4": {"step_sizes": (0.125, 0.25)}},
+    "ASGD": {"2": {"lr": 0.25}, "4": {"lambd": 0.5, "alpha": 1.0}},
+}
+# Steps that PyTorch differentiates: where it is one, a second one overwrites what the gradient of the first needs.
+STEPS = {"Adamax": 1, "RMSprop": 1, "Rprop": 1}
+MISSING = ((0, 1), (3, 0), (5, 2), (6, 1))
+
+
+def _varied(rng):
+    """Yield rows of each optimizer that differ in dtype, layout, missing gradients, and what happens between steps."""
+    for name, kwargs in BUSY.items():
+        more = {"shapes": ((3, 4), (5,), (2, 1, 3))} if name == "Adafactor" else {}
+        yield _row(rng, name, "goes on", kwargs, steps=9, resume=5, changes=CHANGES[name], missing=MISSING, shown=(2, 4, 5), **more)
+        yield _row(rng, name, "single precision", kwargs, dtype="float32", turned=True, **more)
+        plain = {k: v for k, v in kwargs.items() if k == "lr"}
+        yield _row(rng, name, "lr tensor", plain | {"lr": np.array(plain["lr"]), "foreach": False}, steps=4, **more)
+        if name == "Adafactor":
+            continue
+        yield _row(rng, name, "complex", kwargs, dtype="complex128", steps=5, shapes=((2, 3), (4,), ()))
+        yield _row(rng, name, "differentiable", kwargs | ({"amsgrad": False} if name == "Adam" else {}), kind="unrolled",
+                   steps=STEPS.get(name, 3), shapes=((2, 3), (4,)))
+    yield _row(rng, "SGD", "differentiable, nesterov", {"lr": 0.125, "momentum": 0.5, "nesterov": True, "maximize": True},
+               kind="unrolled", steps=3, shapes=((2, 3), (4,)))
+    yield _row(rng, "SGD", "differentiable, no momentum", {"lr": 0.125, "weight_decay": 0.5}, kind="unrolled", steps=3,
+               shapes=((2, 3), (4,)))
+    yield _row(rng, "Adam", "differentiable, amsgrad", BUSY["Adam"], kind="unrolled", steps=1, shapes=((2, 3), (4,)))
+    for name in ("SGD", "Adam", "RMSprop"):
+        yield _row(rng, name, "nothing", BUSY[name], steps=3, shapes=((0, 3), (2,)))
+
+
 def _sparse(rng):
-    for what, kwargs, scale in (("default", {}, 1.0), ("small gradients", {"lr": 0.02}, 2.0 ** -27),
-                                ("betas", {"lr": 0.05, "betas": (0.5, 0.75), "eps": 1e-3, "maximize": True}, 1.0)):
+    rows = {"SparseAdam/default": {}, "SparseAdam/small gradients": {"lr": 0.02}, "SparseAdam/lr tensor": {"lr": np.array(0.02)},
+            "SparseAdam/betas": {"lr": 0.05, "betas": (0.5, 0.75), "eps": 1e-3, "maximize": True},
+            "SGD/sparse": {"lr": 0.05, "maximize": True}, "SGD/sparse by default": {},
+            "Adagrad/sparse": {"lr": 0.05, "lr_decay": 0.25, "eps": 0.125, "initial_accumulator_value": 0.5},
+            "Adagrad/sparse by default": {"maximize": True}}
+    for name, kwargs in rows.items():
         gradients = []
         for i in range(5):
-            g = rounded(rng, 6, 2, low=0.25, high=2) * scale
+            g = rounded(rng, 6, 2, low=0.25, high=2) * (2.0 ** -27 if "small" in name else 1.0)
             g[[i % 6, (2 * i + 3) % 6]] = 0.0
             gradients.append([g])
-        yield Row(f"SparseAdam/{what}", "optimizer", "optim.SparseAdam", (), kwargs,
+        yield Row(name, "optimizer", "optim." + name.split("/")[0], (), kwargs,
                   {"parameters": [rounded(rng, 6, 2)], "gradients": gradients, "sparse": True})
 
 
@@ -137,33 +208,88 @@ def _closures(rng):
                          ("tolerances", {"lr": 0.5, "tolerance_grad": 0.05, "max_iter": 30}),
                          ("change", {"lr": 0.5, "tolerance_change": 0.05, "max_iter": 30}),
                          ("evaluations", {"lr": 1, "max_eval": 4, "line_search_fn": "strong_wolfe"}),
-                         ("line search", {"line_search_fn": "strong_wolfe", "max_iter": 7, "history_size": 2})):
+                         ("line search", {"line_search_fn": "strong_wolfe", "max_iter": 7, "history_size": 2}),
+                         ("lr tensor", {"lr": np.array(0.25), "max_iter": 4}),
+                         ("two parameters", {"lr": 0.5, "max_iter": 6, "max_eval": 5}),
+                         ("two parameters, line search", {"lr": 3.0, "max_iter": 6, "line_search_fn": "strong_wolfe"})):
+        shapes = ((2, 3), (2,)) if "two" in what else ((4,),)
+        count = 8 if "two" in what else 4
         yield Row(f"LBFGS/{what}", "closure", "optim.LBFGS", (), kwargs,
-                  {"parameters": [rounded(rng, 4)], "problem": [rounded(rng, 7, 4), rounded(rng, 7)], "steps": 3})
+                  {"parameters": [rounded(rng, *s) for s in shapes], "problem": [rounded(rng, 9, count), rounded(rng, 9)],
+                   "steps": 3})
+
+
+def _clipping(rng):
+    """Yield rows of gradient clipping."""
+    def some(dtype="float64", scale=1.0):
+        return [np.asarray(_numbers(rng, s, dtype) * scale).astype(dtype) for s in ((3, 4), (5,), (), (2, 1, 3))]
+
+    def row(name, what, args, gradients, kwargs=None, **options):
+        return Row(f"{name}/{what}", "clipping", f"nn.utils.{name}", args, kwargs or {}, {"gradients": gradients, **options})
+
+    broken = [np.where(np.arange(5) == 3, np.inf, rounded(rng, 5)), rounded(rng, 2, 3)]
+    lost = [np.where(np.arange(5) == 3, np.nan, rounded(rng, 5)), rounded(rng, 2, 3)]
+    orders = {"one": 1, "two": 2.0, "odd": 3.5, "half": 0.5, "largest": np.inf, "name": "inf", "least": -np.inf, "below": -1.0,
+              "count": 0}
+    for name, measured in (("clip_grad_norm_", False), ("get_total_norm", True)):
+        limit = () if measured else (1.5,)
+        for what, order in orders.items():
+            yield row(name, what, (*limit, order), some(), measured=measured)
+        yield row(name, "default", limit, some(), measured=measured)
+        yield row(name, "foreach", limit, some(), {"norm_type": 3, "foreach": True}, measured=measured)
+        yield row(name, "one by one", limit, some(), {"norm_type": 3, "foreach": False}, measured=measured)
+        yield row(name, "none", limit, [], measured=measured)
+        yield row(name, "finite", limit, some(), {"error_if_nonfinite": True}, measured=measured)
+        for dtype in ("float32", "complex128", "bfloat16", "float16"):
+            yield row(name, dtype, limit, some(dtype), measured=measured)
+        yield row(name, "two dtypes", limit, some()[:2] + some("float32")[2:], measured=measured)
+        for what, gradients in (("inf", broken), ("nan", lost)):
+            yield row(name, what, limit, gradients, measured=measured)
+            yield row(name, what + " by its largest", (*limit, np.inf), gradients, measured=measured)
+            yield row(name, what + ", refused", limit, gradients, {"error_if_nonfinite": True}, measured=measured)
+    yield row("clip_grad_norm_", "short", (100.0,), some())
+    yield row("clip_grad_norm_", "tiny", (1e-6,), some(scale=2.0 ** -20))
+    yield row("clip_grad_norm_", "nearly", (1.0 + 2.0 ** -21,), [np.array([0.75]), np.array([[0.5, 0.25 * 3 ** 0.5]])])
+    yield row("clip_grad_norm_", "without one", (1.5,), [rounded(rng, 3), None, rounded(rng, 2, 2)])
+    yield row("clip_grad_norm_", "nothing", (1.5,), [rounded(rng, 0, 3), rounded(rng, 4)])
+    yield row("clip_grads_with_norm_", "default", (1.5, np.array(4.0)), some())
+    yield row("clip_grads_with_norm_", "short", (1.5, np.array(1.25)), some(), {"foreach": True})
+    yield row("clip_grads_with_norm_", "tiny", (), some(scale=2.0 ** -20), {"max_norm": 1e-6, "total_norm": np.array(3e-6), "foreach": False})
+    yield row("clip_grads_with_norm_", "float32", (1.5, np.array(4.0, "float32")), some("float32"))
+    yield row("clip_grad_value_", "default", (0.75,), some())
+    yield row("clip_grad_value_", "foreach", (0.5,), some(), {"foreach": True})
+    yield row("clip_grad_value_", "one by one", (), some(), {"clip_value": 0.25, "foreach": False})
+    yield row("clip_grad_value_", "float32", (1,), some("float32"))
+    yield row("clip_grad_value_", "broken", (0.75,), [broken[0], -broken[0], lost[0]])
+    yield row("clip_grad_value_", "without one", (0.75,), [distinct(rng, 5), None, distinct(rng, 2, 3)])
 
 
 def _scalers(rng):
     trajectories = {
-        "grows": ([1.0] * 7, {"init_scale": 8.0, "growth_interval": 2, "growth_factor": 4.0}),
-        "backs off": ([1.0, 1e38, 1.0, 3e38, 1e38, 1.0, 1.0], {"init_scale": 1024.0, "growth_interval": 3, "backoff_factor": 0.25}),
-        "default": ([1.0, 1e38, 1.0], {}),
-        "to infinity": ([2.0 ** -120] * 6, {"init_scale": 2.0 ** 125, "growth_interval": 1, "growth_factor": 8.0}),
-        "off": ([1.0, 2.0], {"enabled": False}),
-        "clipped": ([1.0, 4.0, 1e38, 2.0], {"init_scale": 64.0, "growth_interval": 1}),
+        "grows": ([1.0] * 7, {"init_scale": 8.0, "growth_interval": 2, "growth_factor": 4.0}, {}),
+        "backs off": ([1.0, 1e38, 1.0, 3e38, 1e38, 1.0, 1.0], {"init_scale": 1024.0, "growth_interval": 3, "backoff_factor": 0.25}, {}),
+        "default": ([1.0, 1e38, 1.0], {}, {}),
+        "to infinity": ([2.0 ** -120] * 6, {"init_scale": 2.0 ** 125, "growth_interval": 1, "growth_factor": 8.0}, {}),
+        "off": ([1.0, 2.0], {"enabled": False}, {}),
+        "clipped": ([1.0, 4.0, 1e38, 2.0], {"init_scale": 64.0, "growth_interval": 1}, {"unscale": True}),
+        "goes on": ([1.0, 1e38, 1.0, 1.0, 1.0], {"init_scale": 1024.0, "growth_interval": 3, "growth_factor": 8.0}, {"resume": 3}),
+        "set": ([1.0, 2.0, 1e38, 1.0], {"init_scale": 1024.0, "growth_interval": 2}, {"set": {"0": 4096.0, "2": 2.0}}),
     }
-    for what, (factors, kwargs) in trajectories.items():
-        adam = what in ("grows", "clipped")
+    for what, (factors, kwargs, more) in trajectories.items():
+        adam = what in ("grows", "clipped", "goes on")
         yield Row(f"GradScaler/{what}", "scaler", "amp.GradScaler", (), kwargs, {
-            "parameters": [rounded(rng, 3, dtype="float32")], "factors": factors, "unscale": what == "clipped",
-            "optimizer": "optim.Adam" if adam else "optim.SGD", "optimizer_kwargs": {"lr": 0.125}})
+            "parameters": [rounded(rng, 3, dtype="float32"), rounded(rng, 2, 2, dtype="float32")], "factors": factors,
+            "optimizer": "optim.Adam" if adam else "optim.SGD", "optimizer_kwargs": {"lr": 0.125}, **more})
 
 
 def rows(torch, rng):
-    """Yield rows of every optimizer, of gradient scalers and of LBFGS."""
+    """Yield rows of every optimizer, of gradient clipping and of gradient scalers."""
     for name, entries in TABLE.items():
         for what, kwargs, more in entries:
             yield _row(rng, name, what, kwargs, **more)
+    yield from _varied(rng)
     yield from _muon(rng)
     yield from _sparse(rng)
     yield from _closures(rng)
+    yield from _clipping(rng)
     yield from _scalers(rng)

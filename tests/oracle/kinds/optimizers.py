@@ -1,31 +1,50 @@
-"""Rows of optimizers, learning-rate schedules and gradient scalers: trajectories of parameters, rates and state."""
+"""Rows of optimizers, gradient clipping and gradient scalers: trajectories of parameters and state."""
 
-import warnings
 from contextlib import contextmanager
 
-from ..row import fill, function, lookup, prepare
-from ..tensors import is_tensor, to_tensor
+import numpy as np
+
+from ..row import fill, lookup, prepare
+from ..tensors import flatten, gradients, is_tensor, to_tensor
 from . import kind
 
 
 @contextmanager
-def double_precision(library):
-    """Make float64 the default dtype: PyTorch then keeps rates and running products in it, as ingot always does."""
-    before = library.get_default_dtype()
-    library.set_default_dtype(library.float64)
+def precision_of(library, arrays):
+    """Make float64 the default dtype beside arrays of double precision: PyTorch keeps rates and running products in it."""
+    before, is_double = library.get_default_dtype(), any(a.dtype.name in ("float64", "complex128") for a in arrays)
+    library.set_default_dtype(library.float64 if is_double else before)
     try:
         yield
     finally:
         library.set_default_dtype(before)
 
 
-def make(library, row):
-    """Return (parameters, optimizer); `groups` gives each parameter a group with options of its own."""
+def parameters_of(library, row) -> list:
+    """Return the leaves; those of a row with `turned` hold matrices column by column."""
+    def leaf(array):
+        if row.options.get("turned") and array.ndim == 2:
+            return to_tensor(library, np.ascontiguousarray(array.T)).t().requires_grad_()
+        return to_tensor(library, array, leaf=True)
+
+    return [leaf(array) for array in row.options["parameters"]]
+
+
+def build(library, row, parameters, **more):
+    """Return the optimizer of a row; `groups` gives each parameter a group with options of its own."""
     template, arrays = prepare(library, (row.args, row.kwargs, row.options.get("groups")))
     args, kwargs, groups = fill(template, [to_tensor(library, a) for a, _ in arrays])
-    parameters = [to_tensor(library, a, leaf=True) for a in row.options["parameters"]]
     given = parameters if groups is None else [{"params": [p], **g} for p, g in zip(parameters, groups)]
-    return parameters, lookup(library, row.options.get("optimizer", row.target))(given, *args, **kwargs)
+    return lookup(library, row.options.get("optimizer", row.target))(given, *args, **kwargs, **more)
+
+
+def options_of(library, optimizer) -> dict:
+    """Return the options of all groups: numbers as floats, switches and names as they are."""
+    found = {}
+    for i, group in enumerate(optimizer.param_groups):
+        for place, value in flatten(library, {k: v for k, v in group.items() if k != "params"}, f"group{i}").items():
+            found[place] = value if isinstance(value, (bool, str)) else float(value)
+    return found
 
 
 def state_of(library, optimizer) -> dict:
@@ -39,166 +58,172 @@ def state_of(library, optimizer) -> dict:
 
 
 def gradient(library, array, is_sparse: bool):
-    """Return a gradient; a sparse one holds the rows that are not zero."""
+    """Return a gradient; a sparse one holds the rows that are not zero, each as two parts."""
     dense = to_tensor(library, array)
-    return dense.to_sparse(1) if is_sparse else dense
+    if not is_sparse:
+        return dense
+    once = dense.to_sparse(1)
+    places, values = once.indices(), once.values()
+    both = library.cat([values * 0.25, values.flip(0) * 0.75])
+    return library.sparse_coo_tensor(library.cat([places, places.flip(1)], 1), both, once.shape)
 
 
 @kind("optimizer")
 def run(library, row, wrap):
     """Step with given gradients.
 
-    Options: `parameters` (arrays), `gradients` (one list of arrays, or None, for each step), `groups`, `sparse`, `shown` (steps
-    after which parameters are results; the last always is).
+    Options: `parameters` (arrays), `gradients` (one list of arrays, or None, for each step), `groups`, `sparse`, `turned`,
+    `shown` (steps after which parameters are results; the last always is), `changes` ({step: options that the groups have from
+    this step on}), `resume` (the step before which a new optimizer takes over the state dict).
     """
-    with double_precision(library):
+    with precision_of(library, row.options["parameters"]):
         return stepped(library, row, wrap)
 
 
-def stepped(library, row, wrap) -> dict:
-    """Return parameters after the shown steps, and the state at the end."""
-    parameters, optimizer = make(library, row)
-    steps, is_sparse = row.options["gradients"], row.options.get("sparse", False)
-
+def stepping(parameters, optimizer, wrap):
+    """Return a function of gradients that steps and returns the parameters."""
     def body(*gradients):
         for p, g in zip(parameters, gradients):
             p.grad = g
         optimizer.step()
         return [p.detach().clone() for p in parameters]
 
-    step, found = wrap(body, replays=False), {}
-    for i, arrays in enumerate(steps):
-        after = step(*[None if a is None else gradient(library, a, is_sparse) for a in arrays])
-        if i in row.options.get("shown", (0, 1)) or i == len(steps) - 1:
+    return wrap(body, replays=False)
+
+
+def stepped(library, row, wrap) -> dict:
+    """Return parameters after the shown steps; gradients, state and options at the end."""
+    options, parameters = row.options, parameters_of(library, row)
+    optimizer = build(library, row, parameters)
+    step, found = stepping(parameters, optimizer, wrap), {}
+    for i, arrays in enumerate(options["gradients"]):
+        if i == options.get("resume"):
+            saved, optimizer = optimizer.state_dict(), build(library, row, parameters)
+            optimizer.load_state_dict(saved)
+            step = stepping(parameters, optimizer, wrap)
+        for group in optimizer.param_groups:
+            group.update(options.get("changes", {}).get(str(i), {}))
+        after = step(*[None if a is None else gradient(library, a, options.get("sparse", False)) for a in arrays])
+        if i in options.get("shown", (0, 1)) or i == len(options["gradients"]) - 1:
             found |= {f"step{i}.{k}": p for k, p in enumerate(after)}
-    return found | state_of(library, optimizer)
+    found |= {f"gradient.{k}": p.grad for k, p in enumerate(parameters) if p.grad is not None}
+    return found | state_of(library, optimizer) | options_of(library, optimizer)
+
+
+@kind("unrolled")
+def run_unrolled(library, row, wrap):
+    """Step with `differentiable=True` and differentiate the last parameters for the first ones and for all gradients.
+
+    Options: `parameters`, `gradients` (one list of arrays for each step).
+    """
+    first = len(row.options["parameters"])
+    given = [*row.options["parameters"], *[g for step in row.options["gradients"] for g in step]]
+
+    def body(*leaves):
+        parameters = [leaf.clone() for leaf in leaves[:first]]
+        optimizer = build(library, row, parameters, differentiable=True)
+        for at in range(first, len(leaves), first):
+            for p, g in zip(parameters, leaves[at:at + first]):
+                p.grad = g
+            optimizer.step()
+        found = {f"last{k}": p for k, p in enumerate(parameters)}
+        return found | gradients(library, found, {str(k): leaf for k, leaf in enumerate(leaves)})
+
+    with precision_of(library, row.options["parameters"]):
+        return wrap(body)(*[to_tensor(library, a, leaf=True) for a in given])
+
+
+@kind("clipping")
+def run_clipping(library, row, wrap):
+    """Clip gradients, or measure them. A refusal is a result.
+
+    Options: `gradients` (arrays; None for a parameter that has no gradient), `measured` (the function takes them themselves).
+    """
+    template, arrays = prepare(library, (row.args, row.kwargs))
+    target = lookup(library, row.target)
+    parameters = [to_tensor(library, np.zeros_like(a) if a is not None else np.zeros(2), leaf=True)
+                  for a in row.options["gradients"]]
+    present = [k for k, a in enumerate(row.options["gradients"]) if a is not None]
+
+    def body(*tensors):
+        args, kwargs = fill(template, tensors[len(present):])
+        if row.options.get("measured"):
+            return {"norm": target([*tensors[:len(present)]], *args, **kwargs)}
+        for k, g in zip(present, tensors):
+            parameters[k].grad = g.clone()
+        norm = target(parameters, *args, **kwargs)
+        found = {f"gradient.{k}": parameters[k].grad for k in present}
+        return found if norm is None else found | {"norm": norm}
+
+    given = [*[row.options["gradients"][k] for k in present], *[a for a, _ in arrays]]
+    try:
+        return wrap(body)(*[to_tensor(library, a) for a in given])
+    except RuntimeError as error:
+        if "total norm" not in str(error):
+            raise
+        return {"refused": True}
 
 
 @kind("closure")
 def run_closure(library, row, wrap):
-    """Step with a closure over a least-squares problem. Options: `parameters` (one), `problem` (matrix, values), `steps`."""
-    parameters, optimizer = make(library, row)
+    """Step with a closure over a least-squares problem. Options: `parameters`, `problem` (matrix, values), `steps`."""
+    parameters = parameters_of(library, row)
+    optimizer = build(library, row, parameters)
     matrix, values = (to_tensor(library, a) for a in row.options["problem"])
 
     def loss():
         optimizer.zero_grad()
-        error = (((matrix @ parameters[0] - values) ** 2).mean() + 0.1 * (parameters[0] ** 4).sum())
+        x = library.cat([p.reshape(-1) for p in parameters])
+        error = ((matrix @ x - values) ** 2).mean() + 0.1 * (x ** 4).sum()
         error.backward()
         return error
 
     def body():
-        return optimizer.step(loss).detach(), parameters[0].detach().clone()
+        return optimizer.step(loss).detach(), [p.detach().clone() for p in parameters]
 
     step, found = wrap(body, replays=False), {}
     for i in range(row.options["steps"]):
-        found[f"loss{i}"], found[f"step{i}"] = step()
-    return found
-
-
-def groups_of(optimizer) -> dict:
-    """Return the numbers that schedules move: rates, momenta and first betas of every group."""
-    found = {}
-    for i, group in enumerate(optimizer.param_groups):
-        found[f"lr.{i}"] = float(group["lr"])
-        if "momentum" in group:
-            found[f"momentum.{i}"] = float(group["momentum"])
-        if "betas" in group:
-            found[f"beta.{i}"] = float(group["betas"][0])
-    return found
-
-
-PROGRESS = ("last_epoch", "best", "num_bad_epochs", "cooldown_counter", "T_cur", "T_i", "total_steps")
-
-
-def numbers_of(state: dict) -> dict:
-    """Return the numbers of a schedule's state dict that move."""
-    return {f"state.{k}": float(state[k]) for k in PROGRESS if k in state}
-
-
-@function("falls")
-def _falls(library):
-    return lambda epoch: 0.875 ** epoch
-
-
-@function("waves")
-def _waves(library):
-    return lambda epoch: 1.0 + 0.25 * (epoch % 3)
-
-
-@function("nearly")
-def _nearly(library):
-    return lambda epoch: 0.9375 - 0.03125 * (epoch % 2)
-
-
-@kind("schedule")
-def run_schedule(library, row, wrap):
-    """Step an optimizer and its schedule.
-
-    Options: `optimizer`, `optimizer_kwargs`, `groups`, `parameters`, `steps`, `metrics` (one for each step of the schedule),
-    `resume` (the step at which a new schedule takes over the state dict), `nested` (schedules inside: [path, args, kwargs]).
-    """
-    options = row.options
-    parameters = [to_tensor(library, a, leaf=True) for a in options["parameters"]]
-    groups = [{"params": [p], **g} for p, g in zip(parameters, options["groups"])]
-    optimizer = lookup(library, options["optimizer"])(groups, **options.get("optimizer_kwargs", {}))
-    (args, kwargs, nested), _ = prepare(library, (row.args, row.kwargs, options.get("nested", [])))
-
-    def build():
-        inner = [lookup(library, path)(optimizer, *a, **k) for path, a, k in nested]
-        if row.target.endswith("ChainedScheduler"):
-            return lookup(library, row.target)(inner, *args, **kwargs)
-        if inner:
-            return lookup(library, row.target)(optimizer, inner, *args, **kwargs)
-        return lookup(library, row.target)(optimizer, *args, **kwargs)
-
-    def body(*gradients):
-        for p, g in zip(parameters, gradients):
-            p.grad = g
-        optimizer.step()
-        return [p.detach().clone() for p in parameters]
-
-    step, found = wrap(body, replays=False), {}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        schedule = build()
-        for i in range(options["steps"]):
-            found |= {f"{i}.{k}": v for k, v in groups_of(optimizer).items()}
-            after = step(*[to_tensor(library, a) for a in options["parameters"]])
-            metrics = options.get("metrics")
-            schedule.step(*(() if metrics is None else (metrics[i],)))
-            if i == options.get("resume"):
-                saved, rates = schedule.state_dict(), optimizer.state_dict()
-                schedule = build()
-                optimizer.load_state_dict(rates)
-                schedule.load_state_dict(saved)
-        found |= {f"last.{k}": float(v) for k, v in enumerate(schedule.get_last_lr())} | numbers_of(schedule.state_dict())
-    return found | {f"parameter{k}": p for k, p in enumerate(after)}
+        found[f"loss{i}"], after = step()
+        found |= {f"step{i}.{k}": p for k, p in enumerate(after)}
+    counts = optimizer.state_dict()["state"].get(0, {})
+    return found | {f"state.{k}": float(counts[k]) for k in ("func_evals", "n_iter")} | options_of(library, optimizer)
 
 
 @kind("scaler")
 def run_scaler(library, row, wrap):
     """Step an optimizer through a gradient scaler, with losses that overflow where the row says so.
 
-    Options: `parameters`, `factors` (of the losses, one for each step), `optimizer`, `optimizer_kwargs`, `unscale`.
+    Options: `parameters`, `factors` (of the losses, one for each step), `optimizer`, `optimizer_kwargs`, `unscale`, `set`
+    ({step: scale that is set after it}), `resume` (the step before which a new scaler takes over the state dict).
     """
-    options = row.options
-    parameter = to_tensor(library, options["parameters"][0], leaf=True)
-    optimizer = lookup(library, options["optimizer"])([parameter], **options["optimizer_kwargs"])
+    options, parameters = row.options, parameters_of(library, row)
+    optimizer = lookup(library, options["optimizer"])(parameters, **options["optimizer_kwargs"])
     scaler = lookup(library, row.target)("cpu", *row.args, **row.kwargs)
+    step, found = scaling(library, row, wrap, parameters, optimizer, scaler), {}
+    for i, factor in enumerate(options["factors"]):
+        if i == options.get("resume"):
+            saved, scaler = scaler.state_dict(), lookup(library, row.target)("cpu")
+            scaler.load_state_dict(saved)
+            step = scaling(library, row, wrap, parameters, optimizer, scaler)
+        after = step(library.tensor(factor, dtype=library.float32))
+        found |= {f"step{i}.{k}": p for k, p in enumerate(after)}
+        if str(i) in options.get("set", {}):
+            scaler.update(options["set"][str(i)])
+        found |= {f"scale{i}": float(scaler.get_scale())} | {f"state{i}.{k}": float(v) for k, v in scaler.state_dict().items()}
+    return found | state_of(library, optimizer)
 
+
+def scaling(library, row, wrap, parameters, optimizer, scaler):
+    """Return a function of the loss's factor that makes a scaled step and returns the parameters."""
     def body(factor):
         optimizer.zero_grad()
-        loss = ((parameter - 0.25) ** 2 * factor).sum()
+        loss = sum([((p - 0.25) ** 2).sum() * factor for p in parameters])
         scaler.scale(loss).backward()
-        if options.get("unscale"):
+        if row.options.get("unscale"):
             scaler.unscale_(optimizer)
-            library.nn.utils.clip_grad_norm_([parameter], 0.5)
+            library.nn.utils.clip_grad_norm_(parameters, 0.5)
         scaler.step(optimizer)
         scaler.update()
-        return parameter.detach().clone()
+        return [p.detach().clone() for p in parameters]
 
-    step, found = wrap(body, replays=False), {}
-    for i, factor in enumerate(options["factors"]):
-        found[f"step{i}"] = step(library.tensor(factor, dtype=library.float32))
-        found[f"scale{i}"] = float(scaler.get_scale())
-    return found | {f"state.{k}": float(v) for k, v in scaler.state_dict().items()}
+    return wrap(body, replays=False)
