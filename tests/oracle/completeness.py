@@ -15,16 +15,23 @@ NEUTRAL = {"out", "dtype", "device", "layout", "requires_grad", "pin_memory", "m
            "repeats", "implicit", "cache_size", "dropout", "dropout_p"}
 
 
+# Leading arguments that the runners of a kind make themselves, such as an optimizer's parameters.
+MADE = {"optimizer": 1, "closure": 1, "unrolled": 1, "clipping": 1, "scaler": 1, "schedule": 1, "averaged model": 1,
+        "batch statistics": 2}
+GIVEN = object()
+
+
 def rows() -> dict:
     """Return the rows of all files by target, those of nested targets (`Build`) included."""
     found = defaultdict(list)
     for family in files.families():
         for row in files.read(files.FOLDER / f"{family}.xz")[1]:
-            found[row.target].append((row.args, row.kwargs))
+            made = 2 if row.target.endswith("SequentialLR") else MADE.get(row.kind, 0)
+            found[row.target].append(((*[GIVEN] * made, *row.args), row.kwargs))
             for target, args, kwargs in built(row.args) + built(row.kwargs) + built(row.options):
                 found[target].append((args, kwargs))
             for path, args, kwargs in row.options.get("nested", ()):
-                found[path].append((args, kwargs))
+                found[path].append(((GIVEN, *args), kwargs))
     return found
 
 
@@ -58,6 +65,7 @@ def constant_parameters(target: str, function, calls: list) -> list[str]:
             continue
         bound.apply_defaults()
         for name, value in bound.arguments.items():
-            values[name].add(same(value))
+            if value is not GIVEN:
+                values[name].add(same(value))
     ignored = {name for name, p in signature.parameters.items() if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD)} | NEUTRAL
     return sorted(name for name, seen in values.items() if len(seen) < 2 and name not in ignored and not name.startswith("_"))

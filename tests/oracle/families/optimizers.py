@@ -20,7 +20,7 @@ def _row(rng, name, what, kwargs, steps=6, scale=1.0, shapes=SHAPES, dtype="floa
     gradients = [[np.asarray(_numbers(rng, s, dtype) * scale) for s in shapes] for _ in range(steps)]
     for step, k in missing:
         gradients[step][k] = None
-    return Row(f"{name}/{what}", kind, f"optim.{name}", (), kwargs,
+    return Row(f"{name}/{what}", kind, f"optim.{name}", (), kwargs | ({"differentiable": True} if kind == "unrolled" else {}),
                {"parameters": [_numbers(rng, s, dtype) for s in shapes], "gradients": gradients, **options})
 
 

@@ -11,7 +11,7 @@ S = "optim.lr_scheduler."
 
 # Rows of a schedule: (what varies, arguments, keyword arguments, more options).
 TABLE = {
-    "LambdaLR": [("one", (Function("falls"),), {}, {}), ("two", ([Function("falls"), Function("waves")],), {"last_epoch": -1}, {"resume": 4})],
+    "LambdaLR": [("one", (Function("falls"),), {}, {}), ("two", ([Function("falls"), Function("waves")],), {}, {"resume": 4})],
     "MultiplicativeLR": [("one", (Function("nearly"),), {}, {}), ("two", ([Function("nearly"), Function("falls")],), {}, {})],
     "StepLR": [("default", (3,), {}, {}), ("gamma", (2,), {"gamma": 0.75}, {"resume": 4})],
     "MultiStepLR": [("default", ([2, 5],), {}, {}), ("gamma", ([1, 4, 4, 9],), {"gamma": 0.75}, {"resume": 4})],
@@ -62,7 +62,7 @@ TABLE = {
 }
 SWA = [("default", (0.03125,), {}, {}), ("linear", ([0.03125, 0.25],), {"anneal_epochs": 4, "anneal_strategy": "linear"}, {}),
        ("cosine", (0.03125,), {"anneal_epochs": 6, "anneal_strategy": "cos"}, {"resume": 3}),
-       ("at once", (), {"swa_lr": 0.03125, "anneal_epochs": 0}, {})]
+       ("at once", (), {"swa_lr": 0.03125, "anneal_epochs": 0}, {}), ("from an epoch", (0.03125,), {"last_epoch": 4}, {"resume": 3})]
 
 # Arguments of schedules that are stepped to given epochs, go on from their last epoch, and have rates that are tensors.
 PLAIN = {
@@ -79,13 +79,14 @@ EPOCHS = [1, 2, 4, 5, 5, 8, 3, 7]
 def _plain(rng):
     """Yield (name, what, arguments, more options) of rows that every schedule has."""
     for name, kwargs in PLAIN.items():
-        yield name, "from an epoch", (), kwargs, {"resume": 3, "by_epoch": True, "steps": 9}
+        yield name, "from an epoch", (), kwargs | {"last_epoch": 4}, {"resume": 3, "steps": 9}
         yield name, "tensors", (), kwargs, {"tensors": True, "steps": 9}
         if name not in ("MultiplicativeLR", "CyclicLR", "OneCycleLR"):
             yield name, "given epochs", (), kwargs, {"given": EPOCHS, "steps": len(EPOCHS)}
     yield "CosineAnnealingWarmRestarts", "given parts of epochs", (4,), {}, {"given": [0.5, 1.25, 3.75, 4.5, 9.25], "steps": 5}
     parts = [[S + "LinearLR", (), {"total_iters": 3}], [S + "CosineAnnealingWarmRestarts", (3,), {}]]
     yield "SequentialLR", "goes on", (), {"milestones": [4]}, {"nested": parts, "resume": 6}
+    yield "SequentialLR", "from an epoch", ([2],), {"last_epoch": 4}, {"nested": [[S + "ExponentialLR", (0.5,), {}], [S + "StepLR", (2,), {}]], "resume": 3}
     yield "SequentialLR", "of chains", ([2, 5],), {}, {"nested": [[S + "PolynomialLR", (), {}], [S + "CyclicLR", (0.125, 0.5, 2), {}],
                                                                  [S + "CosineAnnealingLR", (3,), {}]]}
     yield "ChainedScheduler", "goes on", (), {}, {"nested": [parts[0], [S + "MultiStepLR", ([2, 6],), {"gamma": 0.5}]], "resume": 4}

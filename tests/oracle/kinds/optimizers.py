@@ -30,12 +30,12 @@ def parameters_of(library, row) -> list:
     return [leaf(array) for array in row.options["parameters"]]
 
 
-def build(library, row, parameters, **more):
+def build(library, row, parameters):
     """Return the optimizer of a row; `groups` gives each parameter a group with options of its own."""
     template, arrays = prepare(library, (row.args, row.kwargs, row.options.get("groups")))
     args, kwargs, groups = fill(template, [to_tensor(library, a) for a, _ in arrays])
     given = parameters if groups is None else [{"params": [p], **g} for p, g in zip(parameters, groups)]
-    return lookup(library, row.options.get("optimizer", row.target))(given, *args, **kwargs, **more)
+    return lookup(library, row.options.get("optimizer", row.target))(given, *args, **kwargs)
 
 
 def options_of(library, optimizer) -> dict:
@@ -112,7 +112,7 @@ def stepped(library, row, wrap) -> dict:
 
 @kind("unrolled")
 def run_unrolled(library, row, wrap):
-    """Step with `differentiable=True` and differentiate the last parameters for the first ones and for all gradients.
+    """Step an optimizer with `differentiable=True` and differentiate the last parameters for the first ones and for all gradients.
 
     Options: `parameters`, `gradients` (one list of arrays for each step).
     """
@@ -121,7 +121,7 @@ def run_unrolled(library, row, wrap):
 
     def body(*leaves):
         parameters = [leaf.clone() for leaf in leaves[:first]]
-        optimizer = build(library, row, parameters, differentiable=True)
+        optimizer = build(library, row, parameters)
         for at in range(first, len(leaves), first):
             for p, g in zip(parameters, leaves[at:at + first]):
                 p.grad = g

@@ -64,9 +64,10 @@ def _weighted_lists(library):
     return average
 
 
-def build(library, row, optimizer, **more):
-    """Return the schedule of a row; `nested` are the schedules inside."""
-    nested, args, kwargs = prepare(library, (row.options.get("nested", []), row.args, row.kwargs | more))[0]
+def build(library, row, optimizer, begins=True):
+    """Return the schedule of a row, without its `last_epoch` if it `begins`; `nested` are the schedules inside."""
+    given = {k: v for k, v in row.kwargs.items() if not (begins and k == "last_epoch")}
+    nested, args, kwargs = prepare(library, (row.options.get("nested", []), row.args, given))[0]
     inner = [lookup(library, path)(optimizer, *a, **k) for path, a, k in nested]
     make = lookup(library, row.target)
     if row.target.endswith("ChainedScheduler"):
@@ -75,9 +76,9 @@ def build(library, row, optimizer, **more):
 
 
 def taken_over(library, row, optimizer, schedule):
-    """Return a new schedule that goes on where another one is: by its state dict, or by the last epoch alone."""
-    if row.options.get("by_epoch"):
-        return build(library, row, optimizer, last_epoch=schedule.last_epoch)
+    """Return a new schedule that goes on where another one is: by `last_epoch` alone, or by its state dict."""
+    if "last_epoch" in row.kwargs:
+        return build(library, row, optimizer, begins=False)
     saved, rates = schedule.state_dict(), optimizer.state_dict()
     made = build(library, row, optimizer)
     optimizer.load_state_dict(rates)
@@ -90,8 +91,8 @@ def run_schedule(library, row, wrap):
     """Step an optimizer and its schedule.
 
     Options: `optimizer`, `optimizer_kwargs`, `groups`, `parameters`, `steps`, `given` (arguments of the schedule's steps, one
-    for each), `resume` (the step after which a new schedule takes over), `by_epoch` (it does so from the last epoch alone),
-    `nested` (schedules inside: [path, args, kwargs]), `tensors` (rates are tensors).
+    for each), `resume` (the step after which a new schedule takes over), `nested` (schedules inside: [path, args, kwargs]),
+    `tensors` (rates are tensors).
     """
     options = row.options
     parameters = [to_tensor(library, a, leaf=True) for a in options["parameters"]]
