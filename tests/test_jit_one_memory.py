@@ -169,7 +169,8 @@ def test_memory_that_arguments_come_to_share(fn):
 
 
 LEAVES = {"turned": lambda b: b.t(), "rows": lambda b: b[1:], "columns": lambda b: b[:, 1:3], "a row": lambda b: b[1],
-          "other dims": lambda b: b.view(2, 6), "a diagonal": lambda b: b.diagonal(), "other bits": lambda b: b.view(ingot.float32)}
+          "other dims": lambda b: b.view(2, 6), "a diagonal": lambda b: b.diagonal(),
+          "other bits": lambda b: b.view(ingot.float32)}
 LOSSES = {"it": lambda p: (p * p).sum(), "a view of it": lambda p: (p[0] * p[-1]).sum() + p.reshape(-1)[1] ** 2,
           "it twice": lambda p: (p * p.detach()).sum()}
 

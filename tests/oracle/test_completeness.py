@@ -53,8 +53,8 @@ CONSTANT = {
     ("nn.TransformerEncoder", "encoder_layer"): "two copies of one layer",
     ("nn.TransformerEncoder", "enable_nested_tensor"): "chooses a faster way",
     ("nn.TransformerEncoder", "mask_check"): "chooses a faster way", ("nn.MaxUnpool3d", "padding"): "its functional has rows",
-    **dict.fromkeys([(f"optim.{name}", "capturable") for name in ("ASGD", "Adadelta", "Adam", "AdamW", "Adamax", "NAdam", "RAdam",
-                                                                  "RMSprop", "Rprop")], "PyTorch takes it on a GPU alone"),
+    **{(f"optim.{name}", "capturable"): "PyTorch takes it on a GPU alone" for name in (
+        "ASGD", "Adadelta", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "Rprop")},
     ("optim.LBFGS", "maximize"): "PyTorch does not have it",
     **{(f"nn.ConvTranspose{rank}d", "padding_mode"): "PyTorch takes zeros alone" for rank in (1, 2, 3)},
 }

@@ -112,7 +112,7 @@ def stepped(library, row, wrap) -> dict:
 
 @kind("unrolled")
 def run_unrolled(library, row, wrap):
-    """Step an optimizer with `differentiable=True` and differentiate the last parameters for the first ones and for all gradients.
+    """Step an optimizer with `differentiable=True`; differentiate the last parameters for the first ones and all gradients.
 
     Options: `parameters`, `gradients` (one list of arrays for each step).
     """
