@@ -1,0 +1,3 @@
+"""Calls of ingot's operators that read packed weights."""
+
+CALLS: dict = {}
