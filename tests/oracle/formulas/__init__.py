@@ -32,6 +32,13 @@ def case(label: str, /, *args, options: dict | None = None, tolerance: float | N
     return Case(label, args, kwargs, {"options": options or {}, "tolerance": tolerance, "reason": reason})
 
 
+def together(label: str, calls) -> Case:
+    """Return several calls as one row, which is traced once."""
+    first, *more = calls
+    options = {"more": [(c.args, c.kwargs) for c in more]}
+    return first._replace(label=label, fields=first.fields | {"options": first.fields["options"] | options})
+
+
 def formula(*names: str):
     """Mark the formula of operators."""
     def mark(function):

@@ -7,7 +7,7 @@ import torch
 
 from ..families import rounded
 from ..row import Leaf, Name
-from . import case, cases, formula, like_torch
+from . import case, cases, formula, like_torch, together
 
 INF, NAN = np.inf, np.nan
 SPECIAL = {"float64": [0.0, -0.0, 1, -1, 0.5, -0.5, INF, -INF, NAN, 5e-324, -2.5e-310, 1e-300, 1e300, -1e300, 3, -3, 1e-9, -1e-9, 30.25,
@@ -77,27 +77,25 @@ def without(name, values):
 @cases(*DOMAINS)
 def unary(name, rng):
     low, high = DOMAINS[name]
-    yield from of_one_argument(name, rng, low, high)
-    if name in COMMON:
-        for dtype in ("bfloat16", "float16"):
-            yield case(dtype, rounded(rng, 7, low=low, high=high, dtype=as_dtype(dtype)))
-    if name in TAKE_COMPLEX:
-        yield case("complex", complexes(rng, 3, 2) if name == "silu" else Leaf(complexes(rng, 3, 2)))
+    more = [case("", rounded(rng, 7, low=low, high=high, dtype=as_dtype("bfloat16")))] if name in COMMON else []
     if name in TAKE_INTEGERS:
-        for dtype in ("int32", "int64", "int8"):
-            yield case(dtype, rng.integers(-9, 10, (2, 5)).astype(dtype))
+        more += [case("", rng.integers(-9, 10, (2, 5)).astype(dtype)) for dtype in ("int64", "int32", "int8")]
     if name in ("floor", "ceil", "trunc", "round", "frac", "sign", "abs", "relu"):
-        yield case("halves", np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5, -3.5, 1e15 + 0.5, -7.25]))
+        more.append(case("", np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 3.5, -3.5, 1e15 + 0.5, -7.25])))
+    if name == "silu":
+        more.append(case("", complexes(rng, 3, 2)))
+    yield from of_one_argument(name, rng, low, high, more)
+    if name in TAKE_COMPLEX and name != "silu":
+        yield case("complex", Leaf(complexes(rng, 3, 2)))
     if name in ("abs", "relu", "sign", "hardsigmoid", "hardswish", "sinc"):
         yield case("edges", Leaf(np.array([0.0, 3.0, -3.0, 1.5])))
 
 
-def of_one_argument(name, rng, low, high):
-    """Yield what every function of one argument has: two shapes with gradients, special values in two dtypes."""
+def of_one_argument(name, rng, low, high, more=()):
+    """Yield what every function of one argument has: two shapes with gradients, special values and other dtypes without."""
     yield case("matrix", Leaf(rounded(rng, 3, 5, low=low, high=high)))
     yield case("turned", Leaf(rounded(rng, 2, 3, 4, low=low, high=high)), options={"turned": [0]})
-    for dtype in ("float64", "float32"):
-        yield case(f"special {dtype}", without(name, special(dtype)))
+    yield together("values", [*[case("", without(name, special(dtype))) for dtype in ("float64", "float32")], *more])
 
 
 def as_dtype(name):
@@ -137,6 +135,7 @@ def binary(name, rng):
     low, high = FUNCTIONS.get(name, (-6, 6))
     exponent = name == "pow"
     least, most = (-2, 3) if exponent else (low, high)
+    more = []
     beside = 1 / 128            # no second number equals a first one
     yield case("matrix", Leaf(nonzero(rng, 3, 5, low=low, high=high)), Leaf(nonzero(rng, 3, 5, low=least, high=most) + beside))
     yield case("turned", Leaf(nonzero(rng, 4, 2, low=low, high=high)), Leaf(nonzero(rng, 2, 4, low=least, high=most) + beside),
@@ -154,18 +153,18 @@ def binary(name, rng):
         yield case("complex", Leaf(complexes(rng, 3)), Leaf(complexes(rng, 3)))
     if name in ("add", "sub", "mul", "div"):
         yield case("complex", Leaf(complexes(rng, 2, 3)), Leaf(complexes(rng, 2, 3)))
-        for dtype in ("bfloat16", "float16"):
-            kind = as_dtype(dtype)
-            yield case(dtype, nonzero(rng, 7, low=-3, high=3).astype(kind), nonzero(rng, 7, low=-3, high=3).astype(kind))
+        kind = as_dtype("bfloat16")
+        more.append(case("", nonzero(rng, 7, low=-3, high=3).astype(kind), nonzero(rng, 7, low=-3, high=3).astype(kind)))
     for dtype in ("float64", "float32"):
         values = PAIRED[dtype][:-2] + [1e4] if name in ("fmod", "remainder") else None      # PyTorch gives nan for tiny divisors
-        yield case(f"special {dtype}", *pairs(dtype, values))
+        more.append(case("", *pairs(dtype, values)))
     if name in (*ARITHMETIC, *DIVISIONS, "pow", "heaviside") and name != "div":
-        for dtype in ("int64", "int32", "int8", "uint8"):
+        for dtype in ("int64", "int8", "uint8"):
             top = 4 if name == "pow" else 10
             a = rng.integers(0 if dtype == "uint8" else -top, top, (3, 4))
             b = rng.integers(1, 5, (3, 4)) * (1 if dtype == "uint8" or exponent else rng.choice([-1, 1], (3, 4)))
-            yield case(dtype, a.astype(dtype), b.astype(dtype))
+            more.append(case("", a.astype(dtype), b.astype(dtype)))
+    yield together("values", more)
     if name in ("maximum", "minimum", "fmax", "fmin"):
         yield case("ties", Leaf(np.array([1.0, 2.0, -3.0, 0.0, 5.0])), Leaf(np.array([1.0, 2.5, -3.0, 0.0, 4.0])))
     if name == "copysign":
@@ -191,30 +190,30 @@ def added(name, rng):
     yield case("tensors", *[Leaf(nonzero(rng, 3, 4, low=-3, high=3)) for _ in range(count)])
     numbers = (0.75, -1.25) if name == "blend" else (-1.25,)
     yield case("numbers", *[Leaf(nonzero(rng, 5, low=-3, high=3)) for _ in range(count - len(numbers))], *numbers)
+    calls = []
     for dtype in ("float64", "float32"):
         x, y = pairs(dtype)
         others = {"add_scaled": (x, y), "blend": (x, y), "add_product": (x, y, y[::-1].copy()), "add_quotient": (x, y, x[::-1].copy())}
-        yield case(f"special {dtype}", *others[name], *((0.5, -2.0) if name == "blend" else (-2.0,)))
+        calls.append(case("", *others[name], *((0.5, -2.0) if name == "blend" else (-2.0,))))
+    yield together("values", calls)
 
 
 @cases("gcd", "lcm")
 def divisors(name, rng):
-    for dtype, shape in (("int64", (3, 4)), ("int32", (5,)), ("int16", (2, 2)), ("uint8", (4,))):
-        low = 0 if dtype == "uint8" else -10
-        yield case(dtype, rng.integers(low, 11, shape).astype(dtype), rng.integers(low, 11, shape).astype(dtype))
+    for label, kinds in (("wide", (("int64", (3, 4)), ("int32", (5,)))), ("narrow", (("int16", (2, 2)), ("uint8", (4,))))):
+        yield together(label, [case("", *[rng.integers(0 if dtype == "uint8" else -10, 11, shape).astype(dtype) for _ in range(2)])
+                               for dtype, shape in kinds])
     yield case("zeros", np.array([0, 0, 6, -6]), np.array([0, 5, 0, 4]))
 
 
 @cases("eq", "ne", "lt", "le", "gt", "ge")
 def comparisons(name, rng):
-    for dtype, shape in (("int64", (3, 4)), ("uint8", (5,)), ("bool", (4, 3))):
-        yield case(dtype, rng.integers(0, 3, shape).astype(dtype), rng.integers(0, 3, shape).astype(dtype))
-    for dtype in ("float64", "float32"):
-        yield case(f"special {dtype}", *pairs(dtype))
-    yield case("number", rounded(rng, 3, 5).round(1), 0.5)
-    if name in ("eq", "ne"):
-        x = complexes(rng, 4)
-        yield case("complex", x, np.where([True, False, True, False], x, x.conj()))
+    yield together("whole", [case("", rng.integers(0, 3, shape).astype(dtype), rng.integers(0, 3, shape).astype(dtype))
+                             for dtype, shape in (("int64", (3, 4)), ("uint8", (5,)), ("bool", (4, 3)))])
+    yield together("special", [case("", *pairs(dtype)) for dtype in ("float64", "float32")])
+    x = complexes(rng, 4)
+    more = [case("", x, np.where([True, False, True, False], x, x.conj()))] if name in ("eq", "ne") else []
+    yield together("number", [case("", rounded(rng, 3, 5).round(1), 0.5), *more])
 
 
 like_torch("logical_not", "logical_and", "logical_or", "logical_xor", "bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor",
@@ -223,15 +222,16 @@ like_torch("logical_not", "logical_and", "logical_or", "logical_xor", "bitwise_n
 
 @cases("logical_and", "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift")
 def logic(name, rng):
-    shifts = "shift" in name
-    kinds = [("int64", (3, 4)), ("int32", (5,)), ("uint8", (2, 3)), ("int8", (6,))] + [("bool", (4, 2))] * (not shifts)
-    for dtype, shape in kinds:
-        low = 0 if dtype in ("uint8", "bool") else -9
-        top = 2 if dtype == "bool" or name.startswith("logical") else 10
-        low = 0 if name.startswith("logical") else low
-        yield case(dtype, rng.integers(low, top, shape).astype(dtype),
-                   (rng.integers(0, 5, shape) if shifts else rng.integers(low, top, shape)).astype(dtype))
-    if name.startswith("logical"):
+    shifts, truths = "shift" in name, name.startswith("logical")
+    for label, kinds in (("signed", (("int64", (3, 4)), ("int8", (6,)))), ("other", (("uint8", (2, 3)), ("bool", (4, 2))))):
+        calls = []
+        for dtype, shape in kinds[:1] if shifts else kinds:
+            low = 0 if dtype in ("uint8", "bool") or truths else -9
+            top = 2 if dtype == "bool" or truths else 10
+            second = rng.integers(0, 5, shape) if shifts else rng.integers(low, top, shape)
+            calls.append(case("", rng.integers(low, top, shape).astype(dtype), second.astype(dtype)))
+        yield together(label, calls)
+    if truths:
         yield case("special float64", *pairs("float64"))
     else:
         yield case("number", rng.integers(-20, 20, (3, 5)), 3)
@@ -239,22 +239,20 @@ def logic(name, rng):
 
 @cases("logical_not", "bitwise_not")
 def negations(name, rng):
-    for dtype, shape in (("int64", (3, 4)), ("int32", (2, 2)), ("uint8", (5,)), ("bool", (4, 2))):
-        yield case(dtype, rng.integers(0, 3, shape).astype(dtype))
+    for label, kinds in (("signed", (("int64", (3, 4)), ("int32", (2, 2)))), ("other", (("uint8", (5,)), ("bool", (4, 2))))):
+        yield together(label, [case("", rng.integers(0, 3, shape).astype(dtype)) for dtype, shape in kinds])
     if name == "logical_not":
         yield case("special float64", special("float64"))
 
 
 @cases("isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit")
 def predicates(name, rng):
-    for dtype in ("float64", "float32"):
-        yield case(f"special {dtype}", special(dtype))
-    for dtype in ("bfloat16", "float16"):
-        yield case(f"special {dtype}", np.array([0.0, -0.0, INF, -INF, NAN, 2.5, -3.0]).reshape(7, 1).astype(as_dtype(dtype)))
-    for dtype in ("int32", "uint8", "bool"):
-        yield case(dtype, rng.integers(0 if dtype != "int32" else -3, 2, (3, 4)).astype(dtype))
-    if name in ("isnan", "isinf", "isfinite"):
-        yield case("complex", np.array([1 + 1j, complex(INF, 0), complex(0, -INF), complex(NAN, 1), complex(INF, NAN)]))
+    yield together("special", [case("", special(dtype)) for dtype in ("float64", "float32")])
+    some = np.array([0.0, -0.0, INF, -INF, NAN, 2.5, -3.0]).reshape(7, 1)
+    yield together("special of 16 bits", [case("", some.astype(as_dtype(dtype))) for dtype in ("bfloat16", "float16")])
+    more = [case("", np.array([1 + 1j, complex(INF, 0), complex(0, -INF), complex(NAN, 1), complex(INF, NAN)]))]
+    yield together("whole", [*[case("", rng.integers(0 if dtype != "int32" else -3, 2, (3, 4)).astype(dtype)) for dtype in ("int32", "uint8", "bool")],
+                             *(more if name in ("isnan", "isinf", "isfinite") else [])])
 
 
 formula("where")(lambda c, x, y: torch.where(c, x, y))
@@ -267,8 +265,8 @@ def where(name, rng):
     yield case("number second", mask.T.copy(), Leaf(rounded(rng, 4, 3)), 0.75)
     yield case("number first", mask[0].copy(), -2.5, Leaf(rounded(rng, 4)))
     yield case("nan and inf", np.array([True, False, True, False]), Leaf(np.array([1.0, NAN, 2.0, INF])), Leaf(np.array([INF, 3.0, NAN, -1.0])))
-    for dtype in ("int32", "bool", "uint8", "float32", "complex64"):
-        yield case(dtype, mask, rng.integers(0, 9, (3, 4)).astype(dtype), rng.integers(0, 9, (3, 4)).astype(dtype))
+    yield together("dtypes", [case("", mask, rng.integers(0, 9, (3, 4)).astype(dtype), rng.integers(0, 9, (3, 4)).astype(dtype))
+                              for dtype in ("int32", "bool", "uint8", "float32", "complex64")])
 
 
 # Dtypes and copies.
@@ -283,29 +281,25 @@ formula("group")(lambda *xs: xs)
 
 @cases("cast")
 def cast(name, rng):
-    floats = np.array([[-3.75, -0.5, 0.0, 0.25], [1.5, 2.5, 100.25, -7.0]])
-    for dtype in ("float32", "bfloat16", "float16", "int32", "int64", "bool", "float8_e4m3fn", "float8_e5m2", "complex128"):
-        yield case(f"float64 to {dtype}", floats, dtype=Name(dtype))
+    floats, whole = np.array([[-3.75, -0.5, 0.0, 0.25], [1.5, 2.5, 100.25, -7.0]]), np.array([[0, 1, 200], [255, 127, 3]], np.uint8)
+    kinds = ("float32", "bfloat16", "float16", "int32", "int64", "bool", "float8_e4m3fn", "float8_e5m2", "complex128")
+    yield together("from float64", [case("", floats, dtype=Name(dtype)) for dtype in kinds])
     yield case("gradient from float32", Leaf(floats.astype(np.float32)), dtype=Name("float64"))
     yield case("gradient to float32", Leaf(floats.T.copy()), dtype=Name("float32"))
-    whole = np.array([[0, 1, 200], [255, 127, 3]], np.uint8)
-    for dtype in ("int8", "float32", "bool", "int64"):
-        yield case(f"uint8 to {dtype}", whole, dtype=Name(dtype))
-    for dtype in ("float64", "uint8", "int32"):
-        yield case(f"bool to {dtype}", np.array([True, False, True]), dtype=Name(dtype))
-    yield case("special to float32", special("float64"), dtype=Name("float32"))
-    yield case("special to bfloat16", special("float32"), dtype=Name("bfloat16"))
-    yield case("special to float16", special("float32"), dtype=Name("float16"))
-    yield case("complex to complex64", complexes(rng, 4), dtype=Name("complex64"))
-    yield case("bfloat16 to float32", floats.astype(as_dtype("bfloat16")), dtype=Name("float32"))
+    yield together("from uint8", [case("", whole, dtype=Name(dtype)) for dtype in ("int8", "float32", "bool", "int64")])
+    yield together("from bool", [case("", np.array([True, False, True]), dtype=Name(dtype)) for dtype in ("float64", "uint8", "int32")])
+    yield together("special", [case("", special("float64"), dtype=Name("float32")), case("", special("float32"), dtype=Name("bfloat16")),
+                               case("", special("float32"), dtype=Name("float16"))])
+    yield together("narrow", [case("", complexes(rng, 4), dtype=Name("complex64")),
+                              case("", floats.astype(as_dtype("bfloat16")), dtype=Name("float32"))])
 
 
 @cases("copy", "contiguous")
 def copies(name, rng):
     yield case("turned", Leaf(rounded(rng, 4, 3)), options={"turned": [0]})
     yield case("vector", Leaf(rounded(rng, 7)))
-    for dtype in ("int32", "bool", "bfloat16", "complex64"):
-        yield case(dtype, rng.integers(0, 9, (2, 3, 2)).astype(as_dtype(dtype)), options={"turned": [0]})
+    yield together("dtypes", [case("", rng.integers(0, 9, (2, 3, 2)).astype(as_dtype(dtype)), options={"turned": [0, 1, 2, 3]})
+                              for dtype in ("int32", "bool", "bfloat16", "complex64")])
 
 
 @cases("later")

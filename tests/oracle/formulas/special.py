@@ -8,7 +8,7 @@ import torch
 
 from ..families import rounded
 from ..row import Leaf
-from . import case, cases, formula, like_torch
+from . import case, cases, formula, like_torch, together
 from .elementwise import INF, NAN, of_one_argument, pairs, special
 
 like_torch("erf", "erfc", "erfcx", "erfinv", "lgamma", "i0e", "i1e", "ndtri", "ndtr", "log_ndtr", "entr", "zeta", "frexp")
@@ -143,9 +143,8 @@ def unary(name, rng):
 def of_airy(name, rng):
     yield case("matrix", rounded(rng, 3, 5, low=-8, high=4))
     yield case("turned", rounded(rng, 2, 3, 4, low=-8, high=4), options={"turned": [0]})
-    for dtype in ("float64", "float32"):
-        values = special(dtype)
-        yield case(f"special {dtype}", values[~(np.abs(values) > 1e4) | np.isinf(values)])
+    both = [special(dtype) for dtype in ("float64", "float32")]
+    yield together("values", [case("", values[~(np.abs(values) > 1e4) | np.isinf(values)]) for values in both])
 
 
 # Gamma and its derivatives. Those of digamma are sums 1 / (x + k)^n, zeta functions.
@@ -180,9 +179,8 @@ def polygamma(name, rng):
     for n in (1, 2, 3):
         yield case(f"order {n}", Leaf(rounded(rng, 2 + n, 3, low=0.2, high=6)), n=n)
     yield case("below zero", np.array([-0.5, -1.25, -2.75, 12.5, 40.0]), n=2)
-    for dtype in ("float64", "float32"):
-        values = special(dtype)
-        yield case(f"special {dtype}", values[(values >= 0) & (values < 1e3)], n=1)
+    both = [special(dtype) for dtype in ("float64", "float32")]
+    yield together("values", [case("", values[(values >= 0) & (values < 1e3)], n=1) for values in both])
 
 
 # The incomplete gamma functions.
@@ -233,8 +231,8 @@ def incomplete(name, rng):
     yield case("matrix", Leaf(np.array([[0.125, 0.75, 1.0], [3.5, 20.0, 8.0]])), Leaf(np.array([[0.25, 0.5, 2.0], [3.75, 26.0, 5.0]])),
                tolerance=1e-9, reason=WHY)
     yield case("row", Leaf(rounded(rng, 5, low=0.5, high=9)), Leaf(rounded(rng, 5, low=0.5, high=9)), tolerance=1e-9, reason=WHY)
-    for dtype, values in (("float64", [0.0, 1.0, 0.5, 30.5, -1.0, INF, NAN, 150.0]), ("float32", [0.0, 1.0, 0.5, 30.5, -1.0, INF])):
-        yield case(f"special {dtype}", *pairs(dtype, values))
+    yield together("values", [case("", *pairs(dtype, values)) for dtype, values in
+                              (("float64", [0.0, 1.0, 0.5, 30.5, -1.0, INF, NAN, 150.0]), ("float32", [0.0, 1.0, 0.5, 30.5, -1.0, INF]))])
 
 
 # Of two arguments.
@@ -245,16 +243,14 @@ def zeta(name, rng):
     yield case("matrix", rounded(rng, 3, 4, low=1.2, high=8), Leaf(rounded(rng, 3, 4, low=0.2, high=9)))
     yield case("row", rounded(rng, 6, low=2, high=20), Leaf(rounded(rng, 6, low=1, high=30)))
     yield case("below zero", np.array([2.0, 3.0, 4.0]), np.array([-0.5, -1.25, -2.75]))
-    for dtype in ("float64", "float32"):
-        yield case(f"special {dtype}", *pairs(dtype, [1.0, 0.5, 2.0, 2.5, 0.0, -1.0, -0.5, 3.0]))
+    yield together("values", [case("", *pairs(dtype, [1.0, 0.5, 2.0, 2.5, 0.0, -1.0, -0.5, 3.0])) for dtype in ("float64", "float32")])
 
 
 @cases("frexp")
 def frexp(name, rng):
     yield case("matrix", Leaf(rounded(rng, 3, 4, low=-90, high=90)))
     yield case("row", Leaf(rounded(rng, 5, low=0.01, high=0.2)))
-    for dtype in ("float64", "float32"):
-        yield case(f"special {dtype}", special(dtype)[np.isfinite(special(dtype))])
+    yield together("values", [case("", special(dtype)[np.isfinite(special(dtype))]) for dtype in ("float64", "float32")])
 
 
 FAMILIES = ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "hermite_polynomial_h",

@@ -10,27 +10,31 @@ from . import kind
 def run(library, row, wrap):
     """Call the operator; gradients for every leaf.
 
-    Options: `turned` (slots of tensors whose dims are reversed, so that their elements do not lie in a row), `only` (the results that are
-    compared, by number). Operators in `invariants.TABLE` are compared by what their meaning determines.
+    Options: `more` (arguments and parameters of further calls), `turned` (slots of tensors whose dims are reversed, so that their elements do
+    not lie in a row), `only` (the results that are compared, by number). Operators in `invariants.TABLE` are compared by what their meaning determines.
     """
     function = record(row) if library.__name__ == "ingot" else formulas.named(row.target)
-    (args, kwargs), given = prepare(library, (row.args, row.kwargs))
-    turned, only = row.options.get("turned", ()), row.options.get("only")
-    invariant = invariants.TABLE.get(row.target)
+    calls, given = prepare(library, [(row.args, row.kwargs), *row.options.get("more", ())])
+    turned = row.options.get("turned", ())
 
     def body(*tensors):
         passed = [t.permute(*range(t.ndim)[::-1]) if i in turned else t for i, t in enumerate(tensors)]
-        filled = fill(args, passed)
-        results = function(*filled, **fill(kwargs, passed))
-        if invariant is not None:
-            results = invariant(library, results, filled, row.kwargs)
-        if only is not None:
-            results = tuple([results[i] for i in only])
+        found = [called(library, function, row, *fill(call, passed)) for call in calls]
+        results = found if len(found) > 1 else found[0]
         out = flatten(library, results)
         leaves = {str(i): t for i, (t, (_, leaf)) in enumerate(zip(tensors, given)) if leaf}
         return out | gradients(library, out, leaves)
 
     return wrap(body)(*[to_tensor(library, a, leaf) for a, leaf in given])
+
+
+def called(library, function, row, args, kwargs):
+    """Return what is compared of one call's results."""
+    results = function(*args, **kwargs)
+    if row.target in invariants.TABLE:
+        results = invariants.TABLE[row.target](library, results, args, kwargs)
+    only = row.options.get("only")
+    return results if only is None else tuple([results[i] for i in only])
 
 
 def record(row):
