@@ -111,8 +111,10 @@ ARITHMETIC = ("add", "sub", "mul", "div", "maximum", "minimum", "fmax", "fmin")
 DIVISIONS = ("floor_divide", "trunc_divide", "remainder", "fmod")
 FUNCTIONS = {"atan2": (-3, 3), "hypot": (-3, 3), "logaddexp": (-4, 4), "logaddexp2": (-4, 4), "copysign": (-3, 3), "xlogy": (0.1, 4),
              "nextafter": (-3, 3), "heaviside": (-3, 3), "pow": (0.2, 3)}
-like_torch("add", "sub", "mul", "div", "maximum", "minimum", "fmax", "fmin", "remainder", "fmod", "atan2", "hypot", "logaddexp", "logaddexp2",
+like_torch("add", "sub", "mul", "div", "maximum", "minimum", "remainder", "fmod", "atan2", "hypot", "logaddexp", "logaddexp2",
            "copysign", "xlogy", "nextafter", "pow", "gcd", "lcm", "eq", "ne", "lt", "le", "gt", "ge")
+formula("fmax")(lambda x, y: torch.where(y.isnan(), x, torch.where(x.isnan(), y, torch.maximum(x, y))))        # half each at ties
+formula("fmin")(lambda x, y: torch.where(y.isnan(), x, torch.where(x.isnan(), y, torch.minimum(x, y))))
 formula("floor_divide")(lambda x, y: torch.div(x, y, rounding_mode="floor"))
 formula("trunc_divide")(lambda x, y: torch.div(x, y, rounding_mode="trunc"))
 
