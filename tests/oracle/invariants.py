@@ -49,3 +49,33 @@ def eigvals(library, results, args, kwargs):
     """Return sums of powers."""
     w = results
     return w.sum(-1), (w * w).sum(-1), (w * w * w).sum(-1), (w * w * w * w).sum(-1)
+
+
+def planes(x, channels):
+    """Return blocked images as plain ones, without what stands for missing channels."""
+    return x.movedim(-1, 2).flatten(1, 2)[:, :channels]
+
+
+@invariant("to_blocked")
+def to_blocked(library, results, args, kwargs):
+    return planes(results, args[0].shape[1])
+
+
+@invariant("conv_blocked", "pack_filters")
+def conv_blocked(library, results, args, kwargs):
+    return planes(results, kwargs["filters"][0])
+
+
+@invariant("conv_chain_blocked")
+def conv_chain_blocked(library, results, args, kwargs):
+    return planes(results, kwargs["layers"][-1][0][0])
+
+
+@invariant("conv_input_grad_blocked", "pack_turned")
+def conv_input_grad_blocked(library, results, args, kwargs):
+    return planes(results, kwargs["filters"][1] * kwargs["groups"])
+
+
+@invariant("batch_norm_train_blocked", "batch_norm_grad_blocked")
+def batch_norm_blocked(library, results, args, kwargs):
+    return planes(results[0], kwargs["channels"]), *results[1:]

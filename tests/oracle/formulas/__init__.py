@@ -72,7 +72,7 @@ def pulled(function, inputs, g) -> tuple:
     """Return the gradients of a function's results for its inputs, given those of its results; differentiable themselves."""
     import torch
 
-    inputs = [x if x.requires_grad else x.detach().requires_grad_() for x in inputs]
+    inputs = [x.view_as(x) if x.requires_grad else x.detach().requires_grad_() for x in inputs]
     return torch.autograd.grad(function(*inputs), inputs, g, create_graph=True, allow_unused=True, materialize_grads=True)
 
 
