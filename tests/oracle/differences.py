@@ -78,8 +78,9 @@ TABLE: tuple[Difference, ...] = (
     Difference("Gradients of extremes without their own element", "Ties of the source share the gradient.",
                "The element that include_self=False leaves out counts as one of the ties, and its share is lost.",
                "An element that does not enter the result has no share in its gradient.",
-               rows=tuple(f"arguments:scatter_reduce/{i}" for i in (4, 5, 6, 10, 11, 12)) + ("arguments:index_reduce/2",
-                                                                                           "arguments:index_reduce/4"),
+               rows=tuple(f"arguments:scatter_reduce/{i}" for i in (4, 5, 6, 10, 11, 12)) + (
+                   "arguments:index_reduce/2", "arguments:index_reduce/4",
+                   "operators:scatter_reduce/function amax ties with what is left out"),
                results=("grad.*",)),
     Difference("Indices of equal values", "Any of them.", "Any of them.",
                "topk and kthvalue do not say which of several equal values an index names; the values agree.",

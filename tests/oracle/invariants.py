@@ -1,4 +1,4 @@
-"""Results of operators whose meaning leaves a choice, as what every choice has in common: values that do not depend on signs, phases or order.
+"""What all valid results of an operator share, where its meaning leaves a choice of signs, phases, order or padding.
 
 A function gets the library, the results, the arguments and the parameters of a call.
 """
@@ -29,11 +29,13 @@ def cholesky(library, results, args, kwargs):
 
 @invariant("svd")
 def svd(library, results, args, kwargs):
-    """Return singular values, squared sizes of vectors' elements, the matrix that they make with other values, and that vectors are orthonormal."""
+    """Return singular values, squared sizes of vectors' elements, the matrix that they make with other values, and the products
+    that say that vectors are orthonormal."""
     u, s, vh = results
     count = s.shape[-1]
     left, right = u[..., :, :count], vh[..., :count, :]
-    return s, (left * left.conj()).real, (right * right.conj()).real, (left * (s * s).unsqueeze(-2)) @ right, (u.mH @ u).detach(), (vh @ vh.mH).detach()
+    sizes = (left * left.conj()).real, (right * right.conj()).real
+    return s, *sizes, (left * (s * s).unsqueeze(-2)) @ right, (u.mH @ u).detach(), (vh @ vh.mH).detach()
 
 
 @invariant("eig")

@@ -1,7 +1,7 @@
 """Calls of ingot's operators that read packed weights, from plain weights.
 
-The order of a packed weight is a matter between the operator that packs and the kernel that reads, different for each machine. So rows
-hold plain weights, and both operators run: as kernels where the machine has the lanes that a row speaks of, else as references.
+The order of a packed weight concerns the operator that packs and the kernel that reads alone, and differs between machines. So
+rows hold plain weights, and both operators run: as kernels where the machine has the lanes of a row, else as references.
 """
 
 from ingot.ir.op import OPS
@@ -23,7 +23,8 @@ def packed_filters(w, factors, groups, lanes, in_blocks, kernel):
     size, item = w.numel(), w.element_size()
     if blocked.fits(lanes, item):
         algorithm = blocked.ALGORITHMS[kernel[0]]
-        _, taken = conv_fused.weight_plan(tuple(w.shape), item, groups, in_blocks, algorithm, pool.get_num_threads(), bool(factors))
+        _, taken = conv_fused.weight_plan(tuple(w.shape), item, groups, in_blocks, algorithm, pool.get_num_threads(),
+                                          bool(factors))
         size = -(-taken // item)
     return OPS["pack_filters"](w, *factors, kernel=kernel, size=size)
 
@@ -73,4 +74,5 @@ def recurrent_packed(z, mask, h, c, w, bias, *, kernel, reverse):
     if recurrent.fits(kernel, w.element_size()):
         made = recurrent.PackKernel(recurrent.host(), recurrent.ELEMENTS[w.dtype.np], recurrent.CELLS[kernel[0]], False)
         size = -(-hidden // made.units) * made.columns * hidden
-    return OPS["recurrent_packed"](z, mask, h, c, OPS["pack_recurrent"](w, kernel=kernel, size=size), bias, kernel=kernel, reverse=reverse)
+    return OPS["recurrent_packed"](z, mask, h, c, OPS["pack_recurrent"](w, kernel=kernel, size=size), bias, kernel=kernel,
+                                   reverse=reverse)

@@ -1,11 +1,11 @@
 """Formulas of ingot's operators in PyTorch, and inputs for them.
 
-Each module here holds the operators of one subject: `@formula(names)` marks a function of torch tensors and parameters that means what the
-records of these names mean, `@cases(names)` a generator of their inputs. Operators that PyTorch has under the same name need no formula:
-`like_torch` finds them. The modules import torch, so only the tool that writes expected values loads them.
+Each module holds the operators of one subject. `@formula(names)` marks a function of torch tensors and parameters with the
+meaning of these operators, `@cases(names)` a generator of their inputs. Operators that PyTorch has under the same name need no
+formula: `like_torch` finds them. The modules import torch, so only the tool that writes expected values loads them.
 
-Gradient operators are autograd's gradient of the forward formula (`pulled`). A formula follows the record's docstring and the mathematics,
-never the record's own reference.
+Gradient operators are autograd's gradient of the forward formula (`pulled`). A formula follows the record's docstring and the
+mathematics, never the record's own reference.
 """
 
 import importlib
@@ -13,6 +13,8 @@ import pkgutil
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ..row import Leaf
 
 FORMULAS: dict[str, Any] = {}
 CASES: dict[str, Any] = {}
@@ -32,11 +34,39 @@ def case(label: str, /, *args, options: dict | None = None, tolerance: float | N
     return Case(label, args, kwargs, {"options": options or {}, "tolerance": tolerance, "reason": reason})
 
 
-def together(label: str, calls) -> Case:
-    """Return several calls as one row, which is traced once."""
-    first, *more = calls
-    options = {"more": [(c.args, c.kwargs) for c in more]}
-    return first._replace(label=label, fields=first.fields | {"options": first.fields["options"] | options})
+def count_of(value) -> int:
+    """Return how many arrays there are in arguments."""
+    if isinstance(value, (tuple, list, dict)) and not isinstance(value, Leaf):
+        return sum(map(count_of, value.values() if isinstance(value, dict) else value))
+    return isinstance(value, (Leaf, np.ndarray))
+
+
+def gathered(cases) -> list[Case]:
+    """Return the cases of an operator in rows of up to three calls, two rows at least: each row is traced and compiled once."""
+    alike: dict = {}
+    for one in cases:
+        fields = one.fields | {"options": one.fields["options"].get("only")}
+        alike.setdefault(repr(fields), []).append(one)
+    rows = []
+    for some in alike.values():
+        count = max(-(-len(some) // 3), min(2, len(some)))
+        rows += [together(" and ".join(one.label for one in some[i::count]), some[i::count]) for i in range(count)]
+    return rows
+
+
+def together(label: str, cases) -> Case:
+    """Return several calls as one row."""
+    calls, turned, at = [], [], 0
+    for one in cases:
+        options = one.fields["options"]
+        turned += [at + i for i in options.get("turned", ())]
+        for call in ((one.args, one.kwargs), *options.get("more", ())):
+            calls.append(call)
+            at += count_of(call)
+    (args, kwargs), *more = calls
+    fields = cases[0].fields
+    options = fields["options"] | ({"turned": turned} if turned else {}) | ({"more": more} if more else {})
+    return Case(label, args, kwargs, fields | {"options": options})
 
 
 def formula(*names: str):

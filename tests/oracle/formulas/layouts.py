@@ -3,7 +3,6 @@
 Missing channels of the last block hold anything; rows fill them with numbers, and `invariants.py` leaves them out of results.
 """
 
-import numpy as np
 import torch
 
 from ..families import distinct, rounded
@@ -37,12 +36,15 @@ def layouts(name, rng):
         if name == "to_blocked":
             yield case(f"shape {i + 1}", Leaf(rounded(rng, *shape)), lanes=lanes)
         else:
-            yield case(f"shape {i + 1}", Leaf(rounded(rng, shape[0], -(-shape[1] // lanes), *shape[2:], lanes)), channels=shape[1])
-    yield case("float32", rounded(rng, 2, 16, 3, dtype="float32") if name == "to_blocked" else rounded(rng, 2, 1, 3, 16, dtype="float32"),
+            yield case(f"shape {i + 1}", Leaf(rounded(rng, shape[0], -(-shape[1] // lanes), *shape[2:], lanes)),
+                       channels=shape[1])
+    yield case("float32", rounded(rng, 2, 16, 3, dtype="float32")
+               if name == "to_blocked" else rounded(rng, 2, 1, 3, 16, dtype="float32"),
                **({"lanes": 16} if name == "to_blocked" else {"channels": 13}))
 
 
-# Convolutions. Each line of an epilogue is an operator with arguments: "a" what was accumulated, "o1" an array beside it, "v0" a line.
+# Convolutions. Each line of an epilogue is an operator with arguments: "a" is what was accumulated, "o1" an array beside it,
+# "v0" the value of a line.
 
 
 def after(lines, value, beside):
@@ -61,7 +63,8 @@ def conv_blocked(x, w, *beside, filters, stride, padding, dilation, groups, lane
     if taps == 2:
         w, beside = w * beside[0].reshape(-1, *(1,) * (w.ndim - 1)), beside[1:]
     plain = planes(x, filters[1] * groups) if in_blocks else x
-    return after(epilogue, blocks(conv(plain, w, None, stride=stride, padding=padding, dilation=dilation, groups=groups), lanes), beside)
+    return after(epilogue, blocks(conv(plain, w, None, stride=stride, padding=padding, dilation=dilation, groups=groups),
+                                  lanes), beside)
 
 
 @formula("conv_chain_blocked")
@@ -105,24 +108,34 @@ def convolutions(name, rng):
         direct = {"lanes": lanes, "in_blocks": True, "kernel": ("direct", 1, True, lanes), "filters": (outs, 5, 3, 3)}
         beside = rounded(rng, 1, -(-outs // lanes), 1, 1, lanes, dtype=dtype), in_blocks(rng, 2, outs, (5, 4), lanes, dtype)
         yield case(f"{label}, from blocks", x, w, **plain, **direct, epilogue=())
-        if name == "conv_blocked":
+        if name == "conv_blocked" and lanes == 4:
             yield case(f"{label}, epilogue", x, w, *beside, **plain, **direct, epilogue=LINES)
-            yield case(f"{label}, from planes", rounded(rng, 1, 3, 7, 6, dtype=dtype), rounded(rng, outs, 3, 3, 2, dtype=dtype), lanes=lanes,
-                       in_blocks=False, kernel=("direct", 1, False, lanes), filters=(outs, 3, 3, 2), stride=(2, 1), padding=((1, 0), (0, 2)),
+        elif name == "conv_blocked":
+            yield case(f"{label}, epilogue", x, w, *beside, **plain, **direct, epilogue=LINES)
+            yield case(f"{label}, from planes", rounded(rng, 1, 3, 7, 6, dtype=dtype), rounded(rng, outs, 3, 3, 2, dtype=dtype),
+                       lanes=lanes,
+                       in_blocks=False, kernel=("direct", 1, False, lanes), filters=(outs, 3, 3, 2), stride=(2, 1),
+                       padding=((1, 0), (0, 2)),
                        dilation=(1, 2), groups=1, epilogue=())
-            yield case(f"{label}, each channel", in_blocks(rng, 2, outs, (4, 5), lanes, dtype), rounded(rng, outs, 1, 3, 3, dtype=dtype), **plain
+            yield case(f"{label}, each channel", in_blocks(rng, 2, outs, (4, 5), lanes, dtype),
+                       rounded(rng, outs, 1, 3, 3, dtype=dtype), **plain
                        | {"groups": outs, "stride": (1, 2)}, lanes=lanes, in_blocks=True, kernel=("direct", outs, True, lanes),
                        filters=(outs, 1, 3, 3), epilogue=())
-            yield case(f"{label}, groups", in_blocks(rng, 1, 2 * lanes, (4, 3), lanes, dtype), rounded(rng, 2 * lanes, lanes, 1, 2, dtype=dtype), **plain
-                       | {"groups": 2, "padding": ((0, 0), (0, 1))}, lanes=lanes, in_blocks=True, kernel=("direct", 2, True, lanes),
+            yield case(f"{label}, groups", in_blocks(rng, 1, 2 * lanes, (4, 3), lanes, dtype),
+                       rounded(rng, 2 * lanes, lanes, 1, 2, dtype=dtype), **plain
+                       | {"groups": 2, "padding": ((0, 0), (0, 1))}, lanes=lanes, in_blocks=True,
+                       kernel=("direct", 2, True, lanes),
                        filters=(2 * lanes, lanes, 1, 2), epilogue=())
-            yield case(f"{label}, a line", in_blocks(rng, 2, 3, (6,), lanes, dtype), rounded(rng, outs, 3, 3, dtype=dtype), lanes=lanes, in_blocks=True,
-                       kernel=("direct", 1, True, lanes), filters=(outs, 3, 3), stride=(1,), padding=((2, 1),), dilation=(2,), groups=1, epilogue=())
+            yield case(f"{label}, a line", in_blocks(rng, 2, 3, (6,), lanes, dtype), rounded(rng, outs, 3, 3, dtype=dtype),
+                       lanes=lanes, in_blocks=True,
+                       kernel=("direct", 1, True, lanes), filters=(outs, 3, 3), stride=(1,), padding=((2, 1),), dilation=(2,),
+                       groups=1, epilogue=())
         if dtype != "float32":
             continue
         transformed = direct | {"kernel": ("winograd2", 1, True, lanes)}
         yield case(f"{label}, transformed", x, w, **plain, **transformed, epilogue=(), taps=1)
-        yield case(f"{label}, transformed with factors", x, w, rounded(rng, outs, dtype=dtype), beside[0], **plain, **transformed,
+        yield case(f"{label}, transformed with factors", x, w, rounded(rng, outs, dtype=dtype), beside[0], **plain,
+                   **transformed,
                    epilogue=(("mul", "a", "o0"),), taps=2)
 
 
@@ -131,10 +144,13 @@ def chains(name, rng):
     pad = ((1, 1), (1, 1))
     for lanes, dtype in KINDS:
         kernel, blocked = ("direct", 1, True, lanes), -(-6 // lanes)
-        first = ((lanes, 3, 3, 3), (2, 1), pad, (1, 1), 1, lanes, False, ("direct", 1, False, lanes), (("add", "a", "o0"), ("relu", "v0")))
+        first = ((lanes, 3, 3, 3), (2, 1), pad, (1, 1), 1, lanes, False, ("direct", 1, False, lanes),
+                 (("add", "a", "o0"), ("relu", "v0")))
         second = ((lanes, 1, 3, 3), (1, 2), pad, (1, 1), lanes, lanes, True, ("direct", lanes, True, lanes), ())
-        third = ((6, lanes, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, lanes, True, kernel, (("add", "a", "o1"), ("mul", "v0", "o0")))
-        arrays = [rounded(rng, *shape, dtype=dtype) for shape in ((2, 3, 7, 6), (lanes, 3, 3, 3), (1, 1, 1, 1, lanes), (lanes, 1, 3, 3), (6, lanes, 1, 1),
+        third = ((6, lanes, 1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1), 1, lanes, True, kernel,
+                 (("add", "a", "o1"), ("mul", "v0", "o0")))
+        arrays = [rounded(rng, *shape, dtype=dtype) for shape in ((2, 3, 7, 6), (lanes, 3, 3, 3), (1, 1, 1, 1, lanes),
+                                                                  (lanes, 1, 3, 3), (6, lanes, 1, 1),
                                                                  (1, blocked, 1, 1, lanes), (2, blocked, 4, 3, lanes))]
         yield case(f"three, {lanes} lanes of {dtype}", *arrays, layers=(first, second, third), beside=(1, 0, 2))
         yield case(f"two, {lanes} lanes of {dtype}", *[a.copy() for a in arrays[:4]], layers=(first, second), beside=(1, 0))
@@ -152,15 +168,18 @@ def input_gradients(name, rng):
         g, w = in_blocks(rng, 2, outs, counts, lanes, dtype), rounded(rng, outs, 5, 3, 3, dtype=dtype)
         yield case(f"{label}, strided", g, w, **direct, epilogue=())
         if name == "conv_input_grad_blocked":
-            yield case(f"{label}, epilogue", g.copy(), w.copy(), rounded(rng, 1, -(-5 // lanes), 1, 1, lanes, dtype=dtype), **direct,
+            yield case(f"{label}, epilogue", g.copy(), w.copy(), rounded(rng, 1, -(-5 // lanes), 1, 1, lanes, dtype=dtype),
+                       **direct,
                        epilogue=(("add", "a", "o0"), ("relu", "v0")))
-            yield case(f"{label}, groups", in_blocks(rng, 1, 2 * lanes, (4, 4), lanes, dtype), rounded(rng, 2 * lanes, lanes, 2, 2, dtype=dtype),
+            yield case(f"{label}, groups", in_blocks(rng, 1, 2 * lanes, (4, 4), lanes, dtype),
+                       rounded(rng, 2 * lanes, lanes, 2, 2, dtype=dtype),
                        stride=(1, 1), padding=((1, 1), (0, 1)), dilation=(2, 1), groups=2, kernel=("direct", 2, True, lanes),
                        filters=(2 * lanes, lanes, 2, 2), size=(4, 4), lanes=lanes, epilogue=())
         if dtype != "float32":
             continue
         plain = {"stride": (1, 1), "padding": ((1, 1), (1, 1)), "dilation": (1, 1), "groups": 1, "size": (5, 4)}
-        yield case(f"{label}, transformed", in_blocks(rng, 2, outs, (5, 4), lanes, dtype), rounded(rng, outs, 5, 3, 3, dtype=dtype), **plain,
+        yield case(f"{label}, transformed", in_blocks(rng, 2, outs, (5, 4), lanes, dtype),
+                   rounded(rng, outs, 5, 3, 3, dtype=dtype), **plain,
                    kernel=("winograd2", 1, True, lanes), filters=(outs, 5, 3, 3), lanes=lanes, epilogue=(), taps=1)
 
 
@@ -173,10 +192,12 @@ def weight_gradients(name, rng):
         g = in_blocks(rng, 2, outs, counts, lanes, dtype)
         yield case(f"{label}, from blocks", in_blocks(rng, 2, 5, (6, 5), lanes, dtype), g, **params, in_blocks=True)
         yield case(f"{label}, from planes", rounded(rng, 2, 5, 6, 5, dtype=dtype), g.copy(), **params, in_blocks=False)
-        other = {"stride": (1, 2), "padding": ((0, 1), (1, 0)), "dilation": (2, 1), "groups": 2, "filters": (2 * lanes, lanes, 2, 2), "lanes": lanes,
+        other = {"stride": (1, 2), "padding": ((0, 1), (1, 0)), "dilation": (2, 1), "groups": 2,
+                 "filters": (2 * lanes, lanes, 2, 2), "lanes": lanes,
                  "kernel": ("direct", 2, True, lanes)}
         counts = counts_of((5, 4), (2, 2), *[other[k] for k in ("stride", "padding", "dilation")])
-        yield case(f"{label}, groups", in_blocks(rng, 1, 2 * lanes, (5, 4), lanes, dtype), in_blocks(rng, 1, 2 * lanes, counts, lanes, dtype), **other,
+        yield case(f"{label}, groups", in_blocks(rng, 1, 2 * lanes, (5, 4), lanes, dtype),
+                   in_blocks(rng, 1, 2 * lanes, counts, lanes, dtype), **other,
                    in_blocks=True)
 
 
@@ -194,7 +215,8 @@ def batch_norm_train_blocked(x, w, b, *, eps, channels, relu):
 def batch_norm_grad_blocked(g, out, g_mean, g_var, x, w, mean, var, *, eps, channels, relu):
     """That of plain images."""
     images = [planes(v, channels) for v in ((g, out) if relu else (g,))]
-    dx, scale, shift = (batch_norm_relu_grad if relu else batch_norm_grad)(*images, g_mean, g_var, planes(x, channels), w, mean, var, eps=eps)
+    dx, scale, shift = (batch_norm_relu_grad if relu else batch_norm_grad)(*images, g_mean, g_var, planes(x, channels), w, mean,
+                                                                           var, eps=eps)
     return blocks(dx, x.shape[-1]), scale, shift
 
 
@@ -213,7 +235,8 @@ def norms(name, rng):
                 continue
             as_torch = [None if v is None else torch.from_numpy(v) for v in affine]
             out, mean, var = batch_norm_train_blocked(torch.from_numpy(x), *as_torch, eps=eps, channels=channels, relu=relu)
-            yield case(label, rounded(rng, *shape, dtype=dtype), out.contiguous().numpy() if relu else None, g_mean, g_var, x, affine[0], mean.numpy(),
+            yield case(label, rounded(rng, *shape, dtype=dtype), out.contiguous().numpy() if relu else None, g_mean, g_var, x,
+                       affine[0], mean.numpy(),
                        var.numpy(), eps=eps, channels=channels, relu=relu)
 
 
@@ -252,7 +275,8 @@ def max_pool_grad_blocked(g, places, **params):
     return by_planes("max_pool_grad")(g, places.long(), **params)
 
 
-POOLS = (((7, 6), {"kernel": (3, 2), "stride": (2, 2), "padding": ((1, 1), (0, 1))}), ((8,), {"kernel": (2,), "stride": (1,), "padding": ((0, 0),)}),
+POOLS = (((7, 6), {"kernel": (3, 2), "stride": (2, 2), "padding": ((1, 1), (0, 1))}),
+         ((8,), {"kernel": (2,), "stride": (1,), "padding": ((0, 0),)}),
          ((5, 6), {"kernel": (2, 2), "stride": (1, 2), "padding": ((0, 0), (1, 0))}))
 
 
@@ -261,7 +285,8 @@ def pools(name, rng):
     for i, ((lanes, dtype), (sizes, window)) in enumerate(zip((*KINDS, KINDS[0]), (*POOLS, POOLS[0]))):
         rank, average = len(sizes), name.startswith("avg")
         dilation = (1,) * rank if average or i else (2, 1)
-        params = window | ({"counted": (window["padding"], ((0, 0),) * rank)[i % 2], "divisor": 5 if i == 2 else None} if average else {"dilation": dilation})
+        params = window | ({"counted": (window["padding"], ((0, 0),) * rank)[i % 2], "divisor": 5 if i == 2 else None}
+                           if average else {"dilation": dilation})
         counts = counts_of(sizes, window["kernel"], window["stride"], window["padding"], dilation)
         shape = (1 + i % 2, 2, *(counts if "grad" in name else sizes), lanes)
         x, label = distinct(rng, *shape, dtype=dtype), f"{lanes} lanes of {dtype} {i}"

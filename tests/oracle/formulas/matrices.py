@@ -17,27 +17,33 @@ formula("eig")(lambda x: tuple(linalg.eig(x)))
 
 @cases("matmul")
 def matmul(name, rng):
-    for label, first, second in (("matrices", (3, 4), (4, 5)), ("batch", (2, 3, 4), (2, 4, 2)), ("two dims of batch", (2, 1, 3, 2), (2, 1, 2, 5)),
+    for label, first, second in (("matrices", (3, 4), (4, 5)), ("batch", (2, 3, 4), (2, 4, 2)),
+                                 ("two dims of batch", (2, 1, 3, 2), (2, 1, 2, 5)),
                                  ("one column", (4, 3), (3, 1))):
         yield case(label, Leaf(rounded(rng, *first)), Leaf(rounded(rng, *second)))
     yield case("turned", Leaf(rounded(rng, 4, 3)), Leaf(rounded(rng, 5, 4)), options={"turned": [0, 1]})
     yield case("complex", Leaf(complexes(rng, 2, 3)), Leaf(complexes(rng, 3, 2)))
-    yield together("values", [case("", rng.integers(-5, 5, (3, 4)), rng.integers(-5, 5, (4, 2))), case("", np.zeros((3, 0)), np.zeros((0, 2))),
-                              case("", rounded(rng, 3, 7).astype(as_dtype("bfloat16")), rounded(rng, 7, 2).astype(as_dtype("bfloat16")))])
+    yield together("values", [case("", rng.integers(-5, 5, (3, 4)), rng.integers(-5, 5, (4, 2))),
+                              case("", np.zeros((3, 0)), np.zeros((0, 2))),
+                              case("", rounded(rng, 3, 7).astype(as_dtype("bfloat16")),
+                                   rounded(rng, 7, 2).astype(as_dtype("bfloat16")))])
 
 
 @cases("dot", "mv")
 def vectors(name, rng):
     for label, n in (("few", 5), ("more", 40)):
         yield case(label, Leaf(rounded(rng, *((n,) if name == "dot" else (3, n)))), Leaf(rounded(rng, n)))
-    yield case("float32", Leaf(rounded(rng, *((7,) if name == "dot" else (7, 2))[::-1], dtype="float32")), Leaf(rounded(rng, 7, dtype="float32")))
+    yield case("float32", Leaf(rounded(rng, *((7,) if name == "dot" else (7, 2))[::-1], dtype="float32")),
+               Leaf(rounded(rng, 7, dtype="float32")))
     yield case("whole", rng.integers(-5, 5, (6,) if name == "dot" else (2, 6)), rng.integers(-5, 5, 6))
 
 
 @cases("linear")
 def linear(name, rng):
-    for label, shape, outs, bias in (("vector", (3,), 2, True), ("rows", (2, 3), 4, False), ("batch", (2, 3, 5), 2, True), ("one output", (4, 3), 1, False)):
-        yield case(label, Leaf(rounded(rng, *shape)), Leaf(rounded(rng, outs, shape[-1])), Leaf(rounded(rng, outs)) if bias else None)
+    for label, shape, outs, bias in (("vector", (3,), 2, True), ("rows", (2, 3), 4, False), ("batch", (2, 3, 5), 2, True),
+                                     ("one output", (4, 3), 1, False)):
+        yield case(label, Leaf(rounded(rng, *shape)), Leaf(rounded(rng, outs, shape[-1])), Leaf(rounded(rng, outs))
+                   if bias else None)
     yield case("turned", Leaf(rounded(rng, 3, 4)), Leaf(rounded(rng, 3, 2)), None, options={"turned": [0, 1]})
 
 
@@ -98,10 +104,13 @@ def scaled(name, rng):
         yield case("alike", as_e4(5, 7), as_e4(3, 7), fast=False, options={"turned": [1]})
         yield case("mixed", as_e4(2, 4).astype(e5), as_e4(6, 4), fast=True, options={"turned": [1]})
         return
-    yield case("numbers", as_e4(5, 7), as_e4(3, 7), scale(1, 1), scale(1, 1), None, None, dtype=Name("float32"), fast=False, options={"turned": [1]})
-    yield case("rows and columns", as_e4(4, 6).astype(e5), as_e4(2, 6), scale(4, 1), scale(1, 2), scale(1, 2), None, dtype=Name("bfloat16"), fast=True,
+    yield case("numbers", as_e4(5, 7), as_e4(3, 7), scale(1, 1), scale(1, 1), None, None, dtype=Name("float32"), fast=False,
                options={"turned": [1]})
-    yield case("result of 8 bits", as_e4(3, 5), as_e4(6, 5), scale(3, 1), scale(1, 1), None, scale(1, 1) / 8, dtype=Name("float8_e4m3fn"), fast=False,
+    yield case("rows and columns", as_e4(4, 6).astype(e5), as_e4(2, 6), scale(4, 1), scale(1, 2), scale(1, 2), None,
+               dtype=Name("bfloat16"), fast=True,
+               options={"turned": [1]})
+    yield case("result of 8 bits", as_e4(3, 5), as_e4(6, 5), scale(3, 1), scale(1, 1), None, scale(1, 1) / 8,
+               dtype=Name("float8_e4m3fn"), fast=False,
                options={"turned": [1]})
 
 
@@ -191,13 +200,16 @@ formula("geqrf")(lambda x: tuple(torch.geqrf(x)))
 def of_rectangles(name, rng):
     for label, shape in RECTANGLES:
         x = well(rng, *shape)
-        yield case(label, x if name == "geqrf" else Leaf(x), **{"svd": {"full": False}, "qr": {"complete": False}}.get(name, {}))
+        yield case(label, x if name == "geqrf" else Leaf(x),
+                   **{"svd": {"full": False}, "qr": {"complete": False}}.get(name, {}))
     if name in ("svd", "qr"):
         for label, shape in (("all of high", (4, 3)), ("all of wide", (2, 4))):
             x = well(rng, *shape)
-            yield case(label, Leaf(x) if name == "qr" and shape == (2, 4) else x, **({"full": True} if name == "svd" else {"complete": True}))
+            yield case(label, Leaf(x) if name == "qr" and shape == (2, 4) else x,
+                       **({"full": True} if name == "svd" else {"complete": True}))
     x = complexes(rng, 3, 2) + np.eye(3, 2)
-    yield case("complex", x if name == "geqrf" else Leaf(x), **{"svd": {"full": False}, "qr": {"complete": False}}.get(name, {}))
+    yield case("complex", x if name == "geqrf" else Leaf(x),
+               **{"svd": {"full": False}, "qr": {"complete": False}}.get(name, {}))
 
 
 @cases("eig", "eigvals")
@@ -216,7 +228,8 @@ def cofactor(x):
     """Each minor with its sign."""
     n = x.shape[-1]
     rest = [[k for k in range(n) if k != i] for i in range(n)]
-    return torch.stack([torch.stack([(-1) ** (i + j) * linalg.det(x[..., rest[i], :][..., rest[j]]) for j in range(n)], -1) for i in range(n)], -2)
+    return torch.stack([torch.stack([(-1) ** (i + j) * linalg.det(x[..., rest[i], :][..., rest[j]]) for j in range(n)], -1)
+                        for i in range(n)], -2)
 
 
 formula("cofactor_slope")(lambda g, x: pulled(cofactor, [x], g)[0])
@@ -244,8 +257,10 @@ def checked(name, rng):
         x = positive(rng, *shape) if name == "cholesky_ex" else well(rng, *shape)
         b = [Leaf(rounded(rng, *shape[:-1], 2))] if name == "solve_ex" else []
         yield case(label, Leaf(x), *b, check=bool(check))
-    bad = np.stack([np.diag([1.0, 4, -1]), np.eye(3) * 2]) if name == "cholesky_ex" else np.stack([np.ones((2, 2)), np.eye(2) * 2])
-    yield case("one of two has none", bad, *([np.ones((2, 2, 1))] if name == "solve_ex" else []), check=False, options={"only": [1]})
+    bad = np.stack([np.diag([1.0, 4, -1]), np.eye(3) * 2]) if name == "cholesky_ex" else np.stack([np.ones((2, 2)),
+                                                                                                   np.eye(2) * 2])
+    yield case("one of two has none", bad, *([np.ones((2, 2, 1))] if name == "solve_ex" else []), check=False,
+               options={"only": [1]})
 
 
 formula("solve_triangular")(lambda a, b, *, upper, unit: linalg.solve_triangular(a, b, upper=upper, unitriangular=unit))
@@ -256,7 +271,8 @@ def triangular(name, rng):
     for upper in (False, True):
         for unit in (False, True):
             (label, shape) = SQUARES[upper != unit]
-            yield case(f"{label} {upper} {unit}", Leaf(well(rng, *shape)), Leaf(rounded(rng, *shape[:-1], 2)), upper=upper, unit=unit)
+            yield case(f"{label} {upper} {unit}", Leaf(well(rng, *shape)), Leaf(rounded(rng, *shape[:-1], 2)), upper=upper,
+                       unit=unit)
 
 
 @formula("lu_factor")
@@ -308,7 +324,8 @@ def indefinite(name, rng):
     x = x + np.swapaxes(x, -1, -2)
     zeros = np.array([[0.0, 1, 2], [1, 0, 3], [2, 3, 0]])
     c = complexes(rng, 3, 3)
-    rows = (("batch", x, False, True), ("zeros on the diagonal", zeros, False, False), ("Hermitian", c + c.conj().T, True, True),
+    rows = (("batch", x, False, True), ("zeros on the diagonal", zeros, False, False),
+            ("Hermitian", c + c.conj().T, True, True),
             ("complex symmetric", c + c.T, False, False))
     for label, matrix, hermitian, check in rows:
         if name == "ldl_factor":
@@ -331,7 +348,8 @@ def sylvester(x, g):
     """x Y + Y x = g as one linear system."""
     x, n = mirrored(x), x.shape[-1]
     one = torch.eye(n, dtype=x.dtype).expand(x.shape)
-    system = (torch.einsum("...ij,...kl->...ikjl", x, one) + torch.einsum("...ij,...lk->...ikjl", one, x)).reshape(*x.shape[:-2], n * n, n * n)
+    system = (torch.einsum("...ij,...kl->...ikjl", x, one) + torch.einsum("...ij,...lk->...ikjl", one,
+                                                                          x)).reshape(*x.shape[:-2], n * n, n * n)
     return linalg.solve(system, g.reshape(*g.shape[:-2], n * n, 1)).reshape(g.shape)
 
 
@@ -385,7 +403,8 @@ def distances_grad(g, out, x, y, *, ord):
 
 @cases("distances")
 def distances(name, rng):
-    for ord, (lead, m, n, k) in zip((2.0, 1.0, 3.0, INF, 0.5), (((), 3, 4, 2), ((2,), 1, 3, 5), ((), 2, 5, 3), ((), 4, 2, 3), ((2,), 3, 2, 4))):
+    for ord, (lead, m, n, k) in zip((2.0, 1.0, 3.0, INF, 0.5),
+                                    (((), 3, 4, 2), ((2,), 1, 3, 5), ((), 2, 5, 3), ((), 4, 2, 3), ((2,), 3, 2, 4))):
         yield case(f"order {ord}", Leaf(rounded(rng, *lead, m, k)), Leaf(rounded(rng, *lead, k, n)), ord=ord)
     yield case("order 0", np.array([[1.0, 2, 3], [0, 2, 5]]), np.array([[1.0, 2, 4], [0, 2, 5]]).T.copy(), ord=0.0)
     x = np.array([[1.0, 2], [3, 4]])

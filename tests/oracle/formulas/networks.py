@@ -81,7 +81,8 @@ def huber(x, y, *, bound, curve, slope):
     return torch.where(gap <= bound, curve * (x - y) ** 2, (gap - bound / 2) * slope)
 
 
-@cases("squared_gap", "huber", "lerp", "lerp_by", "gate", "gate_slope", "cross_entropy_of_probability", "cross_entropy_of_logit")
+@cases("squared_gap", "huber", "lerp", "lerp_by", "gate", "gate_slope", "cross_entropy_of_probability",
+       "cross_entropy_of_logit")
 def of_several(name, rng):
     count = 3 if name in ("lerp_by", "gate_slope") else 2
     rows = {"huber": [{"bound": 1.0, "curve": 0.5, "slope": 1.0}, {"bound": 2.5, "curve": 0.25, "slope": 1.25},
@@ -93,7 +94,7 @@ def of_several(name, rng):
         args = [rounded(rng, *shape, low=low, high=high) for _ in range(count)]
         if name.startswith("cross"):
             args[1] = rounded(rng, *shape, low=0.1, high=0.9)
-        yield case(f"row {i + 1}", *map(Leaf, args), **params, options={"turned": [0, 1, 2]} if i == 1 else {})
+        yield case(f"row {i + 1}", *map(Leaf, args), **params, options={"turned": list(range(count))} if i == 1 else {})
     if name == "cross_entropy_of_probability":
         yield case("ends", np.array([0.0, 0.0, 1.0, 1.0]), np.array([0.0, 1.0, 0.0, 1.0]))
     elif name == "cross_entropy_of_logit":
@@ -110,7 +111,8 @@ def of_several(name, rng):
 def glus(name, rng):
     for label, shape, dim in (("rows", (2, 6), 1), ("columns", (4, 3), 0), ("middle", (2, 4, 3), 1)):
         half = [n // 2 if d == dim else n for d, n in enumerate(shape)]
-        yield case(label, *([Leaf(rounded(rng, *half))] if name == "glu_grad" else []), Leaf(rounded(rng, *shape, low=-3, high=3)), dim=dim)
+        yield case(label, *([Leaf(rounded(rng, *half))] if name == "glu_grad" else []),
+                   Leaf(rounded(rng, *shape, low=-3, high=3)), dim=dim)
 
 
 @cases("drop")
@@ -126,7 +128,8 @@ def clamps(name, rng):
     yield case("both", Leaf(x), Leaf(low), Leaf(high + 1))
     yield case("low", Leaf(x[:2].copy()), Leaf(high[:2].copy()), None)
     yield case("high", Leaf(x[1].copy()), None, Leaf(low[1].copy()))
-    yield case("ties", Leaf(np.array([1.0, 2.0, 3.0, 0.0])), Leaf(np.array([1.0, 0.0, 3.0, 1.0])), Leaf(np.array([2.0, 2.0, 4.0, 0.5])))
+    yield case("ties", Leaf(np.array([1.0, 2.0, 3.0, 0.0])), Leaf(np.array([1.0, 0.0, 3.0, 1.0])),
+               Leaf(np.array([2.0, 2.0, 4.0, 0.5])))
     nan = np.array([1.0, NAN, 0.0, NAN])
     yield together("values", [case("", nan, nan[::-1].copy(), np.array([0.0, 1.0, NAN, -1.0])),
                               case("", np.array([5, -5, 0]), np.array([-1, -1, 2]), np.array([1, 1, 3]))])
@@ -151,13 +154,14 @@ def fake_quantize(x, inverse, scale, zero, *, low, high, whole):
 
 @cases("fake_quantize")
 def fake_quantizes(name, rng):
-    for i, (shape, sizes, low, high) in enumerate((((), (), -8, 7), ((7,), (1,), 0, 15), ((2, 5), (1, 5), -2, 1), ((2, 3, 4), (1, 3, 1), -128, 127))):
+    for i, (shape, sizes, low, high) in enumerate((((), (), -8, 7), ((7,), (1,), 0, 15), ((2, 5), (1, 5), -2, 1),
+                                                   ((2, 3, 4), (1, 3, 1), -128, 127))):
         scale = np.asarray(2.0 ** rng.integers(-4, 1, sizes))
         zero = np.asarray(rng.integers(low, high + 1, sizes), float)
-        x = np.asarray(rounded(rng, *shape, low=-3, high=3)) + 1 / 128
-        yield case(f"whole {i + 1}", Leaf(x), 1 / scale, scale, zero, low=low, high=high, whole=True)
+        x, inverse = np.asarray(rounded(rng, *shape, low=-3, high=3) + 1 / 128), np.asarray(1 / scale)
+        yield case(f"whole {i + 1}", Leaf(x), inverse, scale, zero, low=low, high=high, whole=True)
         if i:
-            yield case(f"broken {i + 1}", Leaf(x), 1 / scale, scale, zero + 0.25, low=low, high=high, whole=False)
+            yield case(f"broken {i + 1}", Leaf(x), inverse, scale, zero + 0.25, low=low, high=high, whole=False)
 
 
 # Softmax.
@@ -195,7 +199,8 @@ def cosine_similarity(x, y, *, dim, eps):
 
 @cases("normalize")
 def normalizes(name, rng):
-    for shape, dim, ord, eps in (((3, 4), (1,), 2.0, 1e-12), ((4, 3), (0,), 1.0, 1e-3), ((2, 3, 4), (0, 2), 3.0, 1e-6), ((3, 5), (1,), INF, 1e-12),
+    for shape, dim, ord, eps in (((3, 4), (1,), 2.0, 1e-12), ((4, 3), (0,), 1.0, 1e-3), ((2, 3, 4), (0, 2), 3.0, 1e-6),
+                                 ((3, 5), (1,), INF, 1e-12),
                                  ((2, 4), (1,), 2.0, 50.0)):
         yield case(f"order {ord} {eps}", Leaf(distinct(rng, *shape)), ord=ord, dim=dim, eps=eps)
     yield case("small", Leaf(np.array([[1e-7, 2e-7], [3.0, -4.0], [2e-6, 1e-6]])), ord=2.0, dim=(1,), eps=1e-6)
@@ -205,7 +210,8 @@ def normalizes(name, rng):
 def cosines(name, rng):
     for shape, dim, eps in (((3, 4), (1,), 1e-8), ((4, 3), (0,), 0.01), ((2, 3, 4), (0, 2), 1e-8)):
         yield case(f"dims {dim}", Leaf(rounded(rng, *shape)), Leaf(rounded(rng, *shape)), dim=dim, eps=eps)
-    yield case("small", Leaf(np.array([[0.25, -0.5], [3.0, 4.0]])), Leaf(np.array([[2.0, 1.0], [-0.5, 0.25]])), dim=(1,), eps=2.0)
+    yield case("small", Leaf(np.array([[0.25, -0.5], [3.0, 4.0]])), Leaf(np.array([[2.0, 1.0], [-0.5, 0.25]])), dim=(1,),
+               eps=2.0)
 
 
 formula("layer_norm")(lambda x, w, b, *, dims, eps: F.layer_norm(x, x.shape[-dims:], w, b, eps))
@@ -254,7 +260,8 @@ def row_norm_gradients(name, rng):
 
 @cases("group_norm")
 def group_norms(name, rng):
-    for label, shape, groups, eps, affine in (("plain", (2, 6), 2, 1e-5, (1, 1)), ("one dim", (2, 4, 5), 4, 0.01, (0, 0)), ("images", (2, 6, 3, 2), 3, 1e-3, (1, 0)),
+    for label, shape, groups, eps, affine in (("plain", (2, 6), 2, 1e-5, (1, 1)), ("one dim", (2, 4, 5), 4, 0.01, (0, 0)),
+                                              ("images", (2, 6, 3, 2), 3, 1e-3, (1, 0)),
                                               ("one group", (3, 2, 3), 1, 1e-5, (1, 1))):
         w, b = (Leaf(rounded(rng, shape[1])) if there else None for there in affine)
         yield case(label, Leaf(distinct(rng, *shape)), w, b, groups=groups, eps=eps)
@@ -312,8 +319,10 @@ BATCHES = (("rows", (6, 3), 1e-5, (1, 1)), ("lines", (2, 3, 4), 0.01, (0, 0)), (
 def batch_norms(name, rng):
     for label, shape, eps, affine in BATCHES:
         w, b = (Leaf(rounded(rng, shape[1])) if there else None for there in affine)
-        yield case(label, Leaf(rounded(rng, *shape)), w, b, Leaf(rounded(rng, shape[1])), Leaf(rounded(rng, shape[1], low=0.01, high=0.5)), eps=eps)
-    yield case("small", Leaf(rounded(rng, 4, 2) / 512), None, None, Leaf(rounded(rng, 2) / 512), Leaf(np.array([1e-5, 2e-5])), eps=1e-5)
+        yield case(label, Leaf(rounded(rng, *shape)), w, b, Leaf(rounded(rng, shape[1])),
+                   Leaf(rounded(rng, shape[1], low=0.01, high=0.5)), eps=eps)
+    yield case("small", Leaf(rounded(rng, 4, 2) / 512), None, None, Leaf(rounded(rng, 2) / 512), Leaf(np.array([1e-5, 2e-5])),
+               eps=1e-5)
 
 
 @cases("batch_norm_train", "batch_norm_relu_train")
@@ -333,8 +342,10 @@ def batch_norm_gradients(name, rng):
         x, (w, b, g_mean, g_var) = distinct(rng, *shape), rounded(rng, 4, shape[1])
         w = w if affine[0] else None
         mean, var = (t.numpy() for t in statistics(torch.from_numpy(x)))
-        out = [batch_norm_relu_train(*[None if v is None else torch.from_numpy(v) for v in (x, w, b)], eps=eps)[0].numpy()] if relu else []
-        yield case(label, leaf(rounded(rng, *shape)), *out, leaf(g_mean), leaf(g_var), x, None if w is None else leaf(w), mean, var, eps=eps)
+        out = [batch_norm_relu_train(*[None if v is None else torch.from_numpy(v) for v in (x, w, b)],
+                                     eps=eps)[0].numpy()] if relu else []
+        yield case(label, leaf(rounded(rng, *shape)), *out, leaf(g_mean), leaf(g_var), x, None if w is None else leaf(w), mean,
+                   var, eps=eps)
 
 
 # Losses over classes, which lie along dim 1.
@@ -415,7 +426,8 @@ def targets(rng, shape, low=0):
 @cases("take_class", "put_class", "class_index", "class_weight", "softmax_minus_onehot")
 def of_classes(name, rng):
     for i, shape in enumerate(SHAPES):
-        target, label = targets(rng, shape, -1 if name in ("take_class", "put_class", "softmax_minus_onehot") else 0), f"shape {i + 1}"
+        target, label = targets(rng, shape, -1 if name in ("take_class", "put_class",
+                                                           "softmax_minus_onehot") else 0), f"shape {i + 1}"
         if name == "take_class":
             yield case(label, Leaf(rounded(rng, *shape)), target)
         elif name == "put_class":
@@ -425,7 +437,8 @@ def of_classes(name, rng):
             yield case(label, target.astype((np.int64, np.int32, np.int64)[i]), classes=shape[1], ignore_index=(-100, 1, 0)[i])
         elif name == "class_weight":
             kind = ("float64", "float32", "float64")[i]
-            yield case(label, target, None if i == 1 else rounded(rng, shape[1]).astype(kind), ignore_index=(0, -100, 2)[i], classes=shape[1],
+            yield case(label, target, None if i == 1 else rounded(rng, shape[1]).astype(kind), ignore_index=(0, -100, 2)[i],
+                       classes=shape[1],
                        dtype=Name(kind))
         else:
             yield case(label, Leaf(rounded(rng, *shape)), *[Leaf(rounded(rng, *target.shape)) for _ in range(3)], target)
@@ -433,8 +446,10 @@ def of_classes(name, rng):
 
 @cases("class_share", "nll_loss", "cross_entropy_grad", "cross_entropy")
 def losses(name, rng):
-    for i, (reduction, ignore, weighted, smoothing) in enumerate((("none", 0, False, 0.0), ("mean", 2, True, 0.125), ("sum", -100, True, 0.0),
-                                                                  ("mean", -100, False, 0.0), ("mean", 1, False, 0.25), ("none", 2, True, 0.5))):
+    for i, (reduction, ignore, weighted, smoothing) in enumerate((("none", 0, False, 0.0), ("mean", 2, True, 0.125),
+                                                                  ("sum", -100, True, 0.0),
+                                                                  ("mean", -100, False, 0.0), ("mean", 1, False, 0.25),
+                                                                  ("none", 2, True, 0.5))):
         shape = SHAPES[i % 3]
         target = targets(rng, shape)
         target.reshape(-1)[:2] = ignore if ignore >= 0 else 0, (ignore + 1) % shape[1] if ignore >= 0 else 1
@@ -468,7 +483,8 @@ def ctc_loss(log_probs, targets, input_lengths, target_lengths, *, blank):
     for n, (steps, size) in enumerate(zip(input_lengths.tolist(), target_lengths.tolist())):
         target = (targets[n, :size] if targets.ndim == 2 else targets[starts[n]:starts[n] + size]).tolist()
         wanted = sorted({blank, *target})
-        paths = [p for p in itertools.product(wanted, repeat=steps) if [c for c, _ in itertools.groupby(p) if c != blank] == target]
+        paths = [p for p in itertools.product(wanted, repeat=steps)
+                 if [c for c, _ in itertools.groupby(p) if c != blank] == target]
         scores = [sum(log_probs[t, n, c] for t, c in enumerate(p)) for p in paths]
         found.append(-torch.stack(scores).logsumexp(0) if scores else log_probs.new_tensor(INF))
     return torch.stack(found)

@@ -10,7 +10,8 @@ from .elementwise import INF, NAN, as_dtype, complexes
 
 TIES = np.array([[2.0, 1.0, 2.0, 1.0, 0.0, 2.0], [0.0, 0.0, 0.0, 1.0, 1.0, 1.0]])
 EXTREMES = np.array([[0.0, -0.0, 1.0, INF], [NAN, 2.0, -1.0, 3.0], [-INF, 5.0, 5.0, -INF], [2.0, NAN, NAN, -3.0]])
-FORMS = (("rows", (3, 5), (1,), False), ("columns kept", (4, 3), (0,), True), ("two dims", (2, 3, 4), (0, 2), True), ("all", (2, 5), (0, 1), False))
+FORMS = (("rows", (3, 5), (1,), False), ("columns kept", (4, 3), (0,), True), ("two dims", (2, 3, 4), (0, 2), True),
+         ("all", (2, 5), (0, 1), False))
 
 
 def last(x, dim):
@@ -39,8 +40,10 @@ like_torch("nansum", "amax", "amin", "mean", "var", "std", "logsumexp")
 formula("any")(lambda x, *, dim, keepdim: torch.any(x, dim, keepdim).bool())
 formula("all")(lambda x, *, dim, keepdim: torch.all(x, dim, keepdim).bool())
 
-KINDS = {"sum": ("int64", "int32", "uint8"), "prod": ("int64", "int8"), "amax": ("int64", "uint8", "bool"), "amin": ("int64", "uint8", "bool"),
-         "argmax": ("int64", "uint8"), "argmin": ("int64", "uint8"), "any": ("int64", "bool", "uint8"), "all": ("int64", "bool", "uint8"),
+KINDS = {"sum": ("int64", "int32", "uint8"), "prod": ("int64", "int8"), "amax": ("int64", "uint8", "bool"),
+         "amin": ("int64", "uint8", "bool"),
+         "argmax": ("int64", "uint8"), "argmin": ("int64", "uint8"), "any": ("int64", "bool", "uint8"),
+         "all": ("int64", "bool", "uint8"),
          "int_sum": ("bool", "int8", "uint8", "int64")}
 WITHOUT_GRADIENT = ("argmax", "argmin", "any", "all", "int_sum")
 
@@ -55,7 +58,8 @@ def reductions(name, rng):
         return
     for label, shape, dim, keepdim in FORMS:
         x = distinct(rng, *shape) if name not in ("any", "all") else np.where(rng.random(shape) < 0.4, 0.0, 1.5)
-        yield case(label, x if name in WITHOUT_GRADIENT else Leaf(x), dim=dim, keepdim=keepdim, options={"turned": [0]} if label == "all" else {})
+        yield case(label, x if name in WITHOUT_GRADIENT else Leaf(x), dim=dim, keepdim=keepdim, options={"turned": [0]}
+                   if label == "all" else {})
     calls += [case("", EXTREMES, dim=(1,), keepdim=False), case("", EXTREMES.astype(np.float32), dim=(0,), keepdim=True)]
     if name not in ("amax", "amin", "argmax", "argmin"):
         calls.append(case("", np.zeros((3, 0)), dim=(1,), keepdim=False))
@@ -85,7 +89,8 @@ def variances(name, rng):
     for (label, shape, dim, keepdim), correction in zip(FORMS, (0, 1, 1, 2)):
         yield case(label, Leaf(distinct(rng, *shape)), dim=dim, keepdim=keepdim, correction=correction)
     yield case("broken correction", Leaf(distinct(rng, 2, 5)), dim=(1,), keepdim=False, correction=1.5)
-    yield together("values", [case("", distinct(rng, 3, 1), dim=(1,), keepdim=False, correction=1), case("", EXTREMES, dim=(1,), keepdim=False,
+    yield together("values", [case("", distinct(rng, 3, 1), dim=(1,), keepdim=False, correction=1),
+                              case("", EXTREMES, dim=(1,), keepdim=False,
                                                                                                        correction=0)])
     yield case("alike", Leaf(np.array([[1.5, 1.5, 1.5], [1.0, 2.0, 4.0]])), dim=(1,), keepdim=False, correction=1)
 
@@ -182,17 +187,20 @@ def linear_scans(name, rng):
 # Sorting, searching, counting.
 
 formula("argsort")(lambda x, *, dim, descending: torch.sort(x, dim=dim, descending=descending, stable=True).indices)
-formula("arg_topk")(lambda x, *, k, dim, largest: torch.sort(x, dim=dim, descending=largest, stable=True).indices.narrow(dim, 0, k))
+formula("arg_topk")(lambda x, *, k, dim, largest: torch.sort(x, dim=dim, descending=largest,
+                                                             stable=True).indices.narrow(dim, 0, k))
 formula("searchsorted")(lambda row, values, *, right: torch.searchsorted(row, values.contiguous(), right=right))
 
 
 @cases("argsort")
 def argsort(name, rng):
     for descending in (False, True):
-        calls = [case("", distinct(rng, 7), dim=0, descending=descending), case("", distinct(rng, 3, 5), dim=1, descending=descending),
+        calls = [case("", distinct(rng, 7), dim=0, descending=descending),
+                 case("", distinct(rng, 3, 5), dim=1, descending=descending),
                  case("", distinct(rng, 4, 3, 2), dim=1, descending=descending)]
         yield together(f"numbers {descending}", calls)
-        yield together(f"ties {descending}", [case("", TIES, dim=1, descending=descending), case("", EXTREMES, dim=1, descending=descending),
+        yield together(f"ties {descending}", [case("", TIES, dim=1, descending=descending),
+                                              case("", EXTREMES, dim=1, descending=descending),
                                               case("", TIES.astype(np.uint8), dim=0, descending=descending)])
 
 
@@ -202,7 +210,8 @@ def arg_topk(name, rng):
         calls = [case("", distinct(rng, *shape), k=k, dim=dim, largest=largest)
                  for shape, k, dim in (((20,), 3, 0), ((30, 2), 5, 0), ((3, 5), 5, 1), ((2, 4, 3), 2, 1))]
         yield together(f"numbers {largest}", calls)
-        yield together(f"ties {largest}", [case("", np.tile(TIES, 4), k=4, dim=1, largest=largest), case("", EXTREMES, k=2, dim=1, largest=largest),
+        yield together(f"ties {largest}", [case("", np.tile(TIES, 4), k=4, dim=1, largest=largest),
+                                           case("", EXTREMES, k=2, dim=1, largest=largest),
                                            case("", TIES.astype(np.int32), k=3, dim=1, largest=largest)])
 
 
@@ -226,7 +235,8 @@ def bin_counts(x, *, bins, low, high):
 @cases("bin_counts")
 def bins(name, rng):
     edges = np.array([-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, NAN, INF])
-    yield together("float64", [case("", distinct(rng, 40), bins=5, low=-1.0, high=1.0), case("", edges, bins=4, low=-1.0, high=1.0),
+    yield together("float64", [case("", distinct(rng, 40), bins=5, low=-1.0, high=1.0),
+                               case("", edges, bins=4, low=-1.0, high=1.0),
                                case("", edges, bins=1, low=-0.5, high=2.0)])
     yield case("float32", rounded(rng, 30, dtype="float32"), bins=7, low=-1.75, high=1.5)
 
@@ -235,7 +245,8 @@ def bins(name, rng):
 
 
 def nan_counts(x, dim):
-    return x.isnan().sum(dim, keepdim=True) if x.is_floating_point() else torch.zeros_like(x.sum(dim, keepdim=True), dtype=torch.int64)
+    return x.isnan().sum(dim, keepdim=True) if x.is_floating_point() else torch.zeros_like(x.sum(dim, keepdim=True),
+                                                                                           dtype=torch.int64)
 
 
 @formula("median_place")
@@ -258,17 +269,20 @@ def mode_place(x, *, dim):
 @cases("median_place")
 def medians(name, rng):
     for skip_nan in (False, True):
-        yield together(f"numbers {skip_nan}", [case("", distinct(rng, 7), dim=0, skip_nan=skip_nan), case("", distinct(rng, 4, 6), dim=1,
+        yield together(f"numbers {skip_nan}", [case("", distinct(rng, 7), dim=0, skip_nan=skip_nan),
+                                               case("", distinct(rng, 4, 6), dim=1,
                                                                                                         skip_nan=skip_nan),
                                                case("", distinct(rng, 5, 2, 3), dim=0, skip_nan=skip_nan)])
-        yield together(f"ties {skip_nan}", [case("", TIES, dim=1, skip_nan=skip_nan), case("", EXTREMES, dim=1, skip_nan=skip_nan),
+        yield together(f"ties {skip_nan}", [case("", TIES, dim=1, skip_nan=skip_nan),
+                                            case("", EXTREMES, dim=1, skip_nan=skip_nan),
                                             case("", TIES.astype(np.int64), dim=0, skip_nan=skip_nan)])
 
 
 @cases("mode_place")
 def modes(name, rng):
     yield together("numbers", [case("", rng.integers(0, 3, (5, 8)).astype(float), dim=dim) for dim in (0, 1)])
-    yield together("ties", [case("", TIES, dim=1), case("", rng.integers(0, 2, (3, 7)), dim=1), case("", distinct(rng, 6), dim=0)])
+    yield together("ties", [case("", TIES, dim=1), case("", rng.integers(0, 2, (3, 7)), dim=1),
+                            case("", distinct(rng, 6), dim=0)])
 
 
 class _Shared(torch.autograd.Function):
@@ -321,6 +335,8 @@ def quantiles(name, rng):
         shape, dim = (((7,), 0), ((4, 6), 1), ((5, 3, 2), 0))[i % 3]
         levels, params = np.array([0.3125, 0.765625]), {"dim": dim, "interpolation": interpolation, "skip_nan": False}
         yield case(interpolation, Leaf(distinct(rng, *shape)), levels if i else Leaf(levels), **params)
-        yield case(f"{interpolation} without nan", Leaf(some), np.array([0.265625, 0.5, 0.90625]), dim=1, interpolation=interpolation, skip_nan=True)
-    yield together("ends", [case("", distinct(rng, 5), np.array([0.0, 1.0, 0.5]), dim=0, interpolation="linear", skip_nan=False),
+        yield case(f"{interpolation} without nan", Leaf(some), np.array([0.265625, 0.5, 0.90625]), dim=1,
+                   interpolation=interpolation, skip_nan=True)
+    yield together("ends", [case("", distinct(rng, 5), np.array([0.0, 1.0, 0.5]), dim=0, interpolation="linear",
+                                 skip_nan=False),
                             case("", some, np.array([0.25]), dim=1, interpolation="linear", skip_nan=False)])

@@ -3,7 +3,7 @@
 import numpy as np
 import torch
 
-from ..families import distinct, rounded
+from ..families import rounded
 from ..row import Leaf, Name
 from . import case, cases, formula, like_torch, pulled, together
 from .elementwise import INF, NAN, as_dtype, complexes
@@ -14,9 +14,11 @@ formula("expand")(lambda x, *, shape: x.expand(shape))
 formula("select")(lambda x, *, dim, index: x.select(dim, index))
 formula("slice")(lambda x, *, dim, start, stop, step: torch.ops.aten.slice(x, dim, start, stop, step))
 formula("diagonal")(lambda x, *, offset, dim1, dim2: x.diagonal(offset, dim1, dim2))
-formula("diagonal_embed")(lambda g, *, shape, offset, dim1, dim2: torch.diagonal_scatter(g.new_zeros(shape), g, offset, dim1, dim2))
+formula("diagonal_embed")(lambda g, *, shape, offset, dim1, dim2:
+                          torch.diagonal_scatter(g.new_zeros(shape), g, offset, dim1, dim2))
 formula("unfold")(lambda x, *, dim, size, step: x.unfold(dim, size, step))
-formula("fold_windows")(lambda g, *, shape, dim, step: pulled(lambda x: x.unfold(dim, g.shape[-1], step), [g.new_zeros(shape)], g)[0])
+formula("fold_windows")(lambda g, *, shape, dim, step:
+                        pulled(lambda x: x.unfold(dim, g.shape[-1], step), [g.new_zeros(shape)], g)[0])
 formula("as_strided")(lambda x, *, shape, strides, offset: x.contiguous().as_strided(shape, strides, offset))
 formula("strided_scatter")(lambda g, *, size, strides, offset:
                            pulled(lambda x: x.as_strided(g.shape, strides, offset), [g.new_zeros(size)], g)[0])
@@ -34,14 +36,15 @@ KINDS = ("int32", "bool", "bfloat16", "complex64")
 
 
 def of_kinds(rng, *shape, **params):
-    """Return calls of a function of one argument with other dtypes."""
-    return [case("", rng.integers(0, 2 if kind == "bool" else 9, shape).astype(as_dtype(kind)), **params) for kind in KINDS]
+    """Return calls of a function of one argument with two other dtypes."""
+    return [case("", rng.integers(0, 2 if kind == "bool" else 9, shape).astype(as_dtype(kind)), **params)
+            for kind in rng.permutation(KINDS)[:2]]
 
 
 VIEWS = {   # shape of the argument and parameters, twice or more
     "reshape": [((2, 6), {"shape": (3, 4)}), ((5, 2, 3), {"shape": (6, 5)}), ((1,), {"shape": (1, 1, 1)})],
     "permute": [((2, 3, 4), {"dims": (2, 0, 1)}), ((3, 2), {"dims": (1, 0)})],
-    "expand": [((1, 3), {"shape": (4, 2, 3)}), ((3, 1), {"shape": (3, 5)})],
+    "expand": [((1, 3), {"shape": (4, 2, 3)}), ((3, 1), {"shape": (3, 5)}), ((2, 1, 4), {"shape": (2, 3, 4)})],
     "select": [((3, 4), {"dim": 1, "index": 2}), ((2, 5, 3), {"dim": 0, "index": 1})],
     "slice": [((7, 2), {"dim": 0, "start": 1, "stop": 7, "step": 2}), ((2, 5), {"dim": 1, "start": 2, "stop": 5, "step": 1}),
               ((3, 6), {"dim": 1, "start": 0, "stop": 5, "step": 3})],
@@ -52,13 +55,16 @@ VIEWS = {   # shape of the argument and parameters, twice or more
                        ((3, 2), {"shape": (3, 4, 5), "offset": 3, "dim1": 1, "dim2": 2})],
     "unfold": [((7,), {"dim": 0, "size": 3, "step": 2}), ((2, 5, 2), {"dim": 1, "size": 2, "step": 1})],
     "fold_windows": [((3, 3), {"shape": (7,), "dim": 0, "step": 2}), ((2, 4, 2, 2), {"shape": (2, 5, 2), "dim": 1, "step": 1})],
-    "as_strided": [((12,), {"shape": (2, 3), "strides": (2, 1), "offset": 1}), ((3, 4), {"shape": (4, 3), "strides": (1, 4), "offset": 0}),
+    "as_strided": [((12,), {"shape": (2, 3), "strides": (2, 1), "offset": 1}),
+                   ((3, 4), {"shape": (4, 3), "strides": (1, 4), "offset": 0}),
                    ((5,), {"shape": (2, 3), "strides": (0, 1), "offset": 2})],
-    "strided_scatter": [((2, 3), {"size": (12,), "strides": (2, 1), "offset": 1}), ((2, 3), {"size": (2, 2), "strides": (0, 1), "offset": 1}),
+    "strided_scatter": [((2, 3), {"size": (12,), "strides": (2, 1), "offset": 1}),
+                        ((2, 3), {"size": (2, 2), "strides": (0, 1), "offset": 1}),
                         ((3, 2), {"size": (4, 5), "strides": (5, 2), "offset": 3})],
     "flip": [((3, 2), {"dims": (0, 1)}), ((3, 4, 2), {"dims": (1,)})],
     "roll": [((3, 4), {"shifts": (1, -2), "dims": (0, 1)}), ((5,), {"shifts": (7,), "dims": (0,)})],
-    "triangle_part": [((3, 4), {"offset": 0, "lower": True}), ((2, 4, 3), {"offset": -1, "lower": False}), ((3, 5), {"offset": 2, "lower": False}),
+    "triangle_part": [((3, 4), {"offset": 0, "lower": True}), ((2, 4, 3), {"offset": -1, "lower": False}),
+                      ((3, 5), {"offset": 2, "lower": False}),
                       ((2, 4), {"offset": 1, "lower": True})],
 }
 
@@ -67,7 +73,8 @@ VIEWS = {   # shape of the argument and parameters, twice or more
 def views(name, rng):
     for i, (shape, params) in enumerate(VIEWS[name]):
         x, turned = rounded(rng, *shape), i == 1 and len(shape) > 1 and name not in ("as_strided",)
-        yield case(f"shape {i + 1}", Leaf(x.transpose().copy() if turned else x), **params, options={"turned": [0]} if turned else {})
+        yield case(f"shape {i + 1}", Leaf(x.transpose().copy() if turned else x), **params, options={"turned": [0]}
+                   if turned else {})
     shape, params = VIEWS[name][0]
     if name not in ("fold_windows", "strided_scatter"):
         yield together("dtypes", of_kinds(rng, *shape, **params))
@@ -82,7 +89,8 @@ def joins(name, rng):
     shapes = [((2, 3), (1, 3), (4, 3)), ((2, 3), (2, 1))] if name == "cat" else [((2, 3), (2, 3)), ((4, 2), (4, 2), (4, 2))]
     for dim, some in enumerate(shapes):
         yield case(f"dim {dim}", *[Leaf(rounded(rng, *s)) for s in some], dim=dim)
-    yield together("dtypes", [case("", *[rng.integers(0, 2, (2, 3)).astype(as_dtype(kind)) for _ in range(2)], dim=1) for kind in KINDS])
+    yield together("dtypes", [case("", *[rng.integers(0, 2, (2, 3)).astype(as_dtype(kind)) for _ in range(2)], dim=1)
+                              for kind in KINDS[::2]])
 
 
 @formula("pad")
@@ -107,15 +115,20 @@ def pads(name, rng):
 @cases("full", "constant", "iota", "triangle")
 def from_nothing(name, rng):
     like = rounded(rng, 2)
-    rows = {"full": [{"shape": (2, 3), "value": 1.5, "dtype": Name("float32")}, {"shape": (), "value": -2.25, "dtype": Name("float64")},
-                     {"shape": (4,), "value": True, "dtype": Name("bool")}, {"shape": (1, 5), "value": 7, "dtype": Name("int8")},
+    rows = {"full": [{"shape": (2, 3), "value": 1.5, "dtype": Name("float32")},
+                     {"shape": (), "value": -2.25, "dtype": Name("float64")},
+                     {"shape": (4,), "value": True, "dtype": Name("bool")},
+                     {"shape": (1, 5), "value": 7, "dtype": Name("int8")},
                      {"shape": (3,), "value": INF, "dtype": Name("bfloat16")}],
             "constant": [{"values": (1.0, -2.5, INF), "shape": (3,), "dtype": Name("float32")},
                          {"values": (1, 2, 3, 4, 5, 6), "shape": (2, 3), "dtype": Name("int64")},
-                         {"values": (0.1,), "shape": (), "dtype": Name("bfloat16")}, {"values": (True, False), "shape": (2, 1), "dtype": Name("bool")}],
+                         {"values": (0.1,), "shape": (), "dtype": Name("bfloat16")},
+                         {"values": (True, False), "shape": (2, 1), "dtype": Name("bool")}],
             "iota": [{"shape": (4,), "dim": 0, "dtype": Name("int64")}, {"shape": (2, 3), "dim": 1, "dtype": Name("float32")},
-                     {"shape": (3, 2, 2), "dim": 0, "dtype": Name("int32")}, {"shape": (2, 5, 2), "dim": 1, "dtype": Name("uint8")}],
-            "triangle": [{"rows": 3, "cols": 4, "offset": 0}, {"rows": 4, "cols": 3, "offset": -1}, {"rows": 1, "cols": 5, "offset": 2},
+                     {"shape": (3, 2, 2), "dim": 0, "dtype": Name("int32")},
+                     {"shape": (2, 5, 2), "dim": 1, "dtype": Name("uint8")}],
+            "triangle": [{"rows": 3, "cols": 4, "offset": 0}, {"rows": 4, "cols": 3, "offset": -1},
+                         {"rows": 1, "cols": 5, "offset": 2},
                          {"rows": 3, "cols": 3, "offset": -7}]}[name]
     yield together("some", [case("", like, **params) for params in rows[::2]])
     yield together("others", [case("", rounded(rng, 3, 1), **params) for params in rows[1::2]])
@@ -124,7 +137,8 @@ def from_nothing(name, rng):
 @cases("choose")
 def choose(name, rng):
     for i, shape in enumerate(((3, 4), (5,), ())):
-        yield case(f"shape {i + 1}", np.array(i != 1), Leaf(np.asarray(rounded(rng, *shape))), Leaf(np.asarray(rounded(rng, *shape))))
+        yield case(f"shape {i + 1}", np.array(i != 1), Leaf(np.asarray(rounded(rng, *shape))),
+                   Leaf(np.asarray(rounded(rng, *shape))))
     yield case("nan beside", np.array(True), Leaf(np.array([1.0, 2.0])), Leaf(np.array([NAN, INF])))
 
 
@@ -163,7 +177,8 @@ def reached(src, index):
 
 formula("index")(lambda x, *indices: x[key(indices)])
 formula("gather")(lambda x, index, *, dim: x.gather(dim, index.long()))
-formula("scatter")(lambda x, index, src, *, dim, mode: (x.scatter if mode == "set" else x.scatter_add)(dim, index.long(), reached(src, index)))
+formula("scatter")(lambda x, index, src, *, dim, mode:
+                   (x.scatter if mode == "set" else x.scatter_add)(dim, index.long(), reached(src, index)))
 formula("scatter_reduce")(lambda x, index, src, *, dim, mode:
                           x.scatter_reduce(dim, index.long(), reached(src, index), {"mul": "prod"}.get(mode, mode)))
 formula("in_range")(lambda index, *, low, high: index.clone())
@@ -195,12 +210,13 @@ def indices(name, rng):
 def index_puts(name, rng):
     yield case("set", Leaf(rounded(rng, 4, 3)), Leaf(rounded(rng, 2, 3)), whole(0, 3), accumulate=False)
     yield case("add", Leaf(rounded(rng, 4, 3)), Leaf(rounded(rng, 3, 3)), whole(1, 1, -3), accumulate=True)
-    yield case("second dim", Leaf(rounded(rng, 3, 4)), Leaf(rounded(rng, 3, 2, 2)), None, whole([0, 2], [0, 0]), accumulate=True)
+    yield case("second dim", Leaf(rounded(rng, 3, 4)), Leaf(rounded(rng, 3, 2, 2)), None, whole([0, 2], [0, 0]),
+               accumulate=True)
     yield case("apart", Leaf(rounded(rng, 2, 3, 4)), Leaf(rounded(rng, 2, 3)), whole(0, 0), None, whole(3, 3), accumulate=True)
     yield case("vector", Leaf(rounded(rng, 6)), Leaf(rounded(rng, 4)), whole(4, 4, 0, 5), accumulate=True)
     yield case("set second dim", Leaf(rounded(rng, 2, 5)), Leaf(rounded(rng, 2, 2)), None, whole(4, 1), accumulate=False)
     yield together("dtypes", [case("", c.args[0], c.args[0][:2].copy(), whole(2, 0), accumulate=a)
-                              for c, a in zip(of_kinds(rng, 3, 2), (True, True, False, False))])
+                              for c, a in zip(of_kinds(rng, 3, 2), (True, False))])
 
 
 @cases("in_range")
@@ -223,9 +239,10 @@ def scatters(name, rng):
     yield case("set rows", Leaf(rounded(rng, 4, 3)), whole([0, 3, 2], [1, 1, 0]), Leaf(rounded(rng, 2, 3)), dim=0, mode="set")
     yield case("set columns", Leaf(rounded(rng, 3, 4)), whole([3, 0], [2, 1]), Leaf(rounded(rng, 3, 5)), dim=1, mode="set")
     yield case("add rows", Leaf(rounded(rng, 4, 3)), whole([0, 0, 2], [0, 0, 2]), Leaf(rounded(rng, 2, 3)), dim=0, mode="add")
-    yield case("add columns", Leaf(rounded(rng, 2, 4)), whole([3, 3, 0], [2, 2, 2]), Leaf(rounded(rng, 2, 3)), dim=1, mode="add")
+    yield case("add columns", Leaf(rounded(rng, 2, 4)), whole([3, 3, 0], [2, 2, 2]), Leaf(rounded(rng, 2, 3)), dim=1,
+               mode="add")
     yield together("dtypes", [case("", c.args[0], whole([2, 0], [2, 1]), c.args[0][:2].copy(), dim=0, mode=m)
-                              for c, m in zip(of_kinds(rng, 3, 2), ("add", "set", "set", "add"))])
+                              for c, m in zip(of_kinds(rng, 3, 2), ("add", "set"))])
 
 
 @cases("scatter_reduce")
@@ -233,10 +250,12 @@ def scatter_reduces(name, rng):
     index = whole([0, 0, 2], [0, 3, 2], [3, 3, 2])
     for mode in ("mul", "amax", "amin"):
         yield case(f"{mode} rows", Leaf(rounded(rng, 4, 3)), index, Leaf(rounded(rng, 3, 3)), dim=0, mode=mode)
-        yield case(f"{mode} columns", Leaf(rounded(rng, 3, 4)), whole([3, 0], [2, 2]), Leaf(rounded(rng, 3, 5)), dim=1, mode=mode)
+        yield case(f"{mode} columns", Leaf(rounded(rng, 3, 4)), whole([3, 0], [2, 2]), Leaf(rounded(rng, 3, 5)), dim=1,
+                   mode=mode)
     for mode in ("amax", "amin"):
         src = np.array([[1.0, 2.0, -1.0], [1.0, 2.0, -1.0], [2.0, 2.0, 0.5]])
-        yield case(f"{mode} ties", Leaf(np.array([[1.0, 3.0, 0.0], [1.0, 2.0, 3.0], [0.0, 0.0, -1.0], [2.0, 2.0, 0.0]])), index, Leaf(src), dim=0, mode=mode)
+        yield case(f"{mode} ties", Leaf(np.array([[1.0, 3.0, 0.0], [1.0, 2.0, 3.0], [0.0, 0.0, -1.0], [2.0, 2.0, 0.0]])), index,
+                   Leaf(src), dim=0, mode=mode)
     one = np.array([[0.0, 2.0, 3.0], [4.0, 5.0, 0.0], [0.0, 1.5, 2.0]])
     two = np.array([[0.0, 0.0, 3.0], [0.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
     x = rounded(rng, 4, 3, low=0.5)
@@ -245,7 +264,8 @@ def scatter_reduces(name, rng):
     x = x.copy()
     x[0, 0] = x[3, 1] = x[1, 2] = 0
     yield case("zeros in both", Leaf(x), index, Leaf(one), dim=0, mode="mul")
-    yield together("whole", [case("", rng.integers(-4, 5, (4, 3)), index, rng.integers(-4, 5, (3, 3)), dim=0, mode=mode) for mode in ("mul", "amax", "amin")])
+    yield together("whole", [case("", rng.integers(-4, 5, (4, 3)), index, rng.integers(-4, 5, (3, 3)), dim=0, mode=mode)
+                             for mode in ("mul", "amax", "amin")])
 
 
 @cases("nonzero")
@@ -281,9 +301,11 @@ def embeddings(name, rng):
 
 
 formula("row_sums")(lambda values, index, *, rows:
-                    values.new_zeros(rows, values.shape[-1]).index_add(0, index.long().flatten(), values.reshape(-1, values.shape[-1])))
+                    values.new_zeros(rows, values.shape[-1]).index_add(0, index.long().flatten(),
+                                                                       values.reshape(-1, values.shape[-1])))
 formula("row_scale")(lambda like, index: 1 / index.flatten().bincount()[index].to(like.dtype))
-formula("bag_of")(lambda offsets, *, size: (torch.searchsorted(offsets, torch.arange(size, dtype=offsets.dtype), right=True) - 1).to(offsets.dtype))
+formula("bag_of")(lambda offsets, *, size: (torch.searchsorted(offsets, torch.arange(size, dtype=offsets.dtype),
+                                                               right=True) - 1).to(offsets.dtype))
 formula("bag_sums")(lambda weight, index, offsets: torch.nn.functional.embedding_bag(index, weight, offsets, mode="sum"))
 formula("scaled_bag_sums")(lambda weight, index, offsets, scales:
                            torch.nn.functional.embedding_bag(index, weight, offsets, mode="sum", per_sample_weights=scales))
@@ -329,7 +351,8 @@ def plane_put(x, indices, *, size, accumulate):
     return put(2, indices.flatten(2), x.flatten(2)).reshape(*x.shape[:2], *size)
 
 
-formula("max_pool_grad")(lambda g, indices, *, size, kernel, stride, padding, dilation: plane_put(g, indices, size=size, accumulate=True))
+formula("max_pool_grad")(lambda g, indices, *, size, kernel, stride, padding, dilation:
+                         plane_put(g, indices, size=size, accumulate=True))
 
 
 @cases("plane_take")
@@ -348,7 +371,8 @@ def plane_puts(name, rng):
 @formula("taps_take")
 def taps_take(x, places, weights):
     """The weighted sum of elements at places; -1 counts as 0."""
-    found = torch.stack([plane_at(x, places[:, k]) * (1 if weights is None else weights[:, k].unsqueeze(1)) for k in range(places.shape[1])])
+    found = torch.stack([plane_at(x, places[:, k]) * (1 if weights is None else weights[:, k].unsqueeze(1))
+                         for k in range(places.shape[1])])
     return found.sum(0)
 
 
@@ -361,7 +385,8 @@ def plane_at(x, place):
 
 formula("taps_put")(lambda y, places, weights, *, size:
                     pulled(lambda x: taps_take(x, places, weights), [y.new_zeros(*y.shape[:2], *size)], y)[0])
-formula("taps_dots")(lambda x, y, places: torch.stack([(plane_at(x, places[:, k]) * y).sum(1) for k in range(places.shape[1])], 1))
+formula("taps_dots")(lambda x, y, places: torch.stack([(plane_at(x, places[:, k]) * y).sum(1) for k in range(places.shape[1])],
+                                                      1))
 TAPS = (("planes", 2, (4, 5), (3, 2), 4), ("lines", 1, (7,), (6,), 1), ("many channels", 5, (3, 2), (2, 3), 2))
 
 
@@ -390,8 +415,9 @@ formula("irfft")(lambda x, *, dim, n, norm: torch.fft.irfft(x, n, dim, norm))
 def transforms(name, rng):
     norms = ("backward", "ortho", "forward")
     if name == "fft":
-        for i, (shape, dim, inverse) in enumerate((((3, 4), (1,), False), ((2, 3, 5), (0, 2), True), ((4, 3, 2), (2, 1), True), ((6,), (0,), False))):
-            yield case(f"{norms[i % 3]} {inverse}", Leaf(complexes(rng, *shape)), dim=dim, inverse=inverse, norm=norms[i % 3])
+        for i, (shape, dim, inverse) in enumerate((((3, 4), (1,), False), ((2, 3, 5), (0, 2), True), ((4, 3, 2), (2, 1), True),
+                                                   ((6,), (0,), False))):
+            yield case(f"{norms[i % 3]} {i}", Leaf(complexes(rng, *shape)), dim=dim, inverse=inverse, norm=norms[i % 3])
         yield case("single", Leaf(complexes(rng, 5, dtype="complex64")), dim=(0,), inverse=False, norm="backward")
     elif name == "rfft":
         for norm, shape, dim in zip(norms, ((3, 4), (5, 2), (2, 3, 7)), (1, 0, 2)):

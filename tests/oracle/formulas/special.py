@@ -1,6 +1,7 @@
 """Special functions: Bessel's, gamma and its relatives, the normal distribution, orthogonal polynomials.
 
-Some of PyTorch's have 9 or 10 digits in float64, no gradient, or nan for infinities. Their formulas are integrals and series here.
+Some of PyTorch's functions have 9 or 10 digits in float64, no gradient, or nan for infinities. Their formulas here are
+integrals and series.
 """
 
 import numpy as np
@@ -122,10 +123,13 @@ def airy(x):
 
 
 DOMAINS = {
-    "erf": (-2.5, 2.5), "erfc": (-2.5, 2.5), "erfcx": (-2.5, 6), "erfinv": (-0.95, 0.95), "lgamma": (0.1, 8), "digamma": (0.1, 8),
-    "trigamma": (0.1, 8), "i0": (-6, 6), "i0e": (-6, 6), "i1": (-6, 6), "i1e": (-6, 6), "bessel_j0": (-9, 9), "bessel_j1": (-9, 9),
+    "erf": (-2.5, 2.5), "erfc": (-2.5, 2.5), "erfcx": (-2.5, 6), "erfinv": (-0.95, 0.95), "lgamma": (0.1, 8),
+           "digamma": (0.1, 8),
+    "trigamma": (0.1, 8), "i0": (-6, 6), "i0e": (-6, 6), "i1": (-6, 6), "i1e": (-6, 6), "bessel_j0": (-9, 9),
+           "bessel_j1": (-9, 9),
     "bessel_y0": (0.2, 9), "bessel_y1": (0.2, 9), "modified_bessel_k0": (0.2, 5), "modified_bessel_k1": (0.2, 5),
-    "scaled_modified_bessel_k0": (0.2, 9), "scaled_modified_bessel_k1": (0.2, 9), "spherical_bessel_j0": (-9, 9), "ndtri": (0.01, 0.99),
+    "scaled_modified_bessel_k0": (0.2, 9), "scaled_modified_bessel_k1": (0.2, 9), "spherical_bessel_j0": (-9, 9),
+           "ndtri": (0.01, 0.99),
     "ndtr": (-4, 4), "log_ndtr": (-6, 4), "entr": (0.1, 4),
 }
 
@@ -221,18 +225,22 @@ WHY = "the operator integrates over the concentration numerically"
 
 @cases("gamma_slope")
 def gamma_slopes(name, rng):
-    yield case("matrix", np.array([[0.125, 0.5, 1.0], [2.5, 10.0, 30.0]]), np.array([[0.02, 1.5, 1.0], [2.5, 14.0, 25.0]]), tolerance=1e-9, reason=WHY)
+    yield case("matrix", np.array([[0.125, 0.5, 1.0], [2.5, 10.0, 30.0]]), np.array([[0.02, 1.5, 1.0], [2.5, 14.0, 25.0]]),
+               tolerance=1e-9, reason=WHY)
     yield case("row", np.array([3.0, 0.75, 5.0, 20.0]), np.array([0.5, 0.25, 9.0, 31.0]), tolerance=1e-9, reason=WHY)
     yield case("float32", np.array([3.0, 0.75], "float32"), np.array([0.5, 0.25], "float32"))
 
 
 @cases("gammainc", "gammaincc")
 def incomplete(name, rng):
-    yield case("matrix", Leaf(np.array([[0.125, 0.75, 1.0], [3.5, 20.0, 8.0]])), Leaf(np.array([[0.25, 0.5, 2.0], [3.75, 26.0, 5.0]])),
+    yield case("matrix", Leaf(np.array([[0.125, 0.75, 1.0], [3.5, 20.0, 8.0]])),
+               Leaf(np.array([[0.25, 0.5, 2.0], [3.75, 26.0, 5.0]])),
                tolerance=1e-9, reason=WHY)
-    yield case("row", Leaf(rounded(rng, 5, low=0.5, high=9)), Leaf(rounded(rng, 5, low=0.5, high=9)), tolerance=1e-9, reason=WHY)
+    yield case("row", Leaf(rounded(rng, 5, low=0.5, high=9)), Leaf(rounded(rng, 5, low=0.5, high=9)), tolerance=1e-9,
+               reason=WHY)
     yield together("values", [case("", *pairs(dtype, values)) for dtype, values in
-                              (("float64", [0.0, 1.0, 0.5, 30.5, -1.0, INF, NAN, 150.0]), ("float32", [0.0, 1.0, 0.5, 30.5, -1.0, INF]))])
+                              (("float64", [0.0, 1.0, 0.5, 30.5, -1.0, INF, NAN, 150.0]),
+                               ("float32", [0.0, 1.0, 0.5, 30.5, -1.0, INF]))])
 
 
 # Of two arguments.
@@ -243,7 +251,8 @@ def zeta(name, rng):
     yield case("matrix", rounded(rng, 3, 4, low=1.2, high=8), Leaf(rounded(rng, 3, 4, low=0.2, high=9)))
     yield case("row", rounded(rng, 6, low=2, high=20), Leaf(rounded(rng, 6, low=1, high=30)))
     yield case("below zero", np.array([2.0, 3.0, 4.0]), np.array([-0.5, -1.25, -2.75]))
-    yield together("values", [case("", *pairs(dtype, [1.0, 0.5, 2.0, 2.5, 0.0, -1.0, -0.5, 3.0])) for dtype in ("float64", "float32")])
+    yield together("values", [case("", *pairs(dtype, [1.0, 0.5, 2.0, 2.5, 0.0, -1.0, -0.5, 3.0]))
+                              for dtype in ("float64", "float32")])
 
 
 @cases("frexp")
@@ -253,7 +262,8 @@ def frexp(name, rng):
     yield together("values", [case("", special(dtype)[np.isfinite(special(dtype))]) for dtype in ("float64", "float32")])
 
 
-FAMILIES = ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w", "hermite_polynomial_h",
+FAMILIES = ("chebyshev_polynomial_t", "chebyshev_polynomial_u", "chebyshev_polynomial_v", "chebyshev_polynomial_w",
+            "hermite_polynomial_h",
             "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p")
 formula("polynomial")(lambda x, n, *, family: getattr(torch.special, family)(x, n))
 

@@ -9,7 +9,7 @@ import torch
 from ..families import distinct, rounded
 from ..row import Leaf
 from . import case, cases, formula, pulled, together
-from .elementwise import INF, NAN, as_dtype
+from .elementwise import INF, NAN
 
 F = torch.nn.functional
 CONVS = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
@@ -22,7 +22,8 @@ def bordered(x, padding, value=0.0):
 
 def counts_of(sizes, kernel, stride, padding, dilation):
     """Return how many windows there are along each dim."""
-    return tuple((n + lo + hi - d * (k - 1) - 1) // s + 1 for n, k, s, (lo, hi), d in zip(sizes, kernel, stride, padding, dilation))
+    each = zip(sizes, kernel, stride, padding, dilation)
+    return tuple((n + lo + hi - d * (k - 1) - 1) // s + 1 for n, k, s, (lo, hi), d in each)
 
 
 @formula("conv")
@@ -71,7 +72,8 @@ def convolutions(name, rng):
     if name == "conv":
         window = {"stride": (1,), "padding": ((1, 1),), "dilation": (1,), "groups": 1}
         yield together("values", [case("", rng.integers(-4, 5, (2, 2, 5)), rng.integers(-4, 5, (3, 2, 3)), None, **window),
-                                  case("", rounded(rng, 2, 3, 6, dtype="float32"), rounded(rng, 2, 3, 3, dtype="float32"), None, **window)])
+                                  case("", rounded(rng, 2, 3, 6, dtype="float32"), rounded(rng, 2, 3, 3, dtype="float32"), None,
+                                       **window)])
 
 
 @formula("im2col")
@@ -86,12 +88,14 @@ def im2col(x, *, kernel, stride, padding, dilation):
 def col2im(columns, *, size, kernel, **window):
     """Autograd's gradient of the same."""
     planes = columns.shape[1] // math.prod(kernel)
-    return pulled(lambda x: im2col(x, kernel=kernel, **window), [columns.new_zeros(columns.shape[0], planes, *size)], columns)[0]
+    return pulled(lambda x: im2col(x, kernel=kernel, **window), [columns.new_zeros(columns.shape[0], planes, *size)],
+                  columns)[0]
 
 
 @cases("im2col", "col2im")
 def columns(name, rng):
-    for label, sizes, kernel, stride, padding, dilation in (("line", (7,), (3,), (2,), ((1, 1),), (1,)), ("image", (5, 6), (2, 3), (1, 2), ((1, 0), (0, 0)), (2, 1)),
+    for label, sizes, kernel, stride, padding, dilation in (("line", (7,), (3,), (2,), ((1, 1),), (1,)),
+                                                            ("image", (5, 6), (2, 3), (1, 2), ((1, 0), (0, 0)), (2, 1)),
                                                             ("pixels", (3, 4), (1, 1), (1, 1), ((0, 0), (0, 0)), (1, 1))):
         params = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
         if name == "im2col":
@@ -104,7 +108,8 @@ def columns(name, rng):
 # Pools.
 
 MAXIMA = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
-AVERAGES = {1: lambda x, kernel, stride: F.avg_pool1d(x, kernel, stride), 2: lambda *args: F.avg_pool2d(*args), 3: lambda *args: F.avg_pool3d(*args)}
+AVERAGES = {1: lambda x, kernel, stride: F.avg_pool1d(x, kernel, stride), 2: lambda *args: F.avg_pool2d(*args),
+            3: lambda *args: F.avg_pool3d(*args)}
 
 
 def lowest(x):
@@ -135,8 +140,10 @@ def max_pool(x, *, kernel, stride, padding, dilation):
 def max_pools(name, rng):
     for i, (label, sizes, kernel, stride, padding, dilation) in enumerate((
             ("line", (8,), (2,), (2,), ((0, 0),), (1,)), ("line apart", (7,), (3,), (1,), ((1, 1),), (2,)),
-            ("image", (6, 5), (2, 2), (2, 2), ((0, 0), (0, 1)), (1, 1)), ("overlap", (6, 7), (3, 2), (2, 1), ((1, 1), (1, 0)), (1, 1)),
-            ("all", (4, 5), (4, 5), (4, 5), ((0, 0), (0, 0)), (1, 1)), ("volume", (4, 5, 4), (2, 2, 2), (2, 1, 2), ((0, 0), (1, 1), (0, 0)), (1, 1, 1)))):
+            ("image", (6, 5), (2, 2), (2, 2), ((0, 0), (0, 1)), (1, 1)),
+            ("overlap", (6, 7), (3, 2), (2, 1), ((1, 1), (1, 0)), (1, 1)),
+            ("all", (4, 5), (4, 5), (4, 5), ((0, 0), (0, 0)), (1, 1)),
+            ("volume", (4, 5, 4), (2, 2, 2), (2, 1, 2), ((0, 0), (1, 1), (0, 0)), (1, 1, 1)))):
         params = {"kernel": kernel, "stride": stride, "padding": padding, "dilation": dilation}
         x = distinct(rng, 1 + i % 2, 2, *sizes)
         if name == "max_pool":
@@ -156,7 +163,8 @@ formula("adaptive_max_pool")(lambda x, *, size: tuple(ADAPTIVE[len(size)](x, siz
 
 @cases("adaptive_max_pool")
 def adaptive_pools(name, rng):
-    for label, sizes, out in (("line", (7,), (3,)), ("image", (6, 5), (2, 3)), ("volume", (5, 4, 3), (2, 4, 1)), ("larger", (3, 3), (5, 4))):
+    for label, sizes, out in (("line", (7,), (3,)), ("image", (6, 5), (2, 3)), ("volume", (5, 4, 3), (2, 4, 1)),
+                              ("larger", (3, 3), (5, 4))):
         yield case(label, Leaf(distinct(rng, 2, 2, *sizes)), size=out)
 
 
@@ -170,8 +178,10 @@ def fractional_max_pool(x, samples, *, kernel, size):
 
 @cases("fractional_max_pool")
 def fractional_pools(name, rng):
-    for label, sizes, kernel, out in (("image", (9, 8), (2, 3), (4, 3)), ("one row", (6, 7), (2, 2), (1, 6)), ("volume", (5, 6, 7), (2, 2, 2), (2, 3, 3))):
-        yield case(label, Leaf(distinct(rng, 2, 2, *sizes)), rng.random((2, 2, len(sizes))).round(3).astype(np.float32), kernel=kernel, size=out)
+    for label, sizes, kernel, out in (("image", (9, 8), (2, 3), (4, 3)), ("one row", (6, 7), (2, 2), (1, 6)),
+                                      ("volume", (5, 6, 7), (2, 2, 2), (2, 3, 3))):
+        yield case(label, Leaf(distinct(rng, 2, 2, *sizes)), rng.random((2, 2, len(sizes))).round(3).astype(np.float32),
+                   kernel=kernel, size=out)
 
 
 @formula("avg_pool")
@@ -197,7 +207,8 @@ def avg_pools(name, rng):
     for i, (label, sizes, kernel, stride, padding, counted, divisor) in enumerate((
             ("line", (8,), (2,), (2,), ((0, 0),), ((0, 0),), None), ("counted", (7,), (3,), (2,), ((1, 2),), ((1, 1),), None),
             ("not counted", (6, 5), (3, 2), (2, 2), ((1, 1), (0, 1)), ((0, 0), (0, 0)), None),
-            ("divisor", (6, 5), (3, 2), (1, 2), ((1, 1), (0, 1)), ((1, 1), (0, 0)), 5), ("all", (4, 5), (4, 5), (4, 5), ((0, 0), (0, 0)), ((0, 0), (0, 0)), None),
+            ("divisor", (6, 5), (3, 2), (1, 2), ((1, 1), (0, 1)), ((1, 1), (0, 0)), 5),
+            ("all", (4, 5), (4, 5), (4, 5), ((0, 0), (0, 0)), ((0, 0), (0, 0)), None),
             ("volume", (4, 5, 4), (2, 2, 3), (2, 1, 2), ((0, 0), (1, 1), (1, 1)), ((0, 0), (1, 1), (1, 1)), None))):
         params = {"kernel": kernel, "stride": stride, "padding": padding, "counted": counted, "divisor": divisor}
         if name == "avg_pool":
@@ -222,7 +233,8 @@ def resample(x, *, size, mode, align_corners, scales):
         name, corners = {"linear": LINEAR[len(size)], "cubic": "bicubic"}[name], align_corners
     factor = None if scales[0] is None else scales
     if name == "bicubic" and len(size) == 1:
-        found = F.interpolate(x.unsqueeze(2), None if factor else (1, *size), (1.0, *factor) if factor else None, name, corners, antialias=smooth)
+        found = F.interpolate(x.unsqueeze(2), None if factor else (1, *size), (1.0, *factor) if factor else None, name, corners,
+                              antialias=smooth)
         return found.squeeze(2)
     return F.interpolate(x, None if factor else size, factor, name, corners, antialias=smooth)
 
@@ -236,10 +248,13 @@ def resample_grad(g, *, size, mode, align_corners, scales):
 
 @cases("resample", "resample_grad")
 def resamples(name, rng):
-    rows = [(mode, *shape, False, None) for mode in ("nearest", "nearest-exact", "linear", "area") for shape in (((5,), (8,)), ((6, 7), (3, 4)), ((3, 4, 2), (5, 2, 4)))]
+    rows = [(mode, *shape, False, None) for mode in ("nearest", "nearest-exact", "linear", "area")
+            for shape in (((5,), (8,)), ((6, 7), (3, 4)), ((3, 4, 2), (5, 2, 4)))]
     rows += [("cubic", (4, 5), (7, 9), False, None), ("cubic", (5,), (3,), False, None), ("linear", (5, 4), (9, 1), True, None),
-             ("cubic", (5, 4), (9, 3), True, None), ("linear", (5,), (7,), False, 1.5), ("linear-smooth", (6, 7), (3, 4), False, None),
-             ("cubic-smooth", (6, 7), (3, 9), False, None), ("nearest", (5,), (7,), False, 1.5), ("linear", (3, 4), (7, 9), True, None)]
+             ("cubic", (5, 4), (9, 3), True, None), ("linear", (5,), (7,), False, 1.5),
+             ("linear-smooth", (6, 7), (3, 4), False, None),
+             ("cubic-smooth", (6, 7), (3, 9), False, None), ("nearest", (5,), (7,), False, 1.5),
+             ("linear", (3, 4), (7, 9), True, None)]
     by_mode: dict = {}
     for mode, sizes, out, corners, scale in rows:
         params = {"mode": mode, "align_corners": corners, "scales": (scale,) * len(out)}
@@ -267,9 +282,11 @@ def border_pad_grad(g, *, low, high, mode):
 def borders(name, rng):
     for mode in ("reflect", "replicate", "circular"):
         calls = []
-        for shape, low, high in (((1, 2, 5), (0, 0, 2), (0, 0, 1)), ((1, 2, 4, 3), (0, 0, 1, 2), (0, 0, 3, 0)), ((1, 1, 3, 4, 3), (0, 0, 1, 1, 2), (0, 0, 1, 0, 1))):
+        for shape, low, high in (((1, 2, 5), (0, 0, 2), (0, 0, 1)), ((1, 2, 4, 3), (0, 0, 1, 2), (0, 0, 3, 0)),
+                                 ((1, 1, 3, 4, 3), (0, 0, 1, 1, 2), (0, 0, 1, 0, 1))):
             grown = tuple(n + lo + hi for n, lo, hi in zip(shape, low, high))
-            calls.append(case("", Leaf(rounded(rng, *(shape if name == "border_pad" else grown))), low=low, high=high, mode=mode))
+            calls.append(case("", Leaf(rounded(rng, *(shape if name == "border_pad" else grown))), low=low, high=high,
+                              mode=mode))
         yield together(mode, calls)
 
 
@@ -281,17 +298,25 @@ def grid_sample(x, grid, *, mode, padding_mode, align_corners):
 
 @cases("grid_sample")
 def grid_samples(name, rng):
-    for i, (mode, padding_mode, align) in enumerate(itertools.product(("nearest", "linear", "cubic"), ("zeros", "border", "reflection"), (False, True))):
-        sizes, points = ((4, 5), (3, 2)) if mode == "cubic" or i % 2 == 0 else ((3, 4, 2), (2, 2, 1))
+    for i, (mode, padding_mode) in enumerate(itertools.product(("nearest", "linear", "cubic"),
+                                                               ("zeros", "border", "reflection"))):
+        sizes, points, align = (4, 5), (3, 2), i % 2 == 1
+        if i in (2, 4):
+            sizes, points = (3, 4, 2), (2, 2, 1)
         grid = rounded(rng, 1, *points, len(sizes), low=-1.3, high=1.3) + 1 / 512
-        yield case(f"{mode} {padding_mode} {align}", Leaf(rounded(rng, 1, 2, *sizes)), Leaf(grid), mode=mode, padding_mode=padding_mode, align_corners=align)
+        yield case(f"{mode} {padding_mode} {align}", Leaf(rounded(rng, 1, 2, *sizes)), Leaf(grid), mode=mode,
+                   padding_mode=padding_mode, align_corners=align)
+    for mode, padding_mode, align in (("linear", "zeros", False), ("nearest", "border", False)):
+        grid = rounded(rng, 2, 2, 1, 2, low=-1.3, high=1.3) + 1 / 512
+        yield case(f"{mode} {padding_mode} {align}", Leaf(rounded(rng, 2, 1, 3, 4)), Leaf(grid), mode=mode,
+                   padding_mode=padding_mode, align_corners=align)
 
 
 # Channels last.
 
-first = lambda x: x.movedim(-1, 1)      # noqa: E731
-last = lambda x: x.movedim(1, -1)       # noqa: E731
-formula("packed_image")(lambda x, *, padding, channels: last(F.pad(bordered(x, padding), [0, 0] * (x.ndim - 2) + [0, channels - x.shape[1]])))
+first, last = (lambda x: x.movedim(-1, 1)), (lambda x: x.movedim(1, -1))
+formula("packed_image")(lambda x, *, padding, channels:
+                        last(F.pad(bordered(x, padding), [0, 0] * (x.ndim - 2) + [0, channels - x.shape[1]])))
 formula("conv_last")(lambda x, w, b, **window: last(conv(first(x), first(w), b, **window, groups=1)))
 formula("conv_last_input_grad")(lambda g, w, **window: last(conv_input_grad(first(g), first(w), **window, groups=1)))
 formula("conv_last_weight_grad")(lambda x, g, **window: last(conv_weight_grad(first(x), first(g), **window, groups=1)))
@@ -299,9 +324,9 @@ formula("conv_last_weight_grad")(lambda x, g, **window: last(conv_weight_grad(fi
 
 @cases("conv_last", "conv_last_input_grad", "conv_last_weight_grad")
 def convolutions_last(name, rng):
-    for i, (label, sizes, kernel, stride, padding, dilation) in enumerate((("line", (7,), (3,), (1,), ((0, 0),), (1,)),
-                                                                           ("image", (6, 5), (3, 2), (2, 1), ((1, 1), (0, 1)), (1, 2)),
-                                                                           ("pixels", (5, 6), (1, 1), (2, 2), ((0, 0), (0, 0)), (1, 1)))):
+    for i, (label, sizes, kernel, stride, padding, dilation) in enumerate((
+            ("line", (7,), (3,), (1,), ((0, 0),), (1,)), ("image", (6, 5), (3, 2), (2, 1), ((1, 1), (0, 1)), (1, 2)),
+            ("pixels", (5, 6), (1, 1), (2, 2), ((0, 0), (0, 0)), (1, 1)))):
         params = {"stride": stride, "padding": padding, "dilation": dilation}
         counts = counts_of(sizes, kernel, stride, padding, dilation)
         x, w, g = rounded(rng, 2, *sizes, 3), rounded(rng, 4, *kernel, 3), rounded(rng, 2, *counts, 4)
@@ -315,5 +340,6 @@ def convolutions_last(name, rng):
 
 @cases("packed_image")
 def packed_images(name, rng):
-    for label, padding, channels in (("line", ((2, 0),), 3), ("image", ((0, 0), (1, 2)), 4), ("volume", ((0, 1), (3, 0), (0, 0)), 5)):
+    for label, padding, channels in (("line", ((2, 0),), 3), ("image", ((0, 0), (1, 2)), 4),
+                                     ("volume", ((0, 1), (3, 0), (0, 0)), 5)):
         yield case(label, rounded(rng, 2, 3, *range(3, 3 + len(padding))), padding=padding, channels=channels)

@@ -10,8 +10,9 @@ from . import kind
 def run(library, row, wrap):
     """Call the operator; gradients for every leaf.
 
-    Options: `more` (arguments and parameters of further calls), `turned` (slots of tensors whose dims are reversed, so that their elements do
-    not lie in a row), `only` (the results that are compared, by number). Operators in `invariants.TABLE` are compared by what their meaning determines.
+    Options: `more` (arguments and parameters of further calls), `turned` (slots of tensors whose dims are reversed, so that
+    their elements do not lie in a row), `only` (the numbers of the results that are compared). Operators in `invariants.TABLE`
+    are compared by what their meaning determines.
     """
     function = record(row) if library.__name__ == "ingot" else formulas.named(row.target)
     calls, given = prepare(library, [(row.args, row.kwargs), *row.options.get("more", ())])
