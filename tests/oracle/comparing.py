@@ -17,7 +17,9 @@ def as_plain(library, value):
     """Return a result as what a file holds: an array, or plain data."""
     if is_tensor(library, value):
         return to_array(library, value)
-    return value if isinstance(value, (bool, int, float, str)) else str(value)
+    if isinstance(value, library.dtype):
+        return str(value).split(".")[-1]
+    return value if isinstance(value, (bool, int, float, str, np.ndarray)) else str(value)
 
 
 def widened(array: np.ndarray) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Rows of functions and methods: results and gradients for every leaf."""
 
-from ..row import fill, lookup, prepare
+from ..row import FUNCTIONS, fill, lookup, prepare
 from ..tensors import flatten, gradients, to_tensor
 from . import kind
 
@@ -9,9 +9,11 @@ from . import kind
 def run(library, row, wrap):
     """Call `target(*args, **kwargs)`; a target that ends in one underscore writes to a copy of its first tensor.
 
-    Option `before`: the path of a function of (first argument, dimension -1), applied first.
+    Option `before`: the path of a function of (first argument, dimension -1), applied first. Option `after`: the name of a
+    Python function of (result, first argument), whose result is compared: what does not depend on signs and orders.
     """
     before = lookup(library, row.options["before"]) if "before" in row.options else None
+    after = FUNCTIONS[row.options["after"]](library) if "after" in row.options else None
     (args, kwargs), given = prepare(library, (row.args, row.kwargs))
     target = lookup(library, row.target)
     in_place = row.target.endswith("_") and not row.target.endswith("__")
@@ -21,7 +23,8 @@ def run(library, row, wrap):
         given_args = list(fill(args, passed))
         if before is not None:
             given_args[0] = before(given_args[0], -1)
-        out = flatten(library, target(*given_args, **fill(kwargs, passed)))
+        result = target(*given_args, **fill(kwargs, passed))
+        out = flatten(library, result if after is None else after(result, given_args[0]))
         leaves = {str(i): t for i, (t, (_, leaf)) in enumerate(zip(tensors, given)) if leaf}
         return out | gradients(library, out, leaves)
 
