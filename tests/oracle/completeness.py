@@ -19,6 +19,7 @@ NEUTRAL = {"out", "dtype", "device", "layout", "requires_grad", "pin_memory", "m
 MADE = {"optimizer": 1, "closure": 1, "unrolled": 1, "clipping": 1, "scaler": 1, "schedule": 1, "averaged model": 1,
         "batch statistics": 2}
 GIVEN = object()
+OTHER_TARGETS = {"operator", "program", "grid"}     # kinds whose targets are no paths of the library
 
 
 def rows() -> dict:
@@ -26,6 +27,8 @@ def rows() -> dict:
     found = defaultdict(list)
     for family in files.families():
         for row in files.read(files.FOLDER / f"{family}.xz")[1]:
+            if row.kind in OTHER_TARGETS:
+                continue
             made = 2 if row.target.endswith("SequentialLR") else MADE.get(row.kind, 0)
             found[row.target].append(((*[GIVEN] * made, *row.args), row.kwargs))
             for target, args, kwargs in built(row.args) + built(row.kwargs) + built(row.options):
