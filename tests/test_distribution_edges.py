@@ -152,3 +152,16 @@ def test_what_is_no_transform_is_refused():
     for wrong in ([1], lambda x: x, None, [transforms.ExpTransform(), "exp"]):
         with pytest.raises(ValueError, match="Transform"):
             D.TransformedDistribution(D.Normal(0.0, 1.0), wrong)
+
+
+@pytest.mark.parametrize("rows", [[[2.0, 2.0], [2.0, 2.0]], [[4.0, 2.0], [2.0, 1.0]], [[3.0, 1.0], [1.0, 1 / 3]],
+                                  [[1e-200, 0.0], [0.0, 1.0]]], ids=str)
+def test_matrices_are_positive_definite_if_they_have_a_cholesky_factor(rows):
+    matrix = ingot.tensor(rows, dtype=ingot.float64)
+    assert bool(constraints.positive_definite.check(matrix)) == (int(ingot.linalg.cholesky_ex(matrix).info) == 0)
+
+
+def test_rows_of_correlation_factors_have_their_length_within_ten_roundings():
+    factor, eps = ingot.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=ingot.float64), ingot.finfo(ingot.float64).eps
+    off = [constraints.corr_cholesky.check(factor * (1 + n * eps)) for n in (0, 18, 22)]
+    assert [bool(v) for v in off] == [True, True, False]

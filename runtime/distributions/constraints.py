@@ -266,7 +266,7 @@ class _LowerCholesky(_LowerTriangular):
 class _CorrCholesky(_LowerCholesky):
     def check(self, value):
         tolerance = 10 * value.shape[-1] * FUNCTIONS["finfo"](value.dtype).eps
-        rows = ((value * value).sum(-1) - 1).abs() < tolerance
+        rows = ((value * value).sum(-1).sqrt() - 1).abs() <= tolerance
         return rows.all(-1) & super().check(value)
 
 
@@ -293,7 +293,7 @@ class _PositiveSemidefinite(_Symmetric):
 class _PositiveDefinite(_Symmetric):
     def check(self, value):
         symmetric = super().check(value)
-        return linalg.eigvalsh(value).gt(0).all(-1) if not holds_anywhere(~symmetric) else symmetric
+        return linalg.cholesky_ex(value)[1] == 0 if not holds_anywhere(~symmetric) else symmetric
 
 
 class _Joined(Constraint):
