@@ -165,3 +165,26 @@ def test_rows_of_correlation_factors_have_their_length_within_ten_roundings():
     factor, eps = ingot.tensor([[1.0, 0.0], [0.6, 0.8]], dtype=ingot.float64), ingot.finfo(ingot.float64).eps
     off = [constraints.corr_cholesky.check(factor * (1 + n * eps)) for n in (0, 18, 22)]
     assert [bool(v) for v in off] == [True, True, False]
+
+
+def test_values_of_too_few_dimensions_are_refused():
+    pair = transforms.IndependentTransform(transforms.ExpTransform(), 2)
+    for value in (ingot.ones(3), ingot.ones(())):
+        for call in (pair, pair.inv, constraints.independent(constraints.positive, 2).check):
+            with pytest.raises(ValueError, match="dimensions"):
+                call(value)
+
+
+def test_parts_and_their_transforms_are_as_many():
+    two, x = [transforms.ExpTransform(), transforms.TanhTransform()], ingot.ones(3, 2) / 2
+    stack = transforms.StackTransform(two)
+    for call in (stack, stack.inv, lambda v: stack.log_abs_det_jacobian(v, v)):
+        with pytest.raises(ValueError, match="slices"):
+            call(x)
+    once = transforms.TanhTransform(cache_size=1)
+    assert transforms.StackTransform([once]).transforms[0] is once
+    for lengths in ([3], [1, 1, 1]):
+        with pytest.raises(ValueError, match="lengths"):
+            transforms.CatTransform(two, lengths=lengths)
+        with pytest.raises(ValueError, match="lengths"):
+            constraints.cat([constraints.real, constraints.positive], lengths=lengths)

@@ -103,7 +103,10 @@ class independent(Constraint):
 
     def check(self, value):
         """Whether all parts lie inside."""
-        return _all_last(self.base_constraint.check(value), self.reinterpreted_batch_ndims)
+        hit = self.base_constraint.check(value)
+        if hit.ndim < self.reinterpreted_batch_ndims:
+            raise ArgumentError(f"a value has {self.event_dim} or more dimensions, got {value.ndim}")
+        return _all_last(hit, self.reinterpreted_batch_ndims)
 
 
 class MixtureSameFamilyConstraint(Constraint):
@@ -319,6 +322,8 @@ class cat(_Joined):
     def __init__(self, cseq, dim=0, lengths=None):
         super().__init__(cseq, dim)
         self.lengths = [1] * len(self.cseq) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.cseq):
+            raise ArgumentError(f"{len(self.cseq)} constraints take as many lengths, got {len(self.lengths)}")
 
     def check(self, value):
         """Each part by its constraint."""

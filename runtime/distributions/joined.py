@@ -3,6 +3,7 @@
 import functools
 import operator
 
+from ...ir.errors import ArgumentError
 from ..api.register import FUNCTIONS
 from . import constraints
 from .transform import Transform, sum_last
@@ -15,7 +16,7 @@ class _Joined(Transform):
 
     def __init__(self, tseq, dim, cache_size):
         super().__init__(cache_size)
-        self.transforms, self.dim = [t.with_cache(cache_size) for t in tseq], dim
+        self.transforms, self.dim = [t.with_cache(cache_size) if cache_size else t for t in tseq], dim
 
     bijective = property(lambda self: all(t.bijective for t in self.transforms))
 
@@ -26,6 +27,8 @@ class CatTransform(_Joined):
     def __init__(self, tseq, dim=0, lengths=None, cache_size=0):
         super().__init__(tseq, dim, cache_size)
         self.lengths = [1] * len(self.transforms) if lengths is None else list(lengths)
+        if len(self.lengths) != len(self.transforms):
+            raise ArgumentError(f"{len(self.transforms)} transforms take as many lengths, got {len(self.lengths)}")
 
     @property
     def event_dim(self):
@@ -86,7 +89,11 @@ class StackTransform(_Joined):
         return self if self._cache_size == cache_size else StackTransform(self.transforms, self.dim, cache_size)
 
     def _each(self, apply, *values):
-        parts = zip(self.transforms, *(v.unbind(self.dim) for v in values))
+        slices = [v.unbind(self.dim) for v in values]
+        if len(slices[0]) != len(self.transforms):
+            raise ArgumentError(f"{len(self.transforms)} transforms take as many slices along dimension {self.dim}, "
+                                f"got {len(slices[0])}")
+        parts = zip(self.transforms, *slices)
         return FUNCTIONS["stack"]([apply(t, *vs) for t, *vs in parts], self.dim)
 
     def _call(self, x):

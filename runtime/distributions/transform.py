@@ -255,6 +255,12 @@ class ComposeTransform(Transform):
 identity_transform = ComposeTransform([])
 
 
+def _check_dims(value, region):
+    """Raise unless a value has the dimensions of a region."""
+    if value.ndim < region.event_dim:
+        raise ArgumentError(f"Too few dimensions: {value.ndim}, and a value has {region.event_dim}")
+
+
 class IndependentTransform(Transform):
     """Another transform whose values have more trailing dimensions."""
 
@@ -282,9 +288,11 @@ class IndependentTransform(Transform):
         return constraints.independent(self.base_transform.codomain, self.reinterpreted_batch_ndims)
 
     def _call(self, x):
+        _check_dims(x, self.domain)
         return self.base_transform(x)
 
     def _inverse(self, y):
+        _check_dims(y, self.codomain)
         return self.base_transform.inv(y)
 
     def log_abs_det_jacobian(self, x, y):

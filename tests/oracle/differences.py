@@ -103,7 +103,7 @@ TABLE: tuple[Difference, ...] = (
     Difference("Gradient of Wishart for scale_tril", "Zero above the diagonal.", "A number above the diagonal.",
                "The factor is triangular: nothing above the diagonal enters the density.",
                rows=("distributions:Wishart/2 *",), results=("log_prob.grad.1",)),
-    Difference("Volume of AffineTransform with one scale for a vector", "The logarithm of the scale times the number of elements.",
+    Difference("Volume of AffineTransform with one scale for a vector", "The logarithm of the scale times their number.",
                "The logarithm of the scale once.",
                "Each element of the vector is scaled, so the determinant is a power of the scale.",
                rows=("transforms:AffineTransform/events of one tensor",), results=("volume*",)),

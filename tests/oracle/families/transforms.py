@@ -1,6 +1,5 @@
 """Transforms of distributions: values, inverses, volumes, shapes, caches and what a transform says of itself."""
 
-
 import numpy as np
 
 from ..kinds.distributions import apply, leaves_of

@@ -52,7 +52,7 @@ def run(library, row, wrap):
         distribution, out = make(tensors), {}
         for quantity in options["quantities"]:
             of = fill(levels if quantity == "icdf" else values, tensors)
-            out |= flatten(library, evaluate(distribution, quantity, of, options["parameters"]), quantity)
+            out |= flatten(library, evaluate(distribution, quantity, of, options.get("parameters", ())), quantity)
         leaves = leaves_of(tensors, given)
         for quantity in options["differentiated"]:
             part = {k: v for k, v in out.items() if k.split(".")[0] == quantity}
@@ -63,7 +63,7 @@ def run(library, row, wrap):
     made = make([to_tensor(library, a) for a, _ in given])
     return found | {"batch_shape": str(tuple(made.batch_shape)), "event_shape": str(tuple(made.event_shape)),
                     "has_rsample": made.has_rsample, "has_enumerate_support": made.has_enumerate_support,
-                    "arg_constraints": " ".join(sorted(made.arg_constraints)) if options["parameters"] else ""}
+                    "arg_constraints": " ".join(sorted(made.arg_constraints)) if options.get("parameters", ()) else ""}
 
 
 @kind("divergence")
