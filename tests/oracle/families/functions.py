@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import random
 
 import numpy as np
 
@@ -150,7 +151,9 @@ def rows_of(family: str, torch):
         if path is None:
             continue
         for dtype, count in ROWS.items():
-            torch.manual_seed(0)
+            torch.manual_seed(0)        # generators of samples draw from all three
+            np.random.seed(0)
+            random.seed(0)
             candidates = spread(samples_of(record, name, dtype, torch), 3 * count)
             taken = 0
             for args, kwargs in candidates:
