@@ -3,6 +3,7 @@
 Slow and obvious, as those of `numeric`; the compiled kernels are tested against them.
 """
 
+import math
 from functools import lru_cache
 
 import numpy as np
@@ -11,6 +12,7 @@ from .numeric import in_double
 
 _ANGLES = (np.arange(512) + 0.5) * np.pi / 512
 _SERIES_FROM = 40.0
+_TINY = 1e-8                        # below which the first term of a series is all
 
 
 def _each(fn):
@@ -70,6 +72,8 @@ def _k_scaled(order, x):
     t = np.arange(801) / 800 * top[:, None]
     heights = np.exp(-2 * inside[:, None] * np.sinh(t / 2) ** 2) * np.cosh(order * t)
     y = (heights.sum(1) - heights[:, 0] / 2) * top / 800
+    first = math.gamma(order) / 2 * (2 / inside) ** order if order else math.log(2) - np.euler_gamma - np.log(inside)
+    y = np.where(inside < _TINY, first * np.exp(inside), y)
     return np.where(x > 0, np.where(np.isinf(x), 0, y), np.where(x == 0, np.inf, np.nan))
 
 
@@ -95,7 +99,10 @@ def _y(order, x):
     waves = (np.sin(inside[:, None] * np.sin(angles) - order * angles) * weights).sum(1)
     t, weights = _gauss(np.zeros_like(inside), np.arcsinh(750 / inside))
     tail = ((np.exp(order * t) + (-1) ** order * np.exp(-order * t)) * np.exp(-inside[:, None] * np.sinh(t)) * weights).sum(1)
-    y = np.where(x < _SERIES_FROM, (waves - tail) / np.pi, np.where(np.isinf(x), 0, _waves(order, x)[1]))
+    y = (waves - tail) / np.pi
+    first = -2 / np.pi / inside if order else 2 / np.pi * (np.log(inside) - math.log(2) + np.euler_gamma)
+    y = np.where(inside < _TINY, first, y)
+    y = np.where(x < _SERIES_FROM, y, np.where(np.isinf(x), 0, _waves(order, x)[1]))
     return np.where(x > 0, y, np.where(x == 0, -np.inf, np.nan))
 
 

@@ -129,7 +129,7 @@ def digamma(x):
         for k in range(6, 0, -1):
             tail = inv2 * (BERNOULLI[k - 1] / (2 * k) + tail)
         out = np.log(y) - 0.5 / y - tail + total
-        out = np.where(low, out - np.pi / np.tan(np.pi * (x - np.floor(x))), out)
+        out = np.where(low, out - np.pi / np.tan(np.pi * (x - np.rint(x))), out)
         out = np.where(pole, np.where(x == 0, np.copysign(np.inf, -x), np.nan), out)
         return np.where(np.isposinf(x), np.inf, out)
 
@@ -159,9 +159,14 @@ def hurwitz_zeta(s, x):
 
 def polygamma(x, *, n):
     """The n-th derivative of digamma, n >= 1; infinite at the poles 0, -1, -2 ..."""
-    sign = -1.0 if n % 2 == 0 else 1.0
+    factor = (-1.0) ** (n + 1) * math.factorial(n)
+
+    def of_doubles(v):
+        pole = (v <= 0) & (v == np.floor(v)) & np.isfinite(v)
+        return factor * np.where(pole, np.inf, hurwitz_zeta(n + 1.0, v))
+
     with np.errstate(all="ignore"):
-        return in_double(lambda v: sign * math.factorial(n) * hurwitz_zeta(n + 1.0, v))(x)
+        return in_double(of_doubles)(x)
 
 
 def trigamma(x):
