@@ -490,6 +490,64 @@ def test_scaler_state_and_settings():
             amp.GradScaler("cpu", **bad)
 
 
+# (init_scale, growth_factor, backoff_factor, growth_interval), steps whose gradients are good, inf or nan, the scale and the
+# count of good steps after each, as PyTorch 2.13 gives them. The scale stops where the next one would not be finite.
+SCALES = {
+    "every second step grows": ((1.0, 2.0, 0.5, 2), "ggggig", [(1, 1), (2, 0), (2, 1), (4, 0), (2, 0), (2, 1)]),
+    "growth up to infinity": ((2.0 ** 126, 2.0, 0.5, 1), "ggg", [(2.0 ** 127, 0)] * 3),
+    "overflow at the end": ((2.0 ** 127, 2.0, 0.5, 1), "ggig", [(2.0 ** n, 0) for n in (127, 127, 126, 127)]),
+    "counts at the end": ((2.0 ** 127, 2.0, 0.5, 3), "ggggg", [(2.0 ** 127, n) for n in (1, 2, 0, 1, 2)]),
+    "a factor of 1.5": ((3e38, 1.5, 0.5, 2), "ggggi", [
+        *[(3.0000000054977558e+38, n) for n in (1, 0, 1, 0)], (1.5000000027488779e+38, 0)]),
+    "a large factor": ((1e30, 1e5, 0.1, 1), "ggg", [(1.0000000409184788e+35, 0)] * 3),
+    "a factor that just fits": ((2.0 ** 100, 2.0 ** 28, 0.5, 1), "gig", [(2.0 ** n, 0) for n in (100, 99, 127)]),
+    "overflow between": ((1.0, 3.0, 0.25, 3), "ggiggggg", [
+        (1, 1), (1, 2), (0.25, 0), (0.25, 1), (0.25, 2), (0.75, 0), (0.75, 1), (0.75, 2)]),
+    "down to zero": ((2.0 ** -148, 2.0, 0.5, 1), "iig", [(2.0 ** -149, 0), (0, 0), (0, 0)]),
+    "usual": ((65536.0, 2.0, 0.5, 2000), "gni", [(65536, 1), (32768, 0), (16384, 0)]),
+    "factors that float32 rounds": ((0.1, 1.1, 0.9, 1), "gigi", [
+        (0.10999999940395355, 0), (0.0989999994635582, 0), (0.10890000313520432, 0), (0.09801000356674194, 0)]),
+}
+
+
+@pytest.mark.parametrize("traced", [False, True], ids=["eager", "traced"])
+@pytest.mark.parametrize("name", SCALES)
+def test_scales_grow_and_shrink_as_pytorchs_do(name, traced):
+    (init, growth, backoff, interval), steps, want = SCALES[name]
+    p, optimizer, scaler = scaled(init, growth_factor=growth, backoff_factor=backoff, growth_interval=interval)
+
+    def step(gradient):
+        p.grad = gradient
+        scaler.step(optimizer)
+        scaler.update()
+
+    run = ingot.jit.trace(step) if traced else step
+    for kind, (scale, count) in zip(steps, want, strict=True):
+        run(ingot.full((2,), {"g": 1.0, "i": np.inf, "n": np.nan}[kind]))
+        assert scaler.get_scale() == scale
+        assert scaler.state_dict() == {"scale": scale, "growth_factor": growth, "backoff_factor": backoff,
+                                       "growth_interval": interval, "_growth_tracker": count}
+
+
+@pytest.mark.parametrize("count, after", [
+    (2, [(8, 3), (16, 0), (16, 1)]), (3, [(16, 0), (16, 1), (16, 2)]), (9, [(8, 10), (8, 11), (8, 12)])])
+def test_a_loaded_scaler_counts_on(count, after):
+    """One that has counted beyond a shorter interval does not grow, which PyTorch's does not either."""
+    p, optimizer, scaler = scaled(growth_interval=4)
+    scaler.load_state_dict({**scaler.state_dict(), "_growth_tracker": count})
+    for want in after:
+        p.grad = ingot.ones(2)
+        scaler.step(optimizer)
+        scaler.update()
+        assert (scaler.get_scale(), scaler.state_dict()["_growth_tracker"]) == want
+    scaler.set_growth_interval(6)
+    assert scaler.state_dict()["growth_interval"] == scaler.get_growth_interval() == 6
+    p.grad = ingot.tensor([1.0, np.inf])
+    scaler.step(optimizer)
+    scaler.update()
+    assert (scaler.get_scale(), scaler.state_dict()["_growth_tracker"]) == (want[0] / 2, 0)
+
+
 def test_several_optimizers_and_losses():
     (p, first, scaler), q = scaled(), nn.Parameter(ingot.ones(1))
     second = ingot.optim.SGD([q], lr=1.0)

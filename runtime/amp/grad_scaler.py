@@ -156,7 +156,8 @@ class GradScaler:
         self._scale.copy_(new_scale) if isinstance(new_scale, Tensor) else self._scale.fill_(float(new_scale))
 
     def _adjust(self):
-        """Down after an overflow, up after `growth_interval` steps without one."""
+        """Down after an overflow, up at the `growth_interval`-th step without one, unless the scale would be infinite. Factors
+        are float64, and products are rounded once, as PyTorch's are."""
         found = [s.found_inf for s in self._progress.values() if s.found_inf is not None]
         if not found:
             raise AutogradError("No inf checks were recorded prior to update.")
@@ -165,10 +166,12 @@ class GradScaler:
             bad = bad.logical_or(beside(other, bad))
         where = FUNCTIONS["where"]
         steps = where(bad, 0, self._growth_tracker + 1).to(dt.int32)
-        full = steps >= self._growth_interval
-        grown = self._scale * self._growth_factor
+        full = steps == self._growth_interval
+        exact = self._scale.to(dt.float64)
+        grown = (exact * self._growth_factor).to(dt.float32)
         grown = where(grown.isfinite(), grown, self._scale)
-        self._scale.copy_(where(bad, self._scale * self._backoff_factor, where(full, grown, self._scale)))
+        shrunk = (exact * self._backoff_factor).to(dt.float32)
+        self._scale.copy_(where(bad, shrunk, where(full, grown, self._scale)))
         self._growth_tracker.copy_(where(full, 0, steps))
 
     @hands_on_number
