@@ -1,5 +1,6 @@
 """Gradients where several elements are the extreme, the median or the limit: PyTorch's shares, in every way of running."""
 
+import contextlib
 import math
 
 import numpy as np
@@ -108,3 +109,136 @@ def test_the_shares_do_not_change_nearby(name):
     if total.requires_grad:
         second = ingot.autograd.grad(total, given, allow_unused=True)
         assert all(g is None or not g.numpy().any() for g in second)
+
+
+# scatter_reduce: the operands, and by (reduction, dim, whether what was there counts) the gradients of `input` and `src` that
+# PyTorch 2.13 gives. Where the extremes of `src` alone are asked for, `input` is 50 everywhere, and so none of them.
+
+THERE = [[1.0, 2.0, 3.0], [2.0, 0.0, 2.0], [0.0, 5.0, -1.0]]
+PLACES = {0: [[0, 1, 1], [0, 2, 1], [0, 1, 0], [2, 1, 1]], 1: [[0, 0, 0, 2], [1, 1, 1, 1], [2, 0, 2, 2]]}
+COMING = {0: [[2.0, 0.0, 2.0], [2.0, 5.0, 2.0], [0.0, 0.0, 3.0], [0.0, 3.0, 2.0]],
+          1: [[1.0, 2.0, 2.0, 3.0], [0.0, 0.0, 4.0, 2.0], [3.0, 0.0, 3.0, -1.0]]}
+SLOPES = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 9.0]]
+SCATTERED = {
+    ("sum", 0, True): (
+        [[1, 2, 3], [4, 5, 6], [7, 8, 9]],
+        [[1, 5, 6], [1, 8, 6], [1, 5, 3], [7, 5, 6]]),
+    ("sum", 0, False): (
+        [[0, 2, 0], [4, 0, 0], [0, 0, 9]],
+        [[1, 5, 6], [1, 8, 6], [1, 5, 3], [7, 5, 6]]),
+    ("prod", 0, True): (
+        [[0, 2, 9], [4, 0, 48], [0, 40, 9]],
+        [[0, 0, 48], [0, 40, 48], [4, 0, 9], [0, 0, 48]]),
+    ("prod", 0, False): (
+        [[0, 2, 0], [4, 0, 0], [0, 0, 9]],
+        [[0, 0, 24], [0, 8, 24], [4, 0, 3], [7, 0, 24]]),
+    ("mean", 0, True): (
+        [[0.25, 2, 1.5], [4, 1.25, 1.5], [3.5, 4, 9]],
+        [[0.25, 1.25, 1.5], [0.25, 4, 1.5], [0.25, 1.25, 1.5], [3.5, 1.25, 1.5]]),
+    ("mean", 0, False): (
+        [[0, 2, 0], [4, 0, 0], [0, 0, 9]],
+        [[1 / 3, 5 / 3, 2], [1 / 3, 8, 2], [1 / 3, 5 / 3, 3], [7, 5 / 3, 2]]),
+    ("amax", 0, True): (
+        [[0, 2, 1.5], [4, 0, 1.5], [3.5, 4, 9]],
+        [[0.5, 0, 1.5], [0.5, 4, 1.5], [0, 0, 1.5], [3.5, 5, 1.5]]),
+    ("amax", 0, False): (
+        [[0, 2, 0], [4, 0, 0], [0, 0, 9]],
+        [[0.5, 0, 2], [0.5, 8, 2], [0, 0, 3], [7, 5, 2]]),
+    ("amin", 0, True): (
+        [[0, 2, 1.5], [4, 5 / 3, 1.5], [3.5, 4, 9]],
+        [[0, 5 / 3, 1.5], [0, 4, 1.5], [1, 5 / 3, 1.5], [3.5, 0, 1.5]]),
+    ("amin", 0, False): (
+        [[0, 2, 0], [4, 0, 0], [0, 0, 9]],
+        [[0, 2.5, 2], [0, 8, 2], [1, 2.5, 3], [7, 0, 2]]),
+    ("sum", 1, True): (
+        [[1, 2, 3], [4, 5, 6], [7, 8, 9]],
+        [[1, 1, 1, 3], [5, 5, 5, 5], [9, 7, 9, 9]]),
+    ("sum", 1, False): (
+        [[0, 2, 0], [4, 0, 6], [0, 8, 0]],
+        [[1, 1, 1, 3], [5, 5, 5, 5], [9, 7, 9, 9]]),
+    ("prod", 1, True): (
+        [[4, 2, 9], [4, 0, 6], [0, 8, -81]],
+        [[4, 2, 2, 9], [0, 0, 0, 0], [27, 0, 27, -81]]),
+    ("prod", 1, False): (
+        [[0, 2, 0], [4, 0, 6], [0, 8, 0]],
+        [[4, 2, 2, 3], [0, 0, 0, 0], [-27, 7, -27, 81]]),
+    ("mean", 1, True): (
+        [[0.25, 2, 1.5], [4, 1, 6], [3.5, 8, 2.25]],
+        [[0.25, 0.25, 0.25, 1.5], [1, 1, 1, 1], [2.25, 3.5, 2.25, 2.25]]),
+    ("mean", 1, False): (
+        [[0, 2, 0], [4, 0, 6], [0, 8, 0]],
+        [[1 / 3, 1 / 3, 1 / 3, 3], [1.25, 1.25, 1.25, 1.25], [3, 7, 3, 3]]),
+    ("amax", 1, True): (
+        [[0, 2, 1.5], [4, 0, 6], [3.5, 8, 0]],
+        [[0, 0.5, 0.5, 1.5], [0, 0, 5, 0], [4.5, 3.5, 4.5, 0]]),
+    ("amax", 1, False): (
+        [[0, 2, 0], [4, 0, 6], [0, 8, 0]],
+        [[0, 0.5, 0.5, 3], [0, 0, 5, 0], [4.5, 7, 4.5, 0]]),
+    ("amin", 1, True): (
+        [[0.5, 2, 1.5], [4, 5 / 3, 6], [3.5, 8, 4.5]],
+        [[0.5, 0, 0, 1.5], [5 / 3, 5 / 3, 0, 0], [0, 3.5, 0, 4.5]]),
+    ("amin", 1, False): (
+        [[0, 2, 0], [4, 0, 6], [0, 8, 0]],
+        [[1, 0, 0, 3], [2.5, 2.5, 0, 0], [0, 7, 0, 9]]),
+}
+
+
+@pytest.mark.parametrize("way", ["eager", "traced", "cuda"])
+@pytest.mark.parametrize("reduce, dim, include", SCATTERED)
+def test_gradients_of_scatter_reduce_are_pytorchs(reduce, dim, include, way):
+    def fn(x, src, index, slopes, dim):
+        y = x.scatter_reduce(dim, index, src, reduce, include_self=include)
+        return ingot.autograd.grad(y, (x, src), slopes)
+
+    run = jit.trace(fn) if way == "traced" else fn
+    device = "cuda" if way == "cuda" else "cpu"
+    there = THERE if include or reduce in ("sum", "prod", "mean") else [[50.0] * 3] * 3
+    with mock_cuda.installed() if way == "cuda" else contextlib.nullcontext():
+        index, slopes = ingot.tensor(PLACES[dim], device=device), ingot.tensor(SLOPES, dtype=ingot.float64, device=device)
+        for axis in (dim, dim - 2) if way == "eager" else (dim,):
+            found = run(*leaves([there, COMING[dim]], device), index, slopes, axis)
+            for got, want in zip(found, SCATTERED[reduce, dim, include]):
+                np.testing.assert_allclose(got.cpu().numpy(), want, rtol=1e-15)
+
+
+def scattered(x, index, src, slopes, reduce, dim, include):
+    """Return the gradients of scatter_reduce by its definition, place by place."""
+    terms, gx, gsrc = {}, np.zeros_like(x), np.zeros_like(src)
+    for at in np.ndindex(index.shape):
+        place = list(at)
+        place[dim] = index[at]
+        terms.setdefault(tuple(place), []).append((gsrc, at, src[at]))
+    for place in np.ndindex(x.shape):
+        if include or place not in terms:
+            terms.setdefault(place, []).append((gx, place, x[place]))
+        values = np.array([value for _, _, value in terms[place]])
+        for i, (grad, at, value) in enumerate(terms[place]):
+            extreme = values.max() if reduce == "amax" else values.min()
+            share = {"sum": 1.0, "mean": 1 / len(values), "prod": np.delete(values, i).prod()}.get(
+                reduce, (value == extreme) / (values == extreme).sum())
+            grad[at] = slopes[place] * share
+    return gx, gsrc
+
+
+@pytest.mark.parametrize("include", [True, False])
+@pytest.mark.parametrize("reduce", ["sum", "mean", "prod", "amax", "amin"])
+def test_gradients_of_scatter_reduce_are_those_of_its_definition(reduce, include):
+    """With several zeros and ties at a place, and operands larger than the index. Where `include_self` is False, what was there
+    has no share even if it equals the extreme; PyTorch counts it then, and loses its share."""
+    random = np.random.default_rng(len(reduce) + include)
+    traced = jit.trace(lambda x, src, index, slopes, dim: ingot.autograd.grad(
+        x.scatter_reduce(dim, index, src, reduce, include_self=include), (x, src), slopes))
+    for _ in range(12):
+        rank = int(random.integers(1, 4))
+        dim, shape = int(random.integers(rank)), random.integers(2, 5, rank)
+        sizes = [int(random.integers(1, 7)) if d == dim else int(random.integers(1, n + 1)) for d, n in enumerate(shape)]
+        x, src = random.integers(-1, 3, shape).astype(float), random.integers(-1, 3, [n + 1 for n in sizes]).astype(float)
+        index, slopes = random.integers(0, shape[dim], sizes), random.standard_normal(shape)
+        want = scattered(x, index, src, slopes, reduce, dim, include)
+        for axis in (dim, dim - rank):
+            given = leaves([x, src])
+            y = given[0].scatter_reduce(axis, ingot.tensor(index), given[1], reduce, include_self=include)
+            eager = ingot.autograd.grad(y, given, ingot.tensor(slopes))
+            for got in (eager, traced(*given, ingot.tensor(index), ingot.tensor(slopes), axis)):
+                np.testing.assert_allclose(got[0].numpy(), want[0], rtol=1e-14)
+                np.testing.assert_allclose(got[1].numpy(), want[1], rtol=1e-14)
