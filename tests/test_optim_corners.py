@@ -188,3 +188,41 @@ def test_lbfgs_stays_where_the_gradient_is_zero():
         return loss
 
     assert opt.step(closure).item() == 0 and p.tolist() == [1, 1] and opt.state[p]["func_evals"] == 1
+
+
+# Where a parameter and its momentum are after each of three steps, as PyTorch 2.13 gives them: the first gradient becomes the
+# momentum as it is, and dampening begins with the second.
+DAMPENED = {
+    "dampening": ({"momentum": 0.5, "dampening": 0.25}, [
+        ([0.5, -4.0], [1.0, 4.0]), ([-0.5, -4.25], [2.0, 0.5]), ([-1.0, -7.375], [1.0, 6.25])]),
+    "all of it": ({"momentum": 0.5, "dampening": 1.0}, [
+        ([0.5, -4.0], [1.0, 4.0]), ([0.25, -5.0], [0.5, 2.0]), ([0.125, -5.5], [0.25, 1.0])]),
+    "with decay": ({"momentum": 0.5, "dampening": 0.25, "weight_decay": 0.5}, [
+        ([0.25, -3.5], [1.5, 3.0]), ([-0.921875, -2.84375], [2.34375, -1.3125]),
+        ([-1.3349609375, -4.982421875], [0.826171875, 4.27734375])]),
+    "upwards": ({"momentum": 0.5, "dampening": 0.25, "maximize": True}, [
+        ([1.5, 0.0], [-1.0, -4.0]), ([2.5, 0.25], [-2.0, -0.5]), ([3.0, 3.375], [-1.0, -6.25])]),
+    "no momentum": ({"momentum": 0.0, "dampening": 0.25}, [([0.5, -4.0], None), ([-0.5, -3.0], None), ([-0.5, -7.0], None)]),
+}
+WAYS = {"eager": {}, "one by one": {"foreach": False}, "at once": {"foreach": True}, "traced": {}, "loaded": {}}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("name", DAMPENED)
+def test_dampening_leaves_the_first_gradient_as_it_is(name, way):
+    options, want = DAMPENED[name]
+    p = ingot.nn.Parameter(ingot.tensor([1.0, -2.0], dtype=ingot.float64))
+    optimizer = optim.SGD([p], lr=0.5, **options, **WAYS[way])
+
+    def step(gradient):
+        p.grad = gradient
+        optimizer.step()
+
+    run = ingot.jit.trace(step) if way == "traced" else step
+    for gradient, (place, momentum) in zip(([1.0, 4.0], [2.0, -2.0], [0.0, 8.0]), want):
+        run(ingot.tensor(gradient, dtype=ingot.float64))
+        buffer = optimizer.state[p].get("momentum_buffer")
+        assert p.tolist() == place and (None if buffer is None else buffer.tolist()) == momentum
+        if way == "loaded":
+            state, optimizer = optimizer.state_dict(), optim.SGD([p], lr=0.5)
+            optimizer.load_state_dict(state)
