@@ -1,5 +1,7 @@
 """Gradients through operations in place: those of the same operation out of place, however the tape keeps what rules read."""
 
+import itertools
+
 import pytest
 
 import ingot
@@ -264,3 +266,40 @@ def test_unchecked_writes_are_read():
     y.data.add_(1)
     loss.backward()
     assert x.grad.tolist() == [12, 12]
+
+
+ORDERS = ["".join(kinds) for n in range(5) for kinds in itertools.product("wd", repeat=n)]
+
+
+@pytest.mark.parametrize("save", [lambda a: a * a, lambda a: Kept.apply(a), lambda a: checkpointed(Kept.apply, a)],
+                         ids=["rule", "function", "checkpoint"])
+def test_writes_after_a_value_was_saved_are_refused_but_for_those_through_data(save):
+    """Whatever comes between: after a write that counts (w), any number of writes through `.data` (d) hide nothing."""
+    for order, at in [(kinds, at) for kinds in ORDERS for at in range(len(kinds) + 1)]:
+        w = ingot.tensor([2.0, 3.0], requires_grad=True)
+        a = w * 1
+        for i, kind in enumerate(order + "."):
+            if i == at:
+                y = save(a)
+            if kind != ".":
+                (a.detach() if kind == "w" else a.data).mul_(2)
+        if "w" in order[at:]:
+            with pytest.raises(RuntimeError, match=r"in place|inplace"):
+                y.sum().backward()
+        else:
+            y.sum().backward()
+            assert w.grad.tolist() == [4.0 * 2 ** len(order), 6.0 * 2 ** len(order)], f"{order} from {at} on"
+
+
+class Kept(ingot.autograd.Function):
+    """A square whose backward reads what was saved."""
+
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return a * a
+
+    @staticmethod
+    def backward(ctx, g):
+        a, = ctx.saved_tensors
+        return 2 * a * g
