@@ -134,7 +134,7 @@ def plan(site: Site, tests: Map, seconds: float, without=frozenset()) -> Plan:
         own = around
     first, rest, cut = _within(own, tests, FIRST_SECONDS, seconds)
     others, _, _ = _within([t for t in around if t not in set(own)], tests, seconds / 2, 0)
-    batches = [(some, sum(map(tests.time_of, some))) for some in (first, rest, others) if some]
+    batches = [(some, sum(map(tests.time_of, some))) for some in (first, rest + others) if some]
     return Plan(batches, cut, bool(own))
 
 
