@@ -138,6 +138,7 @@ def test_chains_are_numpys(shapes):
     same(ingot.linalg.multi_dot([t(a) for a in arrays]), want)
     if shapes in CHAINS:
         same(ingot.chain_matmul(*[t(a) for a in arrays]), want)
+        same(ingot.chain_matmul([t(a) for a in arrays]), want)
     else:
         with pytest.raises(ShapeError, match="chain_matmul takes matrices: tensor"):
             ingot.chain_matmul(*[t(a) for a in arrays])

@@ -330,6 +330,15 @@ def test_bits():
         ingot.zeros(3).view(ingot.float64)
 
 
+def test_tensors_broadcast_against_each_other():
+    x, y, z = ingot.arange(3), ingot.tensor([[1], [2]]), ingot.tensor(5)
+    for found in (ingot.broadcast_tensors(x, y, z), ingot.broadcast_tensors([x, y, z])):
+        assert [t.tolist() for t in found] == [[[0, 1, 2]] * 2, [[1] * 3, [2] * 3], [[5] * 3] * 2]
+    assert [t.tolist() for t in ingot.broadcast_tensors(x)] == [[0, 1, 2]]
+    with pytest.raises(RuntimeError, match="broadcast"):
+        ingot.broadcast_tensors(x, ingot.ones(2))
+
+
 def test_diagonals_written_and_sums_to_a_shape():
     assert ingot.zeros(2, 3).fill_diagonal_(5).tolist() == [[5, 0, 0], [0, 5, 0]]
     assert ingot.zeros(5, 2).fill_diagonal_(1, wrap=True).tolist() == [[1, 0], [0, 1], [0, 0], [1, 0], [0, 1]]

@@ -256,6 +256,10 @@ def test_factors_of_integer_products_are_cut():
 def test_sums_of_integers_count_in_int64():
     x = ingot.full((2, 3), 100, dtype=ingot.uint8)
     assert x.sum_to_size(1, 3).tolist() == [[200] * 3]
+    for kind in (ingot.uint8, ingot.int8, ingot.int32, ingot.bool):       # (PyTorch's: what is summed over nothing is no sum)
+        some = x.to(kind)
+        assert [some.sum_to_size(size).dtype for size in ((1, 3), (3,), (), (2, 3))] == [ingot.int64] * 3 + [kind]
+        assert ingot.ones((), dtype=kind).sum_to_size(()).dtype is ingot.int64
     assert ingot.einsum("ij->i", x).tolist() == [300, 300]
     assert ingot.unravel_index(ingot.tensor([5], dtype=ingot.int8), (4, 1000))[1].dtype is ingot.int64
     assert ingot.square(ingot.tensor([True])).dtype is ingot.int64

@@ -15,7 +15,7 @@ from ingot.ir.ops import conv_last as of_last
 from ingot.nn import functional as F
 from ingot.nn.utils import stateless
 from ingot.passes.codegen.triton import attention as attention_text
-from ingot.passes.codegen.triton import attention_tiles
+from ingot.passes.codegen.triton import attention_drops, attention_tiles
 from ingot.passes.codegen.triton import conv as conv_text
 from ingot.passes.codegen.triton import conv_last as last_text
 from ingot.runtime.backends import cudnn
@@ -404,6 +404,20 @@ def test_tiles_of_attention_fit_the_shared_memory():
             own, others = (tile["BN"], tile["BM"]) if part == attention_text.KEYS else (tile["BM"], tile["BN"])
             held = ((1 if part == attention_text.FORWARD else 2) * own + stages * 2 * others) * tile["BE"] * 2
             assert held <= 163 << 10
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float32", "float64"])
+def test_every_candidate_of_attention_has_tiles_of_powers_of_two(kind):
+    """Triton makes blocks of no other sizes, and a program may try any of them (`INGOT_CUDA_TUNE`)."""
+    parts = attention_text.FORWARD, attention_text.QUERIES, attention_text.KEYS
+    masks = attention_text.NO_MASK, attention_text.BOOLS, attention_text.ADDED
+    drawn = attention_drops.NONE, attention_drops.ALIGNED
+    for mask, causal, full, drops in itertools.product(masks, (False, True), (False, True), drawn):
+        for depths, precision in (((), "ieee"), ((), "tf32"), ((2, 2), "ieee")):
+            how = attention_text.Kind(getattr(ingot, kind), mask, causal, precision, full=full, drops=drops, depths=depths)
+            for e, part, arch in itertools.product((16, 32, 64, 128, 256), parts, (80, 90)):
+                for tile in attention_tiles.candidates(how, e, e, part, arch):
+                    assert all(n & (n - 1) == 0 and n >= 16 for n in tile[:2]) and tile[2] in (4, 8) and tile[3] >= 1
 
 
 # Convolutions and pools.
