@@ -25,7 +25,7 @@ from . import only
 from .sites import Site
 from .tests_that_matter import MARKS, Map, plugins
 
-FILE_SECONDS = 1.0      # what reading one more file of tests costs
+FILE_SECONDS = 0.4      # what reading one more file of tests costs
 START_SECONDS = 30      # what starting costs at most, on a busy machine
 FIRST_SECONDS = 8       # of the tests that run first: most mutations die of these
 RELEVANCE = 50          # how much further to the front a test comes that alone has a word of the mutated line in its name
