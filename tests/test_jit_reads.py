@@ -8,7 +8,8 @@ import pytest
 import ingot
 from ingot import jit
 from ingot.ir.op import reads_of as values_read
-from ingot.jit.reads import ARGUMENT, FREE, GLOBAL, reads_of, writes_of
+from ingot.jit.reads import ARGUMENT, FREE, GLOBAL, chains_of_generators, reads_of, writes_of
+from ingot.jit.uses import ITEMS, uses_of
 
 
 def code_of(body, header="def f(self, x, other):"):
@@ -83,3 +84,21 @@ def test_a_read_beside_a_store_is_guarded():
     x = ingot.ones(3)
     for config.scale in (2.0, 3.0, 2.0, 5.0):
         assert traced(x).tolist() == [2 * config.scale] * 3
+
+
+@pytest.mark.parametrize("body, expected", [
+    ("return sum(v for v in self.items)", set()), ("return list(other(v) for v in self.items)", set()),
+    ("return (v for v in self.items)", {"self.items"}), ("g = (v for v in self.items if v)\nreturn next(g)", {"self.items"}),
+    ("return other((v for v in self.items), 1)", {"self.items"}), ("return [v for v in self.items]", set())])
+def test_generators_that_may_run_later(body, expected):
+    """A function that takes nothing but a generator expression mostly uses it up."""
+    assert {str(c) for c in chains_of_generators(code_of(body))} == expected
+
+
+@pytest.mark.parametrize("body, expected", [
+    ("self.log.setdefault(x, []).append(1)", True), ("self.log.setdefault(x, []).extend(other)", True),
+    ("other(self.log.setdefault).append(1)", False), ("other(x, self.log.setdefault).append(1)", False),
+    ("self.log.setdefault(x, []).clear()", False), ("self.log.get(x, []).append(1)", False)])
+def test_items_that_are_only_added_to(body, expected):
+    found = {str(c): use for c, use in uses_of(code_of(body)).items()}
+    assert (found.get("self.log") == ITEMS) == expected, found

@@ -23,7 +23,7 @@ from pathlib import Path
 
 from . import only
 from .sites import Site
-from .tests_that_matter import MARKS, Map, plugins
+from .tests_that_matter import MARKS, Map, importers, plugins
 
 FILE_SECONDS = 0.4      # what reading one more file of tests costs
 START_SECONDS = 30      # what starting costs at most, on a busy machine
@@ -126,9 +126,10 @@ class Plan:
     covered: bool
 
 
-def plan(site: Site, tests: Map, seconds: float, without=frozenset()) -> Plan:
+def plan(site: Site, tests: Map, settings: Settings, without=frozenset()) -> Plan:
     """Choose the tests for a mutation."""
-    around = [t for t in tests.of_file(site.file) if t not in without]
+    seconds = settings.seconds
+    around = [t for t in tests.of_files([site.file]) or tests.of_files(importers(settings.root, site.file)) if t not in without]
     own = [t for t in tests.of_function(site.file, site.inner) if t not in without]
     is_function = tests.knows(site.file, site.inner)
     if not own and site.inner != site.function:
@@ -204,7 +205,7 @@ def run_all(sites, tests: Map, settings: Settings, results: Path, report=print):
 
 def result_of(site: Site, copy: Copy, tests: Map, settings: Settings, without=frozenset()) -> dict:
     """Plant one mutation, and return its row."""
-    start, chosen = time.monotonic(), plan(site, tests, settings.seconds, without)
+    start, chosen = time.monotonic(), plan(site, tests, settings, without)
     outcome, by, ran = None, None, 0
     restore = copy.plant(site)
     try:

@@ -8,6 +8,7 @@ import ast
 import base64
 import json
 import os
+import re
 import subprocess
 import sys
 import zlib
@@ -83,6 +84,13 @@ def _enter(work, folder, names):
                                      encoding="utf-8")
 
 
+def importers(root: Path, file: str) -> list:
+    """Return the files of the product that import a file. Tables without functions are executed by nobody else."""
+    stem = re.escape(Path(file).stem)
+    line = re.compile(rf"^\s*(from\s+[.\w]*\b{stem}\s+import|(from\s+[.\w]+\s+)?import\s[^#]*\b{stem}\b)", re.MULTILINE)
+    return [f for f in product_files(root) if f != file and line.search((root / f).read_text(encoding="utf-8"))]
+
+
 @dataclass
 class Map:
     """Which test executes which function."""
@@ -115,10 +123,10 @@ class Map:
         i = self._number.get((file, name), self._moved.get((file.rpartition("/")[2], name)))
         return [] if i is None else self._ranked(np.flatnonzero(self._column(i)))
 
-    def of_file(self, file: str) -> list:
-        """Return the tests that execute any function of a file: those first that execute many of them and few others."""
-        own = [i for (f, _), i in self._number.items() if f == file] \
-            or [i for (f, _), i in self._moved.items() if f == file.rpartition("/")[2]]
+    def of_files(self, files) -> list:
+        """Return the tests that execute any function of some files: those first that execute many of them and few others."""
+        files, names = set(files), {f.rpartition("/")[2] for f in files}
+        own = [i for (f, _), i in self._number.items() if f in files] or [i for (f, _), i in self._moved.items() if f in names]
         if not own:
             return []
         counts = sum(self._column(i).astype(np.int64) for i in own)
