@@ -54,8 +54,21 @@ def test_what_fits_into_memory_is_written_there():
     part = z[2:4]
     part.resize_(2, 3).fill_(-1)
     assert z.tolist() == [0, 1, *[-1] * 6, 8, 9] and part.storage_offset() == 2
+    assert part._base is z
     part.resize_(12).fill_(5)
     assert z.tolist() == [0, 1, *[-1] * 6, 8, 9] and part.storage_offset() == 0
+
+
+def test_tensors_whose_memory_others_view_become_no_views():
+    """Another shape in place makes a view of what had views itself alone."""
+    given_data = lambda y: setattr(x := ingot.empty(0), "data", y) or x
+    for over in (lambda y: y.detach(), lambda y: ingot.empty(0).set_(y), given_data):
+        y = ingot.arange(6.0).reshape(2, 3).clone()
+        row, x = y[0], over(y)
+        x.t_()
+        assert x._base is None and not x._is_view() and row._base is y
+        x.fill_(3)
+        assert row.tolist() == [3, 3, 3]
 
 
 @pytest.mark.parametrize("traced", [False, True])
