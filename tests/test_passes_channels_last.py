@@ -74,6 +74,10 @@ MIXED = {
                    "%b: f16[2,4,5,5] = expand(%a, shape=(2, 4, 5, 5))"),
     "over channels": ("%a: f16[2,5,5] = amax(%1, dim=(1,), keepdim=False)\n %2: f16[2,4,5,5] = add(%1, %c)",
                       "%b: f16[2,1,5,5] = reshape(%a, shape=(2, 1, 5, 5))\n %c: f16[2,4,5,5] = expand(%b, shape=(2, 4, 5, 5))"),
+    "waiting for another image": ("%a: f16[2,4,5,5] = tanh(%1)\n %2: f16[2,4,5,5] = later(%a, %b)",
+                                  "%b: f16[2,4,5,5] = neg(%1)"),
+    "waiting for a number": ("%a: f16[2,4,5,5] = tanh(%1)\n %2: f16[2,4,5,5] = later(%a, %b)",
+                             "%b: f16[] = sum(%1, dim=(0, 1, 2, 3), keepdim=False)"),
     "over images": ("%a: f16[4,5,5] = sum(%1, dim=(0,), keepdim=False)\n %2: f16[2,4,5,5] = mul(%1, %c)",
                     "%b: f16[1,4,5,5] = reshape(%a, shape=(1, 4, 5, 5))\n %c: f16[2,4,5,5] = expand(%b, shape=(2, 4, 5, 5))"),
 }

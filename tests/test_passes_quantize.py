@@ -164,6 +164,25 @@ def test_an_image_as_a_row_of_bytes():
     assert ops_of(made).count("to_bytes") == 1 and "from_bytes" not in ops_of(made)
 
 
+def test_rows_of_several_dims_take_their_bias_in():
+    _, _, made, _, _ = done(ROWS)
+    assert "add" not in ops_of(made) and "expand" not in ops_of(made)
+
+
+def test_an_image_of_another_shape_is_no_row():
+    """Its last dim is as long as there are channels, but no channel."""
+    graph, arrays, made, given, _ = done(f"""
+        graph g(%x: f32[1,4,6,8], %w: f32[8,4,3,3], %b: f32[8]) {{
+          %0: f32[1,8,6,8] = conv(%x, %w, None, {CONV})
+          %1: f32[48,8] = reshape(%0, shape=(48, 8))
+          %2: f32[48,8] = expand(%b, shape=(48, 8))
+          %3: f32[48,8] = add(%1, %2)
+          return %3
+        }}""")
+    want, got = interpret(graph, arrays).outputs[0], interpret(made, given).outputs[0]
+    assert got.shape == want.shape and np.sqrt(((want - got) ** 2).mean() / (want ** 2).mean()) < 0.02
+
+
 def test_layers_that_are_kept():
     _, _, made, _, layers = done(CHAIN, keep=lambda weight: name_of(weight) == "v")
     assert layers == 1 and ops_of(made).count("conv") == 1
