@@ -33,6 +33,52 @@ def test_state_is_followed_with_few_recordings(make, most):
     assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
 
 
+class Heard:
+    """An attribute that is kept under its name, whose setter hears of each value."""
+
+    def __set_name__(self, owner, name):
+        self.name = name
+
+    def __get__(self, owner, cls=None):
+        return owner.__dict__[self.name]
+
+    def __set__(self, owner, value):
+        owner.heard.append(value)
+        owner.__dict__[self.name] = value
+
+
+class KeptBySetter:
+    scale = Heard()
+
+    def __init__(self):
+        self.heard = []
+
+
+class KeptElsewhere:
+    def __init__(self):
+        self.heard = []
+
+    @property
+    def scale(self):
+        return self.kept
+
+    @scale.setter
+    def scale(self, value):
+        self.heard.append(value)
+        self.kept = value
+
+
+@pytest.mark.parametrize("kind", [KeptBySetter, KeptElsewhere])
+def test_setters_hear_of_the_values_that_a_program_sets_alone(kind):
+    """A number that changes at every call may be symbolic in a trace, but is not put where a setter would hear of it."""
+    model, x = kind(), vec(1.0, 2.0)
+    traced = jit.trace(lambda x: x * model.scale)
+    for i in range(6):
+        model.scale = 1.5 + i
+        assert plain(traced(x)) == plain(x * (1.5 + i))
+        assert model.heard == [1.5 + n for n in range(i + 1)]
+
+
 def test_a_hundred_steps_of_an_annealed_temperature():
     class Model(nn.Module):
         def __init__(self):
