@@ -16,12 +16,17 @@ def spread(k, q):
     return k.repeat_interleave(q.shape[-3] // k.shape[-3], -3)
 
 
+def bias_of(q, k, mask, causal):
+    """Return what is added to scores: -inf for what is not seen."""
+    bias = q.new_zeros(q.shape[-2], k.shape[-2])
+    if mask is not None:
+        bias = bias.masked_fill(~mask, -INF) if mask.dtype == torch.bool else bias + mask
+    return bias.masked_fill(~torch.ones(bias.shape[-2:], dtype=torch.bool).tril(), -INF) if causal else bias
+
+
 def scores_of(q, k, mask, causal, scale):
     """Return scores, -inf for what is not seen."""
-    s = q @ spread(k, q).mT * scale
-    if mask is not None:
-        s = s.masked_fill(~mask, -INF) if mask.dtype == torch.bool else s + mask
-    return s.masked_fill(~torch.ones(s.shape[-2:], dtype=torch.bool).tril(), -INF) if causal else s
+    return q @ spread(k, q).mT * scale + bias_of(q, k, mask, causal)
 
 
 def rows_of(s):
@@ -33,11 +38,9 @@ def rows_of(s):
 @formula("attention")
 def attention(q, k, v, mask, *, causal, scale):
     """PyTorch's attention, and the logsumexp of each row of scores."""
-    s = scores_of(q, k, mask, causal, scale)
-    seen = torch.where((s == -INF).all(-1, keepdim=True), -INF, s) if causal else mask
-    out = F.scaled_dot_product_attention(q, k, v, seen if not causal else s - q @ spread(k, q).mT * scale, scale=scale,
-                                         enable_gqa=q.shape[-3] != k.shape[-3])
-    return out, rows_of(s)
+    grouped = q.shape[-3] != k.shape[-3]
+    out = F.scaled_dot_product_attention(q, k, v, bias_of(q, k, mask, causal), scale=scale, enable_gqa=grouped)
+    return out, rows_of(scores_of(q, k, mask, causal, scale))
 
 
 def weighted(g, s, v, lse, delta):

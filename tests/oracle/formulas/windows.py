@@ -108,8 +108,7 @@ def columns(name, rng):
 # Pools.
 
 MAXIMA = {1: F.max_pool1d, 2: F.max_pool2d, 3: F.max_pool3d}
-AVERAGES = {1: lambda x, kernel, stride: F.avg_pool1d(x, kernel, stride), 2: lambda *args: F.avg_pool2d(*args),
-            3: lambda *args: F.avg_pool3d(*args)}
+AVERAGES = {1: F.avg_pool1d, 2: F.avg_pool2d, 3: F.avg_pool3d}
 
 
 def lowest(x):
@@ -226,11 +225,9 @@ LINEAR = {1: "linear", 2: "bilinear", 3: "trilinear"}
 @formula("resample")
 def resample(x, *, size, mode, align_corners, scales):
     """PyTorch's interpolation; cubic lines are images of one row."""
-    name, _, smooth = mode.partition("-smooth")[0], None, mode.endswith("-smooth")
-    if mode in ("nearest", "nearest-exact", "area"):
-        name, corners = mode, None
-    else:
-        name, corners = {"linear": LINEAR[len(size)], "cubic": "bicubic"}[name], align_corners
+    smooth = mode.endswith("-smooth")
+    name = {"linear": LINEAR[len(size)], "cubic": "bicubic"}.get(mode.removesuffix("-smooth"), mode)
+    corners = align_corners if name != mode or name == "linear" else None
     factor = None if scales[0] is None else scales
     if name == "bicubic" and len(size) == 1:
         found = F.interpolate(x.unsqueeze(2), None if factor else (1, *size), (1.0, *factor) if factor else None, name, corners,
