@@ -1,0 +1,79 @@
+"""Methods, methods that write to their tensor, and second names of functions, on samples of the functions they stand for."""
+
+import importlib
+from collections import defaultdict
+
+from ..kinds import KINDS
+from ..row import Leaf, Row
+from .functions import LEFT_OUT, PARTS, TOLERANCES, samples_of, spread
+
+SPACES = ("", "linalg.", "nn.functional.", "special.", "fft.")      # where a method's function may be, in this order
+COUNT = 2               # rows of a name
+TRIED = 12              # samples of a record that are tried for them
+
+
+def records_by_name() -> dict:
+    """Return PyTorch's records of functions, under their names and second names."""
+    found = defaultdict(list)
+    for record in importlib.import_module("torch.testing._internal.common_methods_invocations").op_db:
+        if record.name not in LEFT_OUT and not any(part in record.name for part in PARTS):
+            for name in (record.name, *[alias.name for alias in record.aliases]):
+                found[name].append(record)
+    return found
+
+
+def targets(torch, records) -> list[tuple[str, list]]:
+    """Return (path, records of its function) of methods, and of functions whose name has no record of its own."""
+    functions = [n for n in dir(torch) if not any(r.name == n for r in records.get(n, ()))]
+    found = []
+    for path in [f"Tensor.{n}" for n in dir(torch.Tensor)] + functions:
+        name = path.removeprefix("Tensor.")
+        owner = torch.Tensor if path != name else torch
+        if name.startswith("_") or not callable(getattr(owner, name)) or isinstance(getattr(owner, name), type):
+            continue
+        base = name[:-1] if name.endswith("_") else name
+        source = next((s + base for s in SPACES if s + base in records), None)
+        if source is not None:
+            found.append((path, records[source]))
+    return found
+
+
+def can_turn(args) -> bool:
+    """Return whether the first argument is a tensor whose first and last dimension differ."""
+    first = args[0].array if isinstance(args[0], Leaf) else args[0]
+    return getattr(first, "ndim", 0) > 1 and first.shape[0] > 1 and first.shape[-1] > 1
+
+
+def row_of(torch, path, label, args, kwargs) -> Row | None:
+    """Return the row of a sample, if PyTorch accepts it by this path."""
+    writes = path.endswith("_")
+    precise = label.startswith(("float64", "complex128"))
+    tolerance, reason = TOLERANCES.get(path.removeprefix("Tensor.").removesuffix("_"), (None, "")) if precise else (None, "")
+    turned = {"turned": True} if writes and label.endswith("1") and can_turn(args) else {}
+    row = Row(f"{path}/{label}", "in place" if writes else "function", path, args, kwargs, turned, tolerance, reason)
+    try:
+        found = KINDS[row.kind](torch, row, lambda body: body)
+    except Exception:       # PyTorch refuses a sample in some way when it is called by another name
+        return None
+    return row if found and not any(getattr(v, "dtype", None) is torch.complex32 for v in found.values()) else None
+
+
+def rows(torch, rng):
+    """Yield two rows of each name: of float64 if the function takes it, else of integers or truth values."""
+    records, samples = records_by_name(), {}
+    for path, sources in targets(torch, records):
+        done = 0
+        for dtype in ("float64", "int64", "bool"):
+            key = (dtype, *[(r.name, r.variant_test_name) for r in sources])
+            if key not in samples:
+                torch.manual_seed(0)
+                samples[key] = spread([s for r in sources for s in samples_of(r, r.name, dtype, torch)], TRIED)
+            for args, kwargs in samples[key]:
+                row = row_of(torch, path, f"{dtype} {done}", args, kwargs)
+                if row is not None:
+                    done += 1
+                    yield row
+                if done == COUNT:
+                    break
+            if done == COUNT:
+                break
