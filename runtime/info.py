@@ -34,7 +34,7 @@ class finfo:
         self.max = float(about.max)
         self.min = float(about.min)
         self.tiny = self.smallest_normal = float(about.tiny)
-        self.resolution = 1.0 if d in dt.FLOAT8 else float(about.resolution)      # of decimal digits that hold
+        self.resolution = 1.0 if d in dt.FLOAT8 else 10.0 ** -about.precision        # of decimal digits that hold
 
     def __repr__(self):
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, eps={self.eps:g}, "

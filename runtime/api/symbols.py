@@ -28,14 +28,19 @@ def sym_float(a):
 
 @api(method=False)
 def sym_max(a, b):
-    """The larger of two sizes."""
-    return max(a, b)
+    """The larger of two sizes, as a float if one of them is."""
+    return _meet(a, b, max(a, b))
 
 
 @api(method=False)
 def sym_min(a, b):
-    """The smaller of two sizes."""
-    return min(a, b)
+    """The smaller of two sizes, as a float if one of them is."""
+    return _meet(a, b, min(a, b))
+
+
+def _meet(a, b, chosen):
+    """Return one of two numbers in the type in which they meet."""
+    return float(chosen) if float in (type(a), type(b)) and type(chosen) is int else chosen
 
 
 @api(method=False)

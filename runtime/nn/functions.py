@@ -3,6 +3,7 @@ and lookups that give what they found on the way. They register themselves, as t
 
 from typing import Any
 
+from ...ir import dtype as dt
 from ...ir.errors import ArgumentError, ShapeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops import embedding as lookups
@@ -143,7 +144,7 @@ def native_batch_norm(input, weight, bias, running_mean, running_var, training, 
 def native_dropout(input, p, train) -> tuple[Tensor, Tensor]:
     """Dropout, and which elements it kept."""
     if train is False or p == 0:
-        return input.clone(), FUNCTIONS["ones_like"](input, dtype=FUNCTIONS["bool"])
+        return input.clone(), FUNCTIONS["ones_like"](input, dtype=dt.bool_)
     kept = FUNCTIONS["rand"](*input.shape, device=input.device) >= p
     return (input * kept * (1 / (1 - p)) if p < 1 else input * kept), kept
 

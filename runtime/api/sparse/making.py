@@ -270,13 +270,13 @@ def spdiags(diagonals, offsets, shape, layout=None) -> Any:
 @api(function=False)
 def sparse_dim(self) -> int:
     """How many dimensions are sparse: none of a dense tensor."""
-    return 0
+    return own_method(self, "sparse_dim")(self) if is_sparse(self) else 0
 
 
 @api(function=False)
 def dense_dim(self) -> int:
     """How many dimensions are dense: all of a dense tensor."""
-    return self.ndim
+    return own_method(self, "dense_dim")(self) if is_sparse(self) else self.ndim
 
 
 def _of_sparse_ones(name):
