@@ -3,11 +3,14 @@
 import importlib
 from collections import defaultdict
 
+import numpy as np
+
 from ..kinds import KINDS
 from ..row import Leaf, Row
 from .functions import LEFT_OUT, PARTS, TOLERANCES, samples_of, spread
 
 SPACES = ("", "linalg.", "nn.functional.", "special.", "fft.")      # where a method's function may be, in this order
+OTHERS = {"binary_cross_entropy_with_logits", "triplet_margin_loss"}        # take other arguments than in nn.functional
 COUNT = 2               # rows of a name
 TRIED = 12              # samples of a record that are tried for them
 
@@ -33,7 +36,7 @@ def targets(torch, records) -> list[tuple[str, list]]:
             continue
         base = name[:-1] if name.endswith("_") else name
         source = next((s + base for s in SPACES if s + base in records), None)
-        if source is not None:
+        if source is not None and path not in OTHERS:
             found.append((path, records[source]))
     return found
 
@@ -55,6 +58,8 @@ def row_of(torch, path, label, args, kwargs) -> Row | None:
         found = KINDS[row.kind](torch, row, lambda body: body)
     except Exception:       # PyTorch refuses a sample in some way when it is called by another name
         return None
+    if writes and found["written"].shape != np.shape(args[0].array if isinstance(args[0], Leaf) else args[0]) and not turned:
+        return None         # (PyTorch's addbmm_ gives a tensor another shape)
     return row if found and not any(getattr(v, "dtype", None) is torch.complex32 for v in found.values()) else None
 
 
