@@ -37,12 +37,12 @@ def _array(values, dtype: str) -> np.ndarray:
     return np.asarray((np.abs(values) if dtype == "uint8" else values).astype(getattr(ml_dtypes, dtype, dtype)))
 
 
-def _accepted(torch, target, operands, keywords, calls, **more) -> list:
+def accepted(torch, target, operands, keywords, calls, **more) -> list:
     """Return the calls that PyTorch accepts."""
     found = []
     for call in calls:
         try:
-            result = run(torch, Row("", "grid", target, options=_options(operands, keywords, [call], **more)), lambda body: body)
+            result = run(torch, Row("", "grid", target, options=options(operands, keywords, [call], **more)), lambda body: body)
         except (RuntimeError, TypeError, ValueError, IndexError):
             continue
         if result["kinds"] != "complex32":          # a dtype that PyTorch alone has
@@ -50,22 +50,22 @@ def _accepted(torch, target, operands, keywords, calls, **more) -> list:
     return found
 
 
-def _options(operands, keywords, calls, **more) -> dict:
+def options(operands, keywords, calls, **more) -> dict:
     """Return the options of a row, with what its calls use."""
     used = sorted({i for call in calls for i in call[:-1]})
-    place = {i: n for n, i in enumerate(used)}
-    return {"operands": [operands[i] for i in used], "keywords": keywords,
-            "calls": np.array([[*[place[i] for i in call[:-1]], call[-1]] for call in calls], np.int16), **more}
+    place, most = {i: n for n, i in enumerate(used)}, max(map(len, calls))
+    lines = [[*[place[i] for i in call[:-1]], *[-1] * (most - len(call)), call[-1]] for call in calls]
+    return {"operands": [operands[i] for i in used], "keywords": keywords, "calls": np.array(lines, np.int16), **more}
 
 
 def _rows(torch, rng, target, operands, calls, keywords=({},), **more):
     """Yield the row of all calls of a function that PyTorch accepts, and the row of some."""
     keywords = list(keywords)
-    calls = _accepted(torch, target, operands, keywords, calls, **more)
+    calls = accepted(torch, target, operands, keywords, calls, **more)
     if calls:
-        yield Row(f"{target}/all", "grid", target, options=_options(operands, keywords, calls, eager=True, **more))
+        yield Row(f"{target}/all", "grid", target, options=options(operands, keywords, calls, eager=True, **more))
         some = [calls[i] for i in sorted(rng.permutation(len(calls))[:TRACED])]
-        yield Row(f"{target}/some", "grid", target, options=_options(operands, keywords, some, **more))
+        yield Row(f"{target}/some", "grid", target, options=options(operands, keywords, some, **more))
 
 
 def _pairs(positive=False) -> tuple[list, list]:

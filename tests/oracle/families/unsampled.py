@@ -1,6 +1,5 @@
 """Functions and methods that PyTorch publishes no samples of, or none that are plain data."""
 
-import math
 
 import numpy as np
 
@@ -238,7 +237,7 @@ def _shapes(rng):
     for i, value in enumerate((rounded(rng, 2, 3), rng.integers(-3, 4, 3).astype(np.int32), np.array(1.5, np.float32), rounded(rng, 0, 2).astype(np.complex64))):
         for name in ("dim", "ndimension", "nelement", "numel", "element_size", "get_device", "is_complex", "is_floating_point", "is_signed", "is_conj", "is_neg",
                      "is_inference", "size", "stride", "storage_offset", "tolist", "is_contiguous", "dim_order", "is_shared", "is_pinned"):
-            if not (value.ndim == 0 and name in ("size", "stride", "dim_order") or not value.size and name in ("tolist", "stride")):  # nothing to compare
+            if not ((value.ndim == 0 and name in ("size", "stride", "dim_order")) or (not value.size and name in ("tolist", "stride"))):  # nothing to compare
                 yield f"Tensor.{name}", (value,), {}
         for name in ("numel", "is_complex", "is_floating_point", "is_signed", "is_conj", "is_neg", "is_inference", "get_device", "is_tensor"):
             yield name, (value,), {}

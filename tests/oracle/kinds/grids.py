@@ -14,7 +14,7 @@ def run(library, row, wrap):
     """Call `target` with arguments that several options list.
 
     Options: `operands` (arrays and numbers), `keywords` (dicts), `calls` (an array; a line holds the places of a call's
-    operands and of its keywords), `copies` (a call gets a copy of its first operand). Results: `kinds` (a word for each
+    operands and of its keywords, with -1 for none), `copies` (a call gets a copy of its first operand). Results: `kinds` (a word for each
     result: dtype and shape, or its type), and for each dtype all numbers in one array. No call is one that PyTorch refuses.
     """
     (operands, keywords), given = prepare(library, (row.options["operands"], row.options["keywords"]))
@@ -23,7 +23,7 @@ def run(library, row, wrap):
 
     def body(*tensors):
         values = fill(operands, tensors)
-        return [target(*[values[i] for i in places], **keywords[keyword]) for *places, keyword in calls]
+        return [target(*[values[i] for i in places if i >= 0], **keywords[keyword]) for *places, keyword in calls]
 
     words, stacks = [], defaultdict(list)
     for result in wrap(body)(*[to_tensor(library, a) for a, _ in given]):
