@@ -109,6 +109,14 @@ def test_symmetric_steps_of_the_joint_operation_reach_both_ends(rows):
     assert fake(x).tolist() == y.tolist() and fake.scale.tolist() == scale.tolist()
 
 
+@pytest.mark.parametrize("most, zero", [(255, 128), (127, 64), (126, 63), (15, 8)])
+def test_zero_point_of_symmetric_steps_without_signs(most, zero):
+    """PyTorch rounds the middle of the steps to the nearest number, to the even one of two."""
+    fake = aq.FusedMovingAvgObsFakeQuantize(quant_min=0, quant_max=most, dtype=ingot.quint8, qscheme=ingot.per_tensor_symmetric)
+    fake(ingot.tensor([-1.5, 0.3, 1.25]))
+    assert fake.zero_point.tolist() == [zero]
+
+
 def test_switches_cost_no_recording():
     """All four ways, in a trace that has seen one of them."""
     eager = aq.default_fake_quant()

@@ -128,7 +128,7 @@ def fused_moving_avg_obs_fake_quant(input, observer_on, fake_quant_on, running_m
         return input
     with no_grad():
         made = steps_between(running_min, running_max, quant_min, quant_max, FITTED if symmetric_quant else AFFINE,
-                             middle=int((quant_min + quant_max) / 2))
+                             middle=round((quant_min + quant_max) / 2))
         put_where(fake_quant_on, rounding, (scale, made[0]), (zero_point, made[1]))
     steps = (scale, zero_point) + ((ch_axis,) if per_row_fake_quant else ())
     call = fake_quantize_per_channel_affine if per_row_fake_quant else fake_quantize_per_tensor_affine

@@ -186,7 +186,7 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
         if not self.is_symmetric_quant:
             return super()._steps_between(low, high)
         return steps_between(low, high, self.quant_min, self.quant_max, FITTED, eps=self.activation_post_process._least_scale,
-                             middle=int((self.quant_min + self.quant_max) / 2))
+                             middle=round((self.quant_min + self.quant_max) / 2))
 
 
 # Switches of whole models: model.apply(disable_observer).
