@@ -11,6 +11,7 @@ from .functions import LEFT_OUT, PARTS, TOLERANCES, samples_of, spread
 
 SPACES = ("", "linalg.", "nn.functional.", "special.", "fft.")      # where a method's function may be, in this order
 OTHERS = {"binary_cross_entropy_with_logits", "triplet_margin_loss"}        # take other arguments than in nn.functional
+DTYPES = ("float64", "int64", "bool", "float32", "complex128")     # in this order, until there are enough rows
 COUNT = 2               # rows of a name
 TRIED = 12              # samples of a record that are tried for them
 
@@ -47,6 +48,15 @@ def can_turn(args) -> bool:
     return getattr(first, "ndim", 0) > 1 and first.shape[0] > 1 and first.shape[-1] > 1
 
 
+def without_leaves(value):
+    """Return a sample's arguments with arrays in place of leaves."""
+    if isinstance(value, Leaf):
+        return value.array
+    if isinstance(value, dict):
+        return {k: without_leaves(v) for k, v in value.items()}
+    return type(value)([without_leaves(v) for v in value]) if type(value) in (list, tuple) else value
+
+
 def row_of(torch, path, label, args, kwargs) -> Row | None:
     """Return the row of a sample, if PyTorch accepts it by this path."""
     writes = path.endswith("_")
@@ -58,23 +68,26 @@ def row_of(torch, path, label, args, kwargs) -> Row | None:
         found = KINDS[row.kind](torch, row, lambda body: body)
     except Exception:       # PyTorch refuses a sample in some way when it is called by another name
         return None
-    if writes and found["written"].shape != np.shape(args[0].array if isinstance(args[0], Leaf) else args[0]) and not turned:
-        return None         # (PyTorch's addbmm_ gives a tensor another shape)
+    if writes and found["written"].numel() != np.size(args[0].array if isinstance(args[0], Leaf) else args[0]):
+        return None         # (PyTorch's addbmm_ gives a tensor another size)
     return row if found and not any(getattr(v, "dtype", None) is torch.complex32 for v in found.values()) else None
 
 
 def rows(torch, rng):
-    """Yield two rows of each name: of float64 if the function takes it, else of integers or truth values."""
+    """Yield two rows of each name: of float64 if the function takes it and has two such samples, else of other dtypes."""
     records, samples = records_by_name(), {}
     for path, sources in targets(torch, records):
         done = 0
-        for dtype in ("float64", "int64", "bool"):
+        for dtype in DTYPES:
             key = (dtype, *[(r.name, r.variant_test_name) for r in sources])
             if key not in samples:
                 torch.manual_seed(0)
                 samples[key] = spread([s for r in sources for s in samples_of(r, r.name, dtype, torch)], TRIED)
             for args, kwargs in samples[key]:
-                row = row_of(torch, path, f"{dtype} {done}", args, kwargs)
+                label = f"{dtype} {done}"
+                row = row_of(torch, path, label, args, kwargs)
+                if row is None:         # PyTorch may know no derivative of what writes
+                    row = row_of(torch, path, label, without_leaves(args), without_leaves(kwargs))
                 if row is not None:
                     done += 1
                     yield row

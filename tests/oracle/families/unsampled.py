@@ -91,7 +91,7 @@ def _networks(rng):
     for mode in (0, 1, 2):
         yield "embedding_bag", (_leaf(rng, 6, 3), rng.integers(0, 6, 10), np.array([0, 3, 7]), False, mode), {}
     yield "embedding_bag", (_leaf(rng, 6, 3), rng.integers(0, 6, 10), np.array([0, 3, 10]), False, 0, False, _leaf(rng, 10), True), {}
-    x, places = _leaf(rng, 6), np.array([0.0, 1.5, 2.0])
+    x = _leaf(rng, 6)
     for low, high in ((0, 255), (-8, 7)):
         yield "fake_quantize_per_tensor_affine", (Leaf(distinct(rng, 3, 4, step=0.75)), 0.5, 1, low, high), {}
         yield "fake_quantize_per_tensor_affine", (Leaf(distinct(rng, 3, 4, step=0.75, dtype="float32")), np.array(0.25, np.float32), np.array(-2 if low else 3, np.int32), low, high), {}
@@ -249,6 +249,7 @@ def _shapes(rng):
         yield path, (x, _leaf(rng, 3, 4)), {}
         yield path, (x, _leaf(rng, 4, 3)), {}
     yield "Tensor.is_set_to", (rounded(rng, 2), rounded(rng, 2)), {}
+    yield "Tensor.is_set_to", (rounded(rng, 2), rng.integers(0, 9, 3)), {}
     for path in ("is_nonzero", "Tensor.is_nonzero", "Tensor.__bool__"):
         yield path, (np.array(2.5),), {}
         yield path, (np.array([[0]]),), {}
@@ -286,6 +287,94 @@ def _shapes(rng):
     yield "Tensor.resize_as_", (rounded(rng, 2, 3), rounded(rng, 3, 1)), {}
     yield "Tensor.set_", (rounded(rng, 2, 3), rounded(rng, 5)), {}
     yield "Tensor.set_", (rounded(rng, 2), rounded(rng, 3, 1)), {}
+
+
+def _attributes(rng):
+    """Yield attributes and operators of one tensor."""
+    table, numbers = (lambda: _leaf(rng, 2, 3)), (lambda *shape: Leaf(rounded(rng, *shape) + 1j * rounded(rng, *shape)))
+    for name in ("T", "H"):
+        yield name, (table(),), {}
+        yield name, (numbers(3, 2),), {}
+    for name in ("mT", "mH"):
+        yield name, (_leaf(rng, 2, 3, 4),), {}
+        yield name, (numbers(3, 2),), {}
+    yield "real", (table(),), {}
+    yield "real", (numbers(3),), {}
+    yield "imag", (numbers(3),), {}
+    yield "imag", (numbers(2, 2),), {}
+    yield "data", (table(),), {}
+    yield "data", (rng.integers(0, 9, 3),), {}
+    for name in ("shape", "ndim", "itemsize", "nbytes", "dtype", "is_leaf", "requires_grad", "is_cpu", "is_cuda", "is_meta", "is_sparse",
+                 "is_sparse_csr", "is_quantized", "is_mkldnn", "is_nested", "is_mps", "is_xpu", "output_nr", "retains_grad"):
+        for value in (table(), rng.integers(0, 9, 3).astype(np.int16), _sparse(rng, 3, 4)):
+            if name not in ("output_nr", "retains_grad", "itemsize", "nbytes") or not isinstance(value, Build):
+                yield name, (value,), {}
+
+
+def _operators(rng):
+    """Yield operators of Python that have no rows of numbers, and what iterates."""
+    for name in ("__neg__", "__pos__", "__abs__"):
+        yield f"Tensor.{name}", (Leaf(distinct(rng, 2, 3)),), {}
+        yield f"Tensor.{name}", (rng.integers(-9, 9, 4),), {}
+    for value in (rng.integers(-9, 9, 4), rng.integers(0, 2, 3) > 0, np.arange(3, dtype=np.uint8)):
+        yield "Tensor.__invert__", (value,), {}
+    for left, right in (((2, 3), (3, 4)), ((3,), (3,)), ((2, 1, 2, 3), (4, 3, 2)), ((3,), (3, 2))):
+        yield "Tensor.__matmul__", (_leaf(rng, *left), _leaf(rng, *right)), {}
+        yield "Tensor.__rmatmul__", (_leaf(rng, *right), _leaf(rng, *left)), {}
+    for name in ("__iter__", "__reversed__"):
+        yield f"Tensor.{name}", (_leaf(rng, 3),), {}
+        yield f"Tensor.{name}", (_leaf(rng, 2, 3),), {}
+    for value in (rounded(rng, 2, 3), rng.integers(0, 9, 3)):
+        yield "Tensor.__deepcopy__", (value, {}), {}
+    for name in ("adjoint", "Tensor.adjoint"):
+        yield name, (Leaf(rounded(rng, 2, 3) + 1j * rounded(rng, 2, 3)),), {}
+        yield name, (_leaf(rng, 2, 3, 4),), {}
+    for name in ("detach_", "Tensor.detach_"):
+        yield name, (rounded(rng, 3),), {}
+        yield name, (rng.integers(0, 9, (2, 2)),), {}
+    yield "Tensor.requires_grad_", (rounded(rng, 3),), {}
+    yield "Tensor.requires_grad_", (rounded(rng, 2, 2), False), {}
+    for args in ((0, 4), (1.5, 4.0, 0.5), (3, 0, -1), (0.0, 1.0, 0.25)):
+        yield "range", args, {}
+        yield "range", args, {"dtype": Name("float64")}
+    for left, right in (((2, 3), (3, 2)), ((3,), (2,)), ((2,), (3, 1, 2))):
+        for name in ("kron", "Tensor.kron"):
+            yield name, (_leaf(rng, *left), _leaf(rng, *right)), {}
+
+
+def _layers(rng):
+    """Yield layers of the top level by their tensors."""
+    free = (lambda *shape: Leaf(distinct(rng, *shape)))
+    for rank, shape in ((1, (2, 3, 7)), (2, (2, 3, 5, 6)), (3, (1, 2, 4, 3, 5))):
+        yield f"max_pool{rank}d", (free(*shape), 2), {}
+        yield f"max_pool{rank}d", (free(*shape[1:]), 2, 1, 1), {"ceil_mode": True}
+        yield f"max_pool{rank}d", (free(*shape), 2), {"stride": 1, "dilation": 2}
+    for size in (2, 5):
+        yield "adaptive_max_pool1d", (free(2, 3, 7), size), {}
+    for train in (False, True):
+        for affine in (False, True):
+            weight, bias = (_leaf(rng, 3), _leaf(rng, 3)) if affine else (None, None)
+            mean, var = rounded(rng, 3), rounded(rng, 3, low=0.5)
+            eps = 0.25 if train else 2.0 ** -8
+            yield "batch_norm", (_leaf(rng, 4, 3, 2), weight, bias, mean, var, train, 0.125, eps, False), {}
+            yield "instance_norm", (_leaf(rng, 4, 3, 5), weight, bias, mean + 1, var + 1, train, 0.125, eps, False), {}
+    lengths, targets = np.array([7, 6]), np.array([[1, 2, 2], [2, 1, 3]])
+    for reduction in (0, 1, 2):
+        yield "ctc_loss", (_logs(rng, 7, 2, 4), targets + 0, lengths + 0, np.array([3, 2]), 0, reduction, reduction == 1), {}
+    yield "ctc_loss", (_logs(rng, 7, 2, 4), targets % 3, lengths + 0, np.array([2, 2]), 3, 1), {}
+    for interpolation, padding, align in ((0, 0, False), (1, 1, True), (2, 2, False), (0, 2, True)):
+        yield "grid_sampler_2d", (_leaf(rng, 1, 2, 3, 4), _leaf(rng, 1, 2, 3, 2), interpolation, padding, align), {}
+    for rows, symmetric in ((False, False), (False, True), (True, False), (True, True)):
+        count = 3 if rows else 1
+        state = [np.full(count, v, "float32") + np.arange(count, dtype="float32") for v in (-1.5, 1.25, 1.0)]
+        yield "fused_moving_avg_obs_fake_quant", (Leaf(rounded(rng, 3, 4, dtype="float32")), np.array([1]), np.array([1]), *state,
+                                                  np.zeros(count, np.int32), 0.25, 0, 255 if not symmetric else 127, 0, rows, symmetric), {}
+
+
+def _logs(rng, *shape):
+    """Return logarithms of probabilities, without a gradient: that of PyTorch's ctc_loss is a meant difference."""
+    scores = rounded(rng, *shape)
+    return scores - np.log(np.exp(scores).sum(-1, keepdims=True))
 
 
 def _sliced(array, dim=0, start=None, end=None, step=1):
@@ -350,14 +439,14 @@ def _made(rng):
 # Losses of the top level, whose default reduction is a meant difference.
 DEFAULTS = ("binary_cross_entropy_with_logits", "cosine_embedding_loss", "hinge_embedding_loss", "kl_div", "margin_ranking_loss",
             "triplet_margin_loss")
-AFTER = {"finfo": "limits", "iinfo": "limits", "Tensor.__iter__": "list", "Tensor.__reversed__": "value and layout", "Tensor.contiguous": "value and layout",
+AFTER = {"finfo": "limits", "iinfo": "limits", "Tensor.__iter__": "list", "Tensor.contiguous": "value and layout",
          "embedding_bag": "first result"}       # the others are what its gradient needs
 
 
 def rows(torch, rng):
     """Yield all rows, numbered within their target."""
     counts: dict = {}
-    plain = [(*entry, None) for part in (_networks, _shapes, _sparse_ones, _made) for entry in part(rng)]
+    plain = [(*entry, None) for part in (_networks, _shapes, _operators, _layers, _sparse_ones, _made) for entry in part(rng)]
     for target, args, kwargs, after in [*_factorisations(rng), *plain]:
         counts[target] = counts.get(target, 0) + 1
         after = after or AFTER.get(target)
@@ -370,3 +459,6 @@ def rows(torch, rng):
         if "polygamma" in target:
             row.tolerance, row.reason = 4e-9, "PyTorch's trigamma is good to 1e-9"
         yield row
+    for name, args, kwargs in _attributes(rng):
+        counts[name] = counts.get(name, 0) + 1
+        yield Row(f"Tensor.{name}/attribute {counts[name]}", "attribute", f"Tensor.{name}", args, kwargs)
