@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..row import fill, lookup, prepare
+from ..row import FUNCTIONS, fill, lookup, prepare
 from ..tensors import flatten, gradients, placed, to_tensor
 from . import kind
 
@@ -13,10 +13,18 @@ def make(library, row):
     args, kwargs = fill(template, [to_tensor(library, a) for a, _ in arrays])
     module = lookup(library, row.target)(*args, **kwargs)
     module = placed(module.to(getattr(library, row.options.get("dtype", "float64"))))
+    if row.options.get("lazy"):
+        inputs, arrays = prepare(library, row.options["inputs"])
+        module(*fill(inputs, [to_tensor(library, a) for a, _ in arrays]))
     state = row.options.get("state")
     if state is not None:
         module.load_state_dict({k: to_tensor(library, v) for k, v in state.items()})
     return module.train(row.options.get("train", True))
+
+
+def call_it(module, *args, **kwargs):
+    """Call a module."""
+    return module(*args, **kwargs)
 
 
 @kind("layer")
@@ -24,22 +32,25 @@ def run(library, row, wrap):
     """Build the module, call it `times` times, differentiate the last call.
 
     Options: `inputs` and `call` (arguments of the calls), `state` (the state dict, which the writing tool draws), `train`,
-    `times`, `dtype`.
+    `times`, `dtype`; `lazy`, the module gets its shapes from a first call; `program`, the name of a function that is called
+    in place of the module, with it and the inputs; `recorded`, False for a program that a trace does not take.
     """
     module = make(library, row)
+    program = FUNCTIONS[row.options["program"]](library) if "program" in row.options else call_it
     (inputs, call), given = prepare(library, (row.options.get("inputs", ()), row.options.get("call", {})))
     times = row.options.get("times", 1)
 
     def body(*tensors):
         args, kwargs = fill(inputs, tensors), fill(call, tensors)
         for _ in range(times):
-            result = module(*args, **kwargs)
+            result = program(module, *args, **kwargs)
         out = flatten(library, result)
         leaves = {str(i): t for i, (t, (_, leaf)) in enumerate(zip(tensors, given)) if leaf}
         leaves |= {name: p for name, p in module.named_parameters() if p.requires_grad}
         return out | gradients(library, out, leaves)
 
-    found = dict(wrap(body, state=module)(*[to_tensor(library, a, leaf) for a, leaf in given]))
+    run_it = wrap(body, state=module) if row.options.get("recorded", True) else body
+    found = dict(run_it(*[to_tensor(library, a, leaf) for a, leaf in given]))
     parameters = {name for name, _ in module.named_parameters()}
     return found | {f"state.{k}": v for k, v in module.state_dict().items() if k not in parameters}
 
