@@ -15,7 +15,7 @@ def run(library, row, wrap):
 
     Options: `operands` (arrays and numbers), `keywords` (dicts), `calls` (an array; a line holds the places of a call's
     operands and of its keywords, with -1 for none), `copies` (a call gets a copy of its first operand). Results: `kinds` (a word
-    for each result: dtype and shape, or its type), and for each dtype all numbers in one array. PyTorch refuses none of them.
+    for each result: dtype and shape, or its type), and for each dtype all numbers in one array. PyTorch refuses none.
     """
     (operands, keywords), given = prepare(library, (row.options["operands"], row.options["keywords"]))
     calls, copies, found = row.options["calls"].tolist(), row.options.get("copies", False), lookup(library, row.target)
