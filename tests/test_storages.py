@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import ingot
+import mock_cuda
 from ingot import jit
 
 
@@ -113,3 +114,13 @@ def test_storages_of_meta_tensors_say_how_large_they_are():
     assert t.untyped_storage().nbytes() == 64 and t.storage().size() == 8 and t.untyped_storage().data_ptr() == 0
     with pytest.raises(ingot.IngotError, match="device"):
         t.storage().tolist()
+
+
+def test_memory_of_a_device_comes_to_the_host_as_a_whole():
+    with mock_cuda.installed():
+        x = ingot.arange(6.0).cuda()
+        own = x.untyped_storage().cpu()
+        assert not own.is_cuda and own.nbytes() == 24
+        assert ingot.empty(0).set_(own, 0, (6,)).tolist() == [0, 1, 2, 3, 4, 5]
+        with pytest.raises(RuntimeError, match="part of its memory"):
+            x[2:4].untyped_storage().cpu()
