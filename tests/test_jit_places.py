@@ -33,6 +33,36 @@ def test_state_is_followed_with_few_recordings(make, most):
     assert traced.stats()["compiles"] <= most, traced.stats()["misses"]
 
 
+class Scaled:
+    def __init__(self, scale):
+        self.scale, self.scales, self.calls, self.seen, self.sum = scale, [scale], 0, [], vec(0.0, 0.0)
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_objects_that_are_defaults_are_followed(named):
+    """They outlive the call, and nothing but the function leads to them."""
+    def scaled(x, how):
+        how.calls += 1
+        how.seen.append(how.scale)
+        how.sum = how.sum + x
+        return x * how.scale + how.scales[0]
+
+    def positional(x, how=Scaled(2.0)):
+        return scaled(x, how)
+
+    def by_name(x, *, how=Scaled(2.0)):
+        return scaled(x, how)
+
+    inner = by_name if named else positional
+    how = inner.__kwdefaults__["how"] if named else inner.__defaults__[0]
+    traced, x = jit.trace(lambda x: inner(x)), vec(1.0, 2.0)
+    scales = [2.0, 3.0, 3.0, 5.0]
+    for n, scale in enumerate(scales, 1):
+        how.scale = how.scales[0] = scale
+        assert plain(traced(x)) == plain(x * scale + scale)
+        assert how.calls == n and how.seen == scales[:n] and plain(how.sum) == plain(x * n)
+
+
 class Heard:
     """An attribute that is kept under its name, whose setter hears of each value."""
 

@@ -98,6 +98,7 @@ def test_generators_that_may_run_later(body, expected):
 @pytest.mark.parametrize("body, expected", [
     ("self.log.setdefault(x, []).append(1)", True), ("self.log.setdefault(x, []).extend(other)", True),
     ("other(self.log.setdefault).append(1)", False), ("other(x, self.log.setdefault).append(1)", False),
+    ("self.log[x].append(1)", True), ("self.log[x].clear()", False),
     ("self.log.setdefault(x, []).clear()", False), ("self.log.get(x, []).append(1)", False)])
 def test_items_that_are_only_added_to(body, expected):
     found = {str(c): use for c, use in uses_of(code_of(body)).items()}

@@ -237,7 +237,9 @@ def known(root: Path, path: Path = HERE / "known.toml") -> list:
 
 
 def found_site(root: Path, file: str, before: str, after: str, function: str | None = None, area: str = "") -> Site:
-    """Find the one line of a file that has a text, within the function named, if one is."""
+    """Find the one line of a file, wherever it lies now, that has a text, within the function named, if one is."""
+    if not (root / file).exists():
+        file = next((f for f in product_files(root) if f.rpartition("/")[2] == file.rpartition("/")[2]), file)
     text = (root / file).read_text(encoding="utf-8")
     inner = functions_in(ast.parse(text))
     found = []
