@@ -143,8 +143,8 @@ def plan(site: Site, tests: Map, settings: Settings, without=frozenset()) -> Pla
 
 
 def by_relevance(names, site: Site) -> list:
-    """Order tests so that of each test function one row comes before the second of any other. Among these, tests move to the
-    front whose names have words in common with the mutated line, the further the rarer these are."""
+    """Order tests so that further rows of a test function come later, and those earlier whose names have words in common with
+    the mutated line: the rarer these are, the earlier."""
     words = set(re.findall(r"[a-z][a-z0-9]{3,}", f"{site.file.rpartition('/')[2]} {site.function} {site.before}".lower()))
     lowered = [name.lower() for name in names]
     weights = {w: 1 / n for w in words if (n := sum(w in name for name in lowered))}
@@ -152,9 +152,10 @@ def by_relevance(names, site: Site) -> list:
     keys = []
     for i, (name, low) in enumerate(zip(names, lowered)):
         function = name.partition("[")[0]
-        keys.append((turns[function], i / (1 + RELEVANCE * sum(weight for w, weight in weights.items() if w in low)), i))
+        shared = sum(weight for w, weight in weights.items() if w in low)
+        keys.append(((i + 1) * (1 + turns[function] / 2) / (1 + RELEVANCE * shared), i))
         turns[function] += 1
-    return [names[i] for *_, i in sorted(keys)]
+    return [names[i] for _, i in sorted(keys)]
 
 
 def _within(names, tests, limit, more):
