@@ -5,8 +5,13 @@ import pytest
 
 import ingot
 from graphs import graph_of
+from ingot.ir import dtype as dt
+from ingot.ir.aval import Aval
+from ingot.ir.graph import Builder
 from ingot.ir.interp import interpret
+from ingot.ir.op import NO_GRAD, Op
 from ingot.ir.ops.blocked import conv_blocked, pack_filters
+from ingot.ir.ops.elementwise import mul, neg
 from ingot.ir.verify import verify
 from ingot.passes.derived import split_derived
 
@@ -132,6 +137,33 @@ def test_weights_in_lower_precision_are_kept_for_contractions():
     assert sorted(v.shape for v in cut.derived.outputs) == [(4,), (4, 8), (8, 4)], "casts are kept, not what views make of them"
     assert [n.op.name for n in cut.main.nodes] == ["cast", "linear", "permute", "matmul"]
     assert split_derived(g, frozenset()) is None
+
+
+@pytest.mark.parametrize("trait", ["random", "effect"])
+def test_what_is_drawn_or_done_anew_stays(trait):
+    """Even of operands that never change: weights with a part that was dropped, what a function of the user's made of them."""
+    record = Op(f"{trait}_for_test", lambda x: x, lambda x: np.array(x), NO_GRAD, neg.lower, frozenset((trait,)))
+
+    def cut_of_filters(*made):
+        b = Builder("g")
+        w, scale = b.input("w", Aval((4, 4, 3, 3), dt.float64)), b.input("s", Aval((144,), dt.float64))
+        packed = [pack_filters(op(w), kernel=("direct", 1, False, 4), size=144) for op in made]
+        return split_derived(b.finish([mul(p, scale) for p in packed]), frozenset({0}))
+
+    assert cut_of_filters(record) is None
+    cut = cut_of_filters(record, neg)
+    assert [n.op for n in cut.derived.nodes] == [neg, pack_filters]
+    assert [n.op for n in cut.main.nodes] == [record, pack_filters, mul, mul]
+
+
+def test_drawn_filters_are_drawn_at_each_call():
+    g = graph_of("""
+        graph g(%x: f64[1,4,5,5], %k: u64[2]) {
+          %0: f64[4,4,3,3] = uniform(%k, shape=(4, 4, 3, 3), dtype=f64)
+          %1: f64[144] = pack_filters(%0, kernel=('direct', 1, False, 4), size=144)
+          return %1
+        }""")
+    assert split_derived(g, frozenset({1})) is None
 
 
 @pytest.mark.parametrize("make", [lambda: ingot.tensor([[[[-1.0, 0.0, 1.0]]], [[[0.5, 2.0, 1.0]]]]),
