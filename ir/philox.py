@@ -97,7 +97,7 @@ def normal(seed: int, call: int, n: int, dtype=np.float32, start: int = 0) -> np
 def randint(seed: int, call: int, n: int, low: int, high: int, start: int = 0) -> np.ndarray:
     """Integers in [low, high) as int64."""
     a, b = _pairs(seed, call, n, start)
-    span = (int(high) - int(low)) & (2**64 - 1)
+    span = int(high) - int(low)
     s0, s1 = np.uint64(span & 0xFFFFFFFF), np.uint64(span >> 32)
     middle = a * s0 + (b * s0 >> _32)
     upper = (b * s1) + (middle & _MASK)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import ingot
+import mock_cuda
 from ingot.ir.errors import ArgumentError, DTypeError, ShapeError
 from ingot.ir.op import OPS
 from ingot.runtime.api.random import standard_gamma
@@ -345,6 +346,36 @@ def test_integers_are_drawn_that_the_dtype_holds(kind, high):
             draw(high)
     with pytest.raises(ArgumentError, match="are not all ones of"):
         ingot.randint(-high, 1, (4,), dtype=d)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_integers_of_the_whole_range(device):
+    """All 2^64 of them, which no int64 counts."""
+    with mock_cuda.installed() if device == "cuda" else nullcontext():
+        x = ingot.zeros(1000, dtype=ingot.int64, device=device)
+        traced = ingot.jit.trace(lambda x: ingot.randint_like(x, -2 ** 63, 2 ** 63) + x)
+        for draw in (lambda x: ingot.randint(-2 ** 63, 2 ** 63, (1000,), device=device),
+                     lambda x: x.clone().random_(-2 ** 63, None),
+                     traced, traced):
+            ingot.manual_seed(2)
+            found = draw(x).cpu()
+            assert found.unique().numel() == 1000 and 400 < (found < 0).sum() < 600
+            assert (found < -2 ** 62).sum() > 180 and (found >= 2 ** 62).sum() > 180
+            ingot.manual_seed(2)
+            assert found.equal(ingot.randint(-2 ** 63, 2 ** 63, (1000,))), "the same on every device and in traces"
+
+
+@pytest.mark.parametrize("draw, spread", [(ingot.rand_like, 1 / 12), (ingot.randn_like, 0.5)], ids=["uniform", "normal"])
+def test_numbers_like_complex_ones_have_random_parts(draw, spread):
+    for made in (draw(ingot.ones(4000, dtype=ingot.complex64)), draw(ingot.ones(4000), dtype=ingot.complex64)):
+        assert made.dtype is ingot.complex64
+        for part in (made.real, made.imag):
+            assert abs(part.var() - spread) < 0.1 * spread and abs(part.mean() - (0.5 if spread < 0.1 else 0)) < 0.05
+    assert draw(ingot.ones(3), dtype=ingot.complex128).dtype is ingot.complex128
+
+
+def test_private_functions_are_no_methods():
+    assert ingot._standard_gamma(ingot.ones(3)).shape == (3,) and not hasattr(ingot.Tensor, "_standard_gamma")
 
 
 @pytest.mark.parametrize("kind, most", [("uint8", 256), ("int8", 128), ("float16", 2 ** 11 + 1), ("bfloat16", 257)])

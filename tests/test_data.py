@@ -289,6 +289,7 @@ def test_a_weighted_sampler_without_replacement_takes_the_likely_ones_first():
     seeds = map(ingot.Generator().manual_seed, range(400))
     firsts = [next(iter(data.WeightedRandomSampler([1.0, 3.0], 2, False, seeded))) for seeded in seeds]
     assert abs(sum(firsts) / 400 - 0.75) < 0.11         # five standard deviations
+    assert list(data.WeightedRandomSampler([0.0, 2.0], 1)) == [1] and len(data.WeightedRandomSampler([0.0, 2.0], 1)) == 1
     assert len(data.WeightedRandomSampler([1.0, 2.0], 7)) == 7 == len(list(data.WeightedRandomSampler([1.0, 2.0], 7)))
     for weights, size, replacement in (([1.0, 2.0], 3, False), ([0.0, 0.0], 2, True), ([1.0, -1.0], 2, True),
                                        ([[1.0, 2.0]], 1, True), ([float("nan"), 1.0], 1, True)):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import ingot
+from ingot.runtime.data import workers
 from ingot.runtime.data.transport import INLINE_BYTES, Inbox, Outbox, send, socket_of
 from ingot.utils import data
 from ingot.utils.data import DataLoader
@@ -50,6 +51,10 @@ class Odd(Exception):
 
     def __init__(self, a, b):
         super().__init__(a, b)
+
+
+def wait_a_little(i):
+    time.sleep(0.4)
 
 
 def raise_key(i):
@@ -407,3 +412,9 @@ def test_long_lists_of_indices_and_long_answers_do_not_block_each_other():
 
 def bytes_and_length(batch):
     return len(batch), b"x" * 3_000_000
+
+
+def test_workers_that_are_silent_and_alive_are_waited_for(monkeypatch):
+    monkeypatch.setattr(workers, "_LOOK_SECONDS", 0.05)
+    batches = list(DataLoader(Images(3, 1, wait_a_little), batch_size=1, num_workers=1))
+    assert [batch["label"].item() for batch in batches] == [0, 1, 2]

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from datetime import timedelta
 
 import numpy as np
@@ -42,6 +43,16 @@ def store(request, tmp_path):
     if request.param == "prefix":
         return dist.PrefixStore("p", dist.HashStore(limit))
     return dist.TCPStore("127.0.0.1", 0, 1, True, limit)
+
+
+def test_waiting_takes_no_longer_than_it_was_given(store):
+    """Though the store itself would wait for 5 s."""
+    start = time.monotonic()
+    with pytest.raises(dist.DistStoreError, match="waited"):
+        store.wait(["never"], timedelta(seconds=0.05))
+    assert time.monotonic() - start < 4
+    store.set("there", "x")
+    store.wait(["there"], timedelta(seconds=0.05))
 
 
 def test_stores_keep_and_wait(store):

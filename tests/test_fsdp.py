@@ -257,3 +257,8 @@ def _summoned(rank, use_orig_params):
 @pytest.mark.parametrize("use_orig_params", [False, True])
 def test_parameters_are_summoned(use_orig_params):
     ranks.run(SIZE, _summoned, use_orig_params)
+
+
+def test_states_of_optimizers_are_for_an_optimizer_that_is_given():
+    with pytest.raises(ValueError, match="optimizer that the state is for"):
+        FSDP.scatter_full_optim_state_dict({}, nn.Linear(2, 2))

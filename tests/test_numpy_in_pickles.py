@@ -59,6 +59,13 @@ def test_states_that_somebody_changed_are_refused(name):
     assert made.shape == (0,)
 
 
+@pytest.mark.parametrize("state", [[3, "<", None], "3<", None, 3, (), (3,), (3, ">", None), {0: 3, 1: "<"}], ids=repr)
+def test_states_of_dtypes_that_somebody_changed_are_refused(state):
+    with pytest.raises(FileError):
+        numpy_data.restore(np.dtype("f4"), state)
+    numpy_data.restore(np.dtype("f4"), (3, "<", None, None, None, -1, -1, 0))
+
+
 @pytest.mark.parametrize("args", [(np.dtype("f4"), b"12"), (np.dtype("O"), b"12345678"), ("f4", b"1234"),
                                   (np.dtype("f4"), "1234"), (np.dtype("f4"),)], ids=str)
 def test_numbers_that_somebody_changed_are_refused(args):

@@ -10,6 +10,7 @@ import mock_cuda
 import ranks
 from ingot import distributed as dist
 from ingot import nn
+from ingot.runtime.nn.parallel.reducer import Bucket
 
 SIZE = 2
 OPS = dist.ReduceOp
@@ -483,3 +484,10 @@ def test_copies_of_a_module_are_functions_of_its_parameters():
     assert ingot.equal(net.bias.grad, want) and all(not p.is_leaf for p in second.parameters())
     apart = nn.parallel.replicate(net, [-1], detach=True)[0]
     assert all(not p.requires_grad for p in apart.parameters()) and len([*apart.parameters()]) == 3
+
+
+def test_sparse_gradients_travel_as_dense_ones():
+    table, bias = nn.Parameter(ingot.zeros(3, 2)), nn.Parameter(ingot.zeros(2))
+    table.grad = ingot.sparse_coo_tensor([[2, 0, 2]], [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], (3, 2))
+    bucket = Bucket([0, 1], [table, bias])
+    assert bucket.flat().tolist() == [3, 4, 0, 0, 6, 8, 0, 0] and not table.grad.is_sparse

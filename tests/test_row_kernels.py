@@ -103,8 +103,16 @@ def test_random_kernels_are_philox(seed, call):
         np.testing.assert_array_equal(drawn("random_uniform_double"), philox.uniform01(seed, call, n, np.float64, start))
         np.testing.assert_allclose(drawn("random_normal"), philox.normal(seed, call, n, start=start), rtol=3e-7)
         np.testing.assert_allclose(drawn("random_normal_double"), philox.normal(seed, call, n, np.float64, start), atol=1e-14)
-        for span in (10, 2**50 + 3):
+        for span in (10, 2**50 + 3, 2**63 + 5, 2**64 - 1):
             np.testing.assert_array_equal(drawn("random_below", span=span), philox.randint(seed, call, n, 0, span, start))
+        whole = philox.randint(seed, call, n, -2**63, 2**63, start)
+        np.testing.assert_array_equal(drawn("random_below", span=2**64), (whole.view(np.uint64) + 2**63).view(np.int64))
+
+
+def test_integers_of_the_whole_range_are_the_words():
+    first, second = philox.bits(7, 3, 200).astype(np.uint64).reshape(-1, 2).T
+    words = (first << np.uint64(32)) + second + np.uint64(2**63)
+    assert philox.randint(7, 3, 100, -2**63, 2**63).tolist() == words.view(np.int64).tolist()
 
 
 def test_philox_known_answers_and_moments():

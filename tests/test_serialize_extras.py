@@ -69,6 +69,34 @@ def test_names_of_the_librarys_own_are_not_taken_from_files():
     assert y.__dict__ == {"note": "a"} and (y + 1).tolist() == [2, 2]
 
 
+@pytest.mark.parametrize("kind", [tuple, list])
+def test_arguments_of_rebuilt_tensors_are_tuples(kind):
+    """As PyTorch writes them: what is made otherwise is no file of its."""
+    s = tp.Stored("0", "Float", np.ones(2, np.float32))
+    made = tp.Call("torch._tensor._rebuild_from_type_v2", tp.Global("torch._utils._rebuild_tensor_v2"),
+                   tp.Global("torch.Tensor"), kind((s, 0, (2,), (1,), False, tp.Call("collections.OrderedDict"))), {})
+    file = io.BytesIO(tp.archive(made, [s]))
+    if kind is tuple:
+        assert ingot.load(file).tolist() == [1, 1]
+    else:
+        with pytest.raises(FileError):
+            ingot.load(file)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu", "silu", "tanh"])
+def test_activations_that_layers_hold_come_back(activation):
+    layer = nn.TransformerEncoderLayer(8, 2, 16, activation=getattr(nn.functional, activation)).eval()
+    x = ingot.randn(3, 2, 8)
+    found = through_file(layer)
+    assert found.activation is layer.activation and found(x).equal(layer(x))
+
+
+@pytest.mark.parametrize("name", ["linear", "dropout", "conv2d", "interpolate"])
+def test_files_name_no_other_functions(name):
+    with pytest.raises(FileError):
+        through_file({"held": getattr(nn.functional, name)})
+
+
 @pytest.mark.parametrize("state", [{"note": "a"}, ({"note": "a"}, {"slot": 1})], ids=["attributes", "slots, too"])
 def test_attributes_of_parameters_of_torch_files(state):
     s = tp.Stored("0", "Float", np.ones(2, np.float32))

@@ -175,6 +175,9 @@ def _styles(rank):
     assert ingot.equal(both(rows), mine) and seen == [(R(),)]
     named = tp.PrepareModuleInput(input_kwarg_layouts={"input": S(0)}, desired_input_kwarg_layouts={"input": R()})
     assert ingot.equal(tp.parallelize_module(nn.Identity(), mesh, named)(input=rows).to_local(), x)
+    style = tp.ColwiseParallel()
+    shown, style.src_data_rank = repr(style), None
+    assert repr(style) == shown and "src_data_rank" not in shown, "it is no matter of where things lie"
     assert repr(tp.SequenceParallel()) == "SequenceParallel(sequence_sharding=(Shard(dim=1),), use_local_output=False)"
     with pytest.warns(UserWarning, match="nothing"):
         tp.parallelize_module(both, mesh)

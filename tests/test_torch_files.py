@@ -136,6 +136,14 @@ def test_names_of_plain_data_are_safe(write, tmp_path):
     assert ingot.serialization.get_unsafe_globals_in_checkpoint(path) == ["os.system"]
 
 
+@pytest.mark.parametrize("system", [{"little_endian": False}, {"little_endian": 1}, {"protocol_version": 1001}, [],
+                                    "little_endian"], ids=repr)
+def test_legacy_files_of_other_systems_are_refused(system):
+    with pytest.raises(FileError, match="big-endian"):
+        loaded(tp.legacy([1, 2], [], system))
+    assert loaded(tp.legacy([1, 2], [])) == [1, 2]
+
+
 @pytest.mark.parametrize("obj", [
     tp.Call("builtins.eval", "1"), tp.Call("builtins.getattr", 1, "real"), tp.Call("os.system", "true"),
     tp.Call("torch._utils._rebuild_tensor", 1, 2, 3, 4), tp.Call("torch.float32"), tp.Call("torch.FloatStorage"),

@@ -72,10 +72,11 @@ def archive(obj, storages, **entries) -> bytes:
     return out.getvalue()
 
 
-def legacy(obj, storages) -> bytes:
-    """The stream that torch.save wrote before 1.6."""
+def legacy(obj, storages, system=None) -> bytes:
+    """The stream that torch.save wrote before 1.6, maybe on another system."""
+    system = {"protocol_version": 1001, "little_endian": True} if system is None else system
     head = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-    parts = [head, pickled(1001), pickled({"protocol_version": 1001, "little_endian": True}), pickled(obj),
+    parts = [head, pickled(1001), pickled(system), pickled(obj),
              pickled([s.key for s in storages])]
     for s in storages:
         parts += [struct.pack("<q", s.array.size), s.array.tobytes()]

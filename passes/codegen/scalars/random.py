@@ -133,15 +133,16 @@ def _cos_turns(s, word):
 
 
 def random_below(s, index, seed, call, span):
-    """Integers in [0, span), i64; the span counts modulo 2^64."""
+    """Integers in [0, span), i64; the span counts modulo 2^64, and 0 stands for all of it."""
     a, b = _pair(s, index, seed, call)
     return below_of(s, a, b, span)
 
 
 def below_of(s, a, b, span):
-    """An integer in [0, span), i64, of two words; the span counts modulo 2^64."""
+    """An integer in [0, span), i64, of two words; the span counts modulo 2^64, and 0 stands for all of it."""
     a, b = a.to(dt.uint64), b.to(dt.uint64)
     s0, s1 = (w.to(dt.uint64) for w in _halves(s, span))
+    s1 = s.select(span.eq(0), 1 << 32, s1)
     middle = a * s0 + (b * s0 >> 32)
     upper = b * s1 + (middle & 0xFFFFFFFF)
     return (a * s1 + (middle >> 32) + (upper >> 32)).as_(dt.int64)
