@@ -55,6 +55,7 @@ class BasePruningMethod(ABC):
         method: Any = cls(*args, **kwargs)
         method._tensor_name = name
         earlier = _method_of(module, name)
+        scores = getattr(module, name) if importance_scores is None else importance_scores      # masked by earlier prunings
         if earlier is None:
             original = getattr(module, name)
             mask = FUNCTIONS["ones_like"](original.detach())
@@ -67,7 +68,6 @@ class BasePruningMethod(ABC):
             chain = old if isinstance(old, PruningContainer) else PruningContainer(old)
             chain.add_pruning_method(method)
             method = chain
-        scores = original if importance_scores is None else importance_scores
         if scores.shape != original.shape:
             raise ArgumentError(f"importance_scores of shape {tuple(scores.shape)} do not fit '{name}' of "
                                 f"{tuple(original.shape)}")
