@@ -63,7 +63,7 @@ def draw_state(row, torch, rng: np.random.Generator) -> dict:
     for name, tensor in module.state_dict().items():
         array = tensor.detach().numpy()
         if name in floating or name.endswith("running_mean"):
-            array = (np.round(rng.standard_normal(array.shape) * 64) / 128).astype(array.dtype)
+            array = np.asarray(np.round(rng.standard_normal(array.shape) * 64) / 128, array.dtype)
         elif name.endswith("running_var"):
             array = (np.round(rng.uniform(0.5, 2, array.shape) * 64) / 64).astype(array.dtype)
         state[name] = array
