@@ -5,7 +5,7 @@ import importlib
 import numpy as np
 
 from ..row import FUNCTIONS, function
-from ..tensors import flatten, gradients, to_tensor
+from ..tensors import gradients, to_tensor
 from . import kind
 
 LENGTH = 24
@@ -48,46 +48,113 @@ def _capped(library):
     return lambda s, b, h, q, k: library.tanh(s / 2) * 2
 
 
+COMBINED = {"causal and heads": ("and_masks", "causal", "heads"), "window or last block": ("or_masks", "window", "last block"),
+            "three": ("and_masks", "prefix", "heads", "causal"), "one of three": ("or_masks", "last block", "heads", "window")}
+
+
+def mask_of(library, name: str):
+    """Return a mask by its name: one of the functions above, a combination, or the library's own."""
+    flex = importlib.import_module(f"{library.__name__}.nn.attention.flex_attention")
+    if name == "everything":
+        return flex.noop_mask
+    if name in COMBINED:
+        how, *parts = COMBINED[name]
+        return getattr(flex, how)(*[FUNCTIONS[f"mask {part}"](library) for part in parts])
+    return FUNCTIONS[f"mask {name}"](library)
+
+
 def by_operators(library, tensors, mask, score, scale):
     """Return attention composed of operators: on a CPU, PyTorch differentiates flex_attention only if it compiles it."""
-    q, k, v = tensors
+    q, k, v = tensors if tensors[0].dtype.itemsize > 2 else [t.float() for t in tensors]
     k, v = (t.repeat_interleave(q.shape[1] // t.shape[1], 1) for t in (k, v))
     at = library.meshgrid(*[library.arange(n) for n in (*q.shape[:3], k.shape[2])], indexing="ij")
     scores = q @ k.mT * (q.shape[-1] ** -0.5 if scale is None else scale)
     scores = scores if score is None else score(scores, *at)
-    if mask is None:
-        return scores.softmax(-1) @ v
-    return (scores.masked_fill(~mask(*at), -1e30).softmax(-1) * mask(*at)) @ v
+    seen = library.ones_like(scores, dtype=library.bool) if mask is None else mask(*at)
+    weights = scores.masked_fill(~seen, -1e30).softmax(-1) * seen
+    return (weights @ v).to(tensors[0].dtype), scores.masked_fill(~seen, -library.inf).logsumexp(-1)
+
+
+def kept(blocks) -> dict:
+    """Return what a BlockMask tells: how many blocks are partial and full, and which they are."""
+    names = [f"{full}{side}_{what}" for full in ("", "full_") for side in ("kv", "q") for what in ("num_blocks", "indices")]
+    return {"dense": blocks.to_dense(), "sparsity": float(blocks.sparsity()), "shape": list(blocks.shape),
+            "entries": blocks.numel()} | {name: getattr(blocks, name) for name in names}
+
+
+@kind("block mask")
+def run_mask(library, row, wrap):
+    """Options: `mask` (its name), `sizes` (of batch, heads, queries and keys; None for one mask for all), `block`, `index`.
+
+    Or `lists`: the arguments of BlockMask.from_kv_blocks.
+    """
+    options, flex = row.options, importlib.import_module(f"{library.__name__}.nn.attention.flex_attention")
+    mask = mask_of(library, options["mask"])
+    if "lists" in options:
+        lists = [to_tensor(library, a) for a in options["lists"]]
+        found = kept(flex.BlockMask.from_kv_blocks(*lists, BLOCK_SIZE=options["block"], mask_mod=mask))
+        return {k: v for k, v in found.items() if not k.endswith("kv_indices")}         # any order
+    more = {"BLOCK_SIZE": options["block"]} if "block" in options else {}
+    blocks = flex.create_block_mask(mask, *options["sizes"], device="cpu", **more)
+    found = kept(blocks) | {"mask": flex.create_mask(mask, *options["sizes"], device="cpu")}
+    if "index" in options:
+        found |= {f"part.{k}": v for k, v in kept(blocks[options["index"]]).items()}
+    return found
 
 
 @kind("flexible attention")
 def run(library, row, wrap):
-    """Options: `operands` (three arrays), `mask` and `score` (names of functions), `block` (sizes), `scale`."""
+    """Options: `operands` (three arrays), `mask` and `score` (names of functions), `block` (sizes; 128 if left out), `scale`,
+    `shared` (one mask for all batches and heads), `lists` (as those of a block mask), `aux` (what is returned beside)."""
     options, flex = row.options, importlib.import_module(f"{library.__name__}.nn.attention.flex_attention")
-    mask, score = (FUNCTIONS[f"{what} {options[what]}"](library) if options.get(what) else None for what in ("mask", "score"))
-    arrays, scale = options["operands"], options.get("scale")
+    mask = mask_of(library, options["mask"]) if options.get("mask") else None
+    score = FUNCTIONS[f"score {options['score']}"](library) if options.get("score") else None
+    arrays, scale, aux = options["operands"], options.get("scale"), options.get("aux")
+    more = {"BLOCK_SIZE": options["block"]} if "block" in options else {}
+    sizes = (*((None, None) if options.get("shared") else arrays[0].shape[:2]), arrays[0].shape[2], arrays[1].shape[2])
     blocks = None
-    if mask is not None:
-        sizes = (*arrays[0].shape[:3], arrays[1].shape[2])
-        blocks = flex.create_block_mask(mask, *sizes, device="cpu", BLOCK_SIZE=options["block"])
+    if "lists" in options:
+        lists = [to_tensor(library, a) for a in options["lists"]]
+        blocks = flex.BlockMask.from_kv_blocks(*lists, mask_mod=mask, **more)
+    elif mask is not None:
+        blocks = flex.create_block_mask(mask, *sizes, device="cpu", **more)
     grouped = arrays[0].shape[1] != arrays[1].shape[1]
 
     def attend(*tensors):
-        return flex.flex_attention(*tensors, score, blocks, enable_gqa=grouped, scale=scale)
+        asked = {} if aux is None else {"return_aux": flex.AuxRequest(**dict.fromkeys(aux, True))}
+        found = flex.flex_attention(*tensors, score, blocks, enable_gqa=grouped, scale=scale, **asked)
+        if aux is None:
+            return {"out": found}
+        out, beside = found
+        return {"out": out} | {name: getattr(beside, name) for name in aux}
 
     def body(*tensors):
-        out = flatten(library, attend(*tensors))
+        out = attend(*tensors)
         return out | gradients(library, out, dict(zip("qkv", tensors)))
 
     leaves = [to_tensor(library, a, leaf=True) for a in arrays]
     if library.__name__ == "torch":
         with library.no_grad():
-            found = flatten(library, attend(*[t.detach() for t in leaves]))
-        composed = by_operators(library, leaves, mask, score, scale)
-        found |= gradients(library, {"out": composed}, dict(zip("qkv", leaves)))
+            found = attend(*[t.detach() for t in leaves])
+        dense = whole_mask(library, options, mask) if "lists" in options else mask
+        composed = dict(zip(("out", "lse"), by_operators(library, leaves, dense, score, scale)))
+        if "lists" in options:              # which PyTorch reads in its compiled kernels alone
+            found = {k: v for k, v in composed.items() if k in found}
+        found |= gradients(library, {k: v for k, v in composed.items() if k in found}, dict(zip("qkv", leaves)))
     else:
         found = dict(wrap(body)(*leaves))
     if blocks is not None:
         found |= {"dense": blocks.to_dense(), "partial": blocks.kv_num_blocks, "full": blocks.full_kv_num_blocks,
                   "sparsity": float(blocks.sparsity())}
     return found
+
+
+def whole_mask(library, options, mask):
+    """Return the mask that lists of blocks stand for."""
+    block, (some, where, full, where_full) = options["block"], options["lists"]
+    partial, whole = (np.zeros((*n.shape, at.shape[-1]), bool) for n, at in ((some, where), (full, where_full)))
+    for place, n, at in ((partial, some, where), (whole, full, where_full)):
+        for i in np.ndindex(*n.shape):
+            place[i][at[i][:n[i]]] = True
+    partial, whole = (to_tensor(library, a.repeat(block[0], 2).repeat(block[1], 3)) for a in (partial, whole))
+    return lambda b, h, q, k: (partial & mask(b, h, q, k)) | whole
