@@ -19,7 +19,7 @@ NEUTRAL = {"out", "dtype", "device", "layout", "requires_grad", "pin_memory", "m
 MADE = {"optimizer": 1, "closure": 1, "unrolled": 1, "clipping": 1, "scaler": 1, "schedule": 1, "averaged model": 1,
         "batch statistics": 2}
 GIVEN = object()
-OTHER_TARGETS = {"operator", "program", "grid"}     # kinds whose targets are no paths of the library
+OTHER_TARGETS = {"operator", "program"}     # kinds whose targets are no paths of the library
 
 
 def rows() -> dict:
@@ -29,6 +29,9 @@ def rows() -> dict:
         for row in files.read(files.FOLDER / f"{family}.xz")[1]:
             if row.kind in OTHER_TARGETS:
                 continue
+            if row.kind == "grid":
+                found[row.target] += grid(row)
+                continue
             made = 2 if row.target.endswith("SequentialLR") else MADE.get(row.kind, 0)
             found[row.target].append(((*[GIVEN] * made, *row.args), row.kwargs))
             for target, args, kwargs in built(row.args) + built(row.kwargs) + built(row.options):
@@ -36,6 +39,12 @@ def rows() -> dict:
             for path, args, kwargs in row.options.get("nested", ()):
                 found[path].append(((GIVEN, *args), kwargs))
     return found
+
+
+def grid(row) -> list:
+    """Return (args, kwargs) of the calls in one row of many."""
+    operands, keywords = row.options["operands"], row.options["keywords"]
+    return [(tuple(operands[i] for i in places if i >= 0), keywords[k]) for *places, k in row.options["calls"].tolist()]
 
 
 def built(value) -> list:

@@ -46,6 +46,8 @@ TABLE: tuple[Difference, ...] = (
                "A share of the entries in whole blocks in all entries, which is negative for short sequences.",
                "A share lies between 0 and 100; blocks at the rim are blocks as well.",
                rows=("flexible_attention:others/*", "flexible_attention:masks/*"), results=("sparsity", "part.sparsity")),
+               rows=("layers:EmbeddingBag/sum 4", "layers:EmbeddingBag/mean 4", "unsampled:embedding_bag/5"),
+               results=("grad.weight", "grad.0")),
     Difference("Modes of Weibull and Kumaraswamy", "The mode: zero for a Weibull distribution of concentration below one.",
                "nan.",
                "PyTorch takes a power or a logarithm of a negative number.",

@@ -138,6 +138,13 @@ def samples_of(record, name: str, dtype: str, torch) -> list:
     return found
 
 
+def seed_samples(torch):
+    """Seed the three generators that samples draw from."""
+    torch.manual_seed(0)
+    np.random.seed(0)
+    random.seed(0)
+
+
 def rows_of(family: str, torch):
     """Yield the rows of a family, in the order of PyTorch's table."""
     from ..kinds.functions import run
@@ -151,9 +158,7 @@ def rows_of(family: str, torch):
         if path is None:
             continue
         for dtype, count in ROWS.items():
-            torch.manual_seed(0)        # generators of samples draw from all three
-            np.random.seed(0)
-            random.seed(0)
+            seed_samples(torch)
             candidates = spread(samples_of(record, name, dtype, torch), 3 * count)
             taken = 0
             for args, kwargs in candidates:

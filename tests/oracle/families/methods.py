@@ -7,7 +7,7 @@ import numpy as np
 
 from ..kinds import KINDS
 from ..row import Leaf, Row
-from .functions import LEFT_OUT, PARTS, TOLERANCES, samples_of, spread
+from .functions import LEFT_OUT, PARTS, TOLERANCES, samples_of, seed_samples, spread
 
 SPACES = ("", "linalg.", "nn.functional.", "special.", "fft.")      # where a method's function may be, in this order
 OTHERS = {"binary_cross_entropy_with_logits", "triplet_margin_loss"}        # take other arguments than in nn.functional
@@ -81,7 +81,7 @@ def rows(torch, rng):
         for dtype in DTYPES:
             key = (dtype, *[(r.name, r.variant_test_name) for r in sources])
             if key not in samples:
-                torch.manual_seed(0)
+                seed_samples(torch)
                 samples[key] = spread([s for r in sources for s in samples_of(r, r.name, dtype, torch)], TRIED)
             for args, kwargs in samples[key]:
                 label = f"{dtype} {done}"

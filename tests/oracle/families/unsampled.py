@@ -1,6 +1,8 @@
 """Functions and methods that PyTorch publishes no samples of, or none that are plain data."""
 
 
+import math
+
 import numpy as np
 
 from ..row import Build, Function, Leaf, Name, Row
@@ -61,7 +63,10 @@ def _factorisations(rng):
             yield path, (order, _leaf(rng, 4, low=0.25, high=3.0))[::-1], {}, None
     basis = rounded(rng, 9, 9)
     yield "lobpcg", (basis @ basis.T + np.diag(np.arange(9) * 4.0),), {"k": 2, "niter": 200, "tol": 1e-12}, "first result"
-    yield "lobpcg", (basis @ basis.T + np.diag(np.arange(9) * 4.0),), {"k": 1, "largest": False, "niter": 200, "tol": 1e-12}, "first result"
+    other = rounded(rng, 10, 10)
+    yield "lobpcg", (other @ other.T + np.diag(np.arange(10) * 4.0), 1), {"largest": False, "niter": 300, "tol": 1e-13}, "first result"
+    yield "lobpcg", (other @ other.T / 4 + np.diag(np.arange(10) * 2.0), 2, np.diag(np.arange(10) % 3 + 1.5)), {
+        "method": "basic", "niter": 300, "X": rounded(rng, 10, 2), "iK": np.diag(np.arange(10) % 4 + 0.5), "n": None}, "first result"
 
 
 def _networks(rng):
@@ -371,6 +376,116 @@ def _layers(rng):
                                                   np.zeros(count, np.int32), 0.25, 0, 255 if not symmetric else 127, 0, rows, symmetric), {}
 
 
+def _varied(rng):
+    """Yield second values of parameters that samples leave at one."""
+    x, square = (lambda *shape: _leaf(rng, *shape)), (3, 3)
+    for name in ("add", "sub", "subtract"):
+        yield f"Tensor.{name}_", (x(2, 3), x(3)), {"alpha": 2.5}
+        yield f"Tensor.{name}_", (rng.integers(-9, 9, 4), 3), {"alpha": -2}
+    for name, shapes in (("addbmm", ((2, 4), (3, 2, 5), (3, 5, 4))), ("baddbmm", ((3, 2, 4), (3, 2, 5), (3, 5, 4))), ("addmv", ((2,), (2, 3), (3,)))):
+        yield f"Tensor.{name}_", tuple(x(*shape) for shape in shapes), {"beta": 0.5, "alpha": -1.5}
+        if name == "addmv":
+            yield f"{name}_", tuple(x(*shape) for shape in shapes), {"beta": 0.5, "alpha": -1.5}
+    for name in ("fill_", "Tensor.fill_"):
+        yield name, (x(2, 3), -1.25), {}
+        yield name, (x(3), np.array(2.5)), {}
+    yield "Tensor.lerp_", (x(2, 3), x(3), 0.25), {}
+    yield "Tensor.lerp_", (x(2, 3), x(2, 3), x(2, 1)), {}
+    for name in ("nan_to_num_", "Tensor.nan_to_num_"):
+        yield name, (np.array([np.nan, 1.5, np.inf, -np.inf]), 2.0, 3.0, -4.5), {}
+    yield "Tensor.scatter_", (x(3, 4), 0, np.array([[2, 0, 1, 1]]), 1.5), {}
+    yield "Tensor.scatter_", (rounded(rng, 3, 4), 1, np.array([[2], [0], [1]]), -2.5), {"reduce": "add"}
+    for alpha in (0.5, 2.0):
+        for name in ("celu", "celu_"):
+            yield name, (Leaf(distinct(rng, 2, 3)), alpha), {}
+    yield "Tensor.where", (x(4), np.array([True, False, False, True]), x(4)), {}
+    yield "Tensor.to_dense", (_sparse(rng, *square),), {"masked_grad": False}
+    for name in ("rrelu", "nn.functional.rrelu"):
+        yield name, (Leaf(distinct(rng, 3, 4)), 0.25, 0.25, True), {}
+        yield f"{name}_", (Leaf(distinct(rng, 3, 4)), 0.25, 0.25, True), {}
+    yield "nn.functional.rrelu", (distinct(rng, 3, 4), 0.25, 0.5), {"inplace": True}
+    for name in ("dropout", "alpha_dropout", "feature_alpha_dropout", "dropout1d", "dropout2d", "dropout3d"):
+        yield f"nn.functional.{name}", (rounded(rng, 2, 3, 4, *(2, 2)[:int(name[-2]) - 1 if name[-1] == "d" else 0]), 0.75), {"training": False, "inplace": True}
+    for name, n, shape in (("fractional_max_pool2d", 3, (2, 3, 8, 7)), ("fractional_max_pool3d", 3, (2, 3, 6, 7, 8))):
+        draws = rng.uniform(0, 1, (2, 3, len(shape) - 2)).round(3)
+        yield f"nn.functional.{name}", (Leaf(distinct(rng, *shape)), n), {"output_size": 2, "return_indices": True, "_random_samples": draws}
+        yield f"nn.functional.{name}_with_indices", (Leaf(distinct(rng, *shape)), n), {"output_size": 2, "_random_samples": draws}
+    for rank, shape in ((1, (3, 9)), (2, (3, 7, 8)), (3, (2, 7, 8, 7))):
+        yield f"nn.functional.max_pool{rank}d_with_indices", (Leaf(distinct(rng, *shape)), 3), {"dilation": 2, "stride": 1}
+        yield f"max_pool{rank}d", (Leaf(distinct(rng, *shape)), 3), {}
+    yield "fused_moving_avg_obs_fake_quant", (Leaf(rounded(rng, 3, 4, dtype="float32")), np.array([0]), np.array([1]), *[np.array([v], "float32") for v in (-1.0, 1.5, 1.0)],
+                                              np.zeros(1, np.int32), 0.5, -128, 127, 0), {}
+    yield "fused_moving_avg_obs_fake_quant", (Leaf(rounded(rng, 3, 4, dtype="float32")), np.array([1]), np.array([0]), *[np.array([v], "float32") for v in (-1.0, 1.5, 1.0)],
+                                              np.zeros(1, np.int32), 0.5, -128, 127, 1), {}
+    yield "fake_quantize_per_channel_affine", (Leaf(distinct(rng, 3, 2, step=0.75, dtype="float32")), np.array([0.75, 0.5], np.float32), np.array([2, -1], np.int32), 1, -8, 7), {}
+    for train in (False, True):
+        weight, bias, mean, var = x(4), x(4), rounded(rng, 4), rounded(rng, 4, low=0.5)
+        yield "batch_norm", (x(3, 4), weight, bias, mean, var, train, 0.75, 0.5, True), {}
+    yield "segment_reduce", (x(2, 5), "max"), {"lengths": np.array([[2, 3], [4, 1]]), "axis": 1}
+    yield "segment_reduce", (x(6), "mean"), {"lengths": np.array([2, 4]), "unsafe": True}
+    yield "embedding", (x(5, 2), np.array([4, 0, 0])), {}
+    yield "embedding_renorm_", (rounded(rng, 4, 3), np.array([0, 2]), 0.5, 3.0), {}
+    yield "embedding_bag", (x(6, 3), rng.integers(0, 6, 10), np.array([0, 3, 7]), True, 0, False, None, False, 2), {}
+    for reduction in (0, 1):
+        signs = rng.choice([-1.0, 1.0], 4)
+        yield "cosine_embedding_loss", (x(4, 3), x(4, 3), signs, 0.5, reduction), {}
+        yield "margin_ranking_loss", (x(4), x(4), -signs, 0.5, reduction), {}
+        yield "poisson_nll_loss", (_leaf(rng, 4, low=2.0 ** -20, high=0.125), np.array([1.5, 0.25, 3.0, 4.5]), False, True, 2.0 ** -9, reduction), {}
+    yield "ctc_loss", (_logs(rng, 6, 2, 4), np.array([[1, 2], [2, 1]]), np.array([6, 5]), np.array([2, 1]), 0, 0), {}
+    for name in ("frobenius_norm", "nuclear_norm"):
+        yield name, (x(2, 3, 4), (0, 2)), {}
+        yield name, (x(2, 3, 4), (-1, 1)), {"keepdim": True}
+    view = Build("Tensor.narrow", (rounded(rng, 5), 0, 2, 2))
+    yield "slice_inverse", (view, rounded(rng, 5), 0, 2, 4, 1), {}
+    yield "split_copy", (x(5), 2), {}
+    yield "sym_ite", (True, 5, 7), {}
+    yield "Tensor.map_", (rounded(rng, 3), rounded(rng, 3), Function("mean of two")), {}
+    yield "Tensor.map2_", (rounded(rng, 3), rounded(rng, 3), rounded(rng, 3), Function("product less one")), {}
+    yield "Tensor.apply_", (rounded(rng, 3), Function("square")), {}
+
+
+def _sparse_varied(rng):
+    """Yield second values of parameters of sparse tensors."""
+    blocks, table = np.kron(np.eye(2), np.ones((2, 2))), np.eye(3, 4)
+    yield "Tensor.to_sparse", (rounded(rng, 3, 4, 2) * table[..., None], 2), {}
+    yield "Tensor.to_sparse", (rounded(rng, 3, 4, 2) * table[..., None],), {"layout": Name("sparse_csr"), "dense_dim": 1}
+    yield "Tensor.to_sparse", (rounded(rng, 4, 4) * blocks,), {"layout": Name("sparse_bsc"), "blocksize": (2, 2)}
+    for layout in ("csr", "csc"):
+        yield f"Tensor.to_sparse_{layout}", (rounded(rng, 3, 4, 2) * table[..., None], 1), {}
+    for layout in ("bsr", "bsc"):
+        yield f"Tensor.to_sparse_{layout}", (rounded(rng, 4, 4, 3) * blocks[..., None], (1, 2), 1), {}
+    values, checked = rounded(rng, 2), {"check_invariants": True}
+    yield "sparse_coo_tensor", (np.array([[0, 1], [1, 0]]), values, (2, 2)), {"is_coalesced": False} | checked
+    yield "sparse_csr_tensor", (np.array([0, 2, 2]), np.array([0, 2]), values, (2, 3)), checked
+    yield "sparse_csc_tensor", (np.array([0, 1, 1, 2]), np.array([1, 0]), values, (2, 3)), checked
+    for name in ("sparse_bsr_tensor", "sparse_bsc_tensor"):
+        yield name, (np.array([0, 0, 1]), np.array([0]), rounded(rng, 1, 2, 2), (4, 4)), checked
+    for layout, compressed, plain in (("csr", [0, 2, 2], [0, 2]), ("csc", [0, 1, 1, 2], [1, 0])):
+        yield "sparse_compressed_tensor", (np.array(compressed), np.array(plain), values, (2, 3)), {"layout": Name(f"sparse_{layout}")} | checked
+    yield "instance_norm", (_leaf(rng, 2, 3, 4), None, None, rounded(rng, 3), rounded(rng, 3, low=0.5), True, 0.75, 0.5, True), {}
+    yield "Tensor.set_", (rounded(rng, 2, 3), rounded(rng, 7), 1, (2, 2), (3, 1)), {}
+    yield "slice_inverse", (Build("Tensor.__getitem__", (rounded(rng, 6), slice(1, 6, 2))), rounded(rng, 6), 0, 1, 6, 2), {}
+    yield "asarray", (rounded(rng, 3),), {"copy": True}
+    yield "Tensor.dim_order", (rounded(rng, 2, 3),), {"ambiguity_check": True}
+
+
+def _heads(rng):
+    """Yield attention by weights: own sizes of keys and values, biases, masks, averages."""
+    name = "nn.functional.multi_head_attention_forward"
+    q, k, v = (_leaf(rng, n, 2, 8) for n in (4, 5, 5))
+    last = {"out_proj_weight": _leaf(rng, 8, 8), "out_proj_bias": None, "dropout_p": 0.5, "training": False}
+    mask = np.where(rng.integers(0, 3, (4, 5)) == 0, -math.inf, 0.0)
+    padding = np.array([[False, False, True, False, False], [False, False, False, True, True]])
+    yield name, (q, k, v, 8, 2, _leaf(rng, 24, 8), None, _leaf(rng, 1, 1, 8), _leaf(rng, 1, 1, 8), True), last | {"attn_mask": mask, "key_padding_mask": padding * -2.5}
+    own = {"use_separate_proj_weight": True, "q_proj_weight": _leaf(rng, 8, 8), "k_proj_weight": _leaf(rng, 8, 6), "v_proj_weight": _leaf(rng, 8, 3)}
+    yield name, (_leaf(rng, 4, 2, 8), _leaf(rng, 5, 2, 6), _leaf(rng, 5, 2, 3), 8, 4, None, _leaf(rng, 24), None, None, False), last | own | {"average_attn_weights": False}
+    fixed = {"static_k": _leaf(rng, 8, 5, 2), "static_v": _leaf(rng, 8, 5, 2), "need_weights": False}
+    yield name, (_leaf(rng, 4, 2, 8), _leaf(rng, 5, 2, 8), _leaf(rng, 5, 2, 8), 8, 4, _leaf(rng, 24, 8), _leaf(rng, 24), None, None, False), last | fixed
+    small = last | {"out_proj_weight": _leaf(rng, 6, 6)}
+    yield name, (*[_leaf(rng, 5, 2, 6) for _ in range(3)], 6, 3, _leaf(rng, 18, 6), _leaf(rng, 18), None, None, False), small | {
+        "is_causal": True, "attn_mask": np.triu(np.full((5, 5), -math.inf), 1), "need_weights": False}
+
+
 def _logs(rng, *shape):
     """Return logarithms of probabilities, without a gradient: that of PyTorch's ctc_loss is a meant difference."""
     scores = rounded(rng, *shape)
@@ -446,7 +561,7 @@ AFTER = {"finfo": "limits", "iinfo": "limits", "Tensor.__iter__": "list", "Tenso
 def rows(torch, rng):
     """Yield all rows, numbered within their target."""
     counts: dict = {}
-    plain = [(*entry, None) for part in (_networks, _shapes, _operators, _layers, _sparse_ones, _made) for entry in part(rng)]
+    plain = [(*entry, None) for part in (_networks, _shapes, _operators, _layers, _varied, _sparse_varied, _heads, _sparse_ones, _made) for entry in part(rng)]
     for target, args, kwargs, after in [*_factorisations(rng), *plain]:
         counts[target] = counts.get(target, 0) + 1
         after = after or AFTER.get(target)

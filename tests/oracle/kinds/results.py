@@ -60,6 +60,21 @@ def _difference_doubled(library):
     return lambda x, y: 2 * (x - y)
 
 
+@function("mean of two")
+def _mean_of_two(library):
+    return lambda x, y: (x + y) / 2
+
+
+@function("product less one")
+def _product_less_one(library):
+    return lambda x, y, z: x * y * z - 1
+
+
+@function("square")
+def _square(library):
+    return lambda x: x * x
+
+
 @function("sum of three")
 def _sum_of_three(library):
     return lambda x, y, z: x + 2 * y - 3 * z
