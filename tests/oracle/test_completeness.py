@@ -43,7 +43,8 @@ CONSTANT = {
                     "says whether to wait for another device"),
     ("Tensor.scatter_", "value"): "rows give it by position", ("linalg.svd", "driver"): "chooses a library on a GPU",
     ("lobpcg", "n"): "how many random columns to begin with",
-    **{("lobpcg", p): "steers or watches the iteration" for p in ("ortho_bparams", "ortho_fparams", "ortho_iparams", "tracker")},
+    **{("lobpcg", parameter): "steers or watches the iteration" for parameter in (
+        "ortho_bparams", "ortho_fparams", "ortho_iparams", "tracker")},
     **{(f"nn.functional.{name}_with_indices", "return_indices"): "has no effect" for name in (
         "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "fractional_max_pool2d", "fractional_max_pool3d",
         "max_pool1d", "max_pool2d", "max_pool3d")},
