@@ -14,7 +14,7 @@ def run(library, row, wrap):
     """Call `target` with arguments that several options list.
 
     Options: `operands` (arrays and numbers), `keywords` (dicts), `calls` (an array; a line holds the places of a call's
-    operands and of its keywords, with -1 for none), `copies` (a call gets a copy of its first operand). Results: `kinds` (a word
+    operands and keywords, with -1 for none), `copies` (a call gets a copy of its first operand). Results: `kinds` (a word
     for each result: dtype and shape, or its type), and for each dtype all numbers in one array. PyTorch refuses none.
     """
     (operands, keywords), given = prepare(library, (row.options["operands"], row.options["keywords"]))
