@@ -45,14 +45,9 @@ CONSTANT = {
     ("lobpcg", "n"): "how many random columns to begin with",
     **{("lobpcg", parameter): "steers or watches the iteration" for parameter in (
         "ortho_bparams", "ortho_fparams", "ortho_iparams", "tracker")},
-    **{(f"nn.functional.{name}_with_indices", "return_indices"): "has no effect" for name in (
-        "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d", "fractional_max_pool2d", "fractional_max_pool3d",
-        "max_pool1d", "max_pool2d", "max_pool3d")},
     ("segment_reduce", "indices"): "PyTorch refuses it",
     ("nn.Transformer", "custom_decoder"): "a module of the user's",
     ("nn.Transformer", "custom_encoder"): "a module of the user's",
-    ("nn.TransformerDecoder", "decoder_layer"): "two copies of one layer",
-    ("nn.TransformerEncoder", "encoder_layer"): "two copies of one layer",
     ("nn.TransformerEncoder", "enable_nested_tensor"): "chooses a faster way",
     ("nn.TransformerEncoder", "mask_check"): "chooses a faster way", ("nn.MaxUnpool3d", "padding"): "its functional has rows",
     **{(f"optim.{name}", "capturable"): "PyTorch takes it on a GPU alone" for name in (
