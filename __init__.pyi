@@ -1997,9 +1997,9 @@ def sym_int(a) -> Tensor:
 def sym_ite(b, t, f) -> Tensor:
     """`t` if a condition holds, else `f`."""
 def sym_max(a, b) -> Tensor:
-    """The larger of two sizes."""
+    """The larger of two sizes, as a float if one of them is."""
 def sym_min(a, b) -> Tensor:
-    """The smaller of two sizes."""
+    """The smaller of two sizes, as a float if one of them is."""
 def sym_not(a) -> Tensor:
     """Whether a condition does not hold."""
 def sym_sqrt(a) -> Tensor:
