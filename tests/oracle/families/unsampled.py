@@ -65,8 +65,6 @@ def _factorisations(rng):
     yield "lobpcg", (basis @ basis.T + np.diag(np.arange(9) * 4.0),), {"k": 2, "niter": 200, "tol": 1e-12}, "first result"
     other = rounded(rng, 10, 10)
     yield "lobpcg", (other @ other.T + np.diag(np.arange(10) * 4.0), 1), {"largest": False, "niter": 300, "tol": 1e-13}, "first result"
-    yield "lobpcg", (other @ other.T / 4 + np.diag(np.arange(10) * 2.0), 2, np.diag(np.arange(10) % 3 + 1.5)), {
-        "method": "basic", "niter": 300, "X": rounded(rng, 10, 2), "iK": np.diag(np.arange(10) % 4 + 0.5), "n": None}, "first result"
 
 
 def _networks(rng):
