@@ -44,7 +44,7 @@ CONSTANT = {
     ("Tensor.scatter_", "value"): "rows give it by position", ("linalg.svd", "driver"): "chooses a library on a GPU",
     ("lobpcg", "n"): "how many random columns to begin with",
     **{("lobpcg", parameter): "steers or watches the iteration" for parameter in (
-        "B", "X", "iK", "method", "ortho_bparams", "ortho_fparams", "ortho_iparams", "tracker")},
+        "ortho_bparams", "ortho_fparams", "ortho_iparams", "tracker")},
     ("segment_reduce", "indices"): "PyTorch refuses it",
     ("nn.Transformer", "custom_decoder"): "a module of the user's",
     ("nn.Transformer", "custom_encoder"): "a module of the user's",

@@ -65,6 +65,8 @@ def _factorisations(rng):
     yield "lobpcg", (basis @ basis.T + np.diag(np.arange(9) * 4.0),), {"k": 2, "niter": 200, "tol": 1e-12}, "first result"
     other = rounded(rng, 10, 10)
     yield "lobpcg", (other @ other.T + np.diag(np.arange(10) * 4.0), 1), {"largest": False, "niter": 300, "tol": 1e-13}, "first result"
+    yield "lobpcg", (other @ other.T / 4 + np.diag(np.arange(10) * 2.0), 2, np.diag(np.arange(10) % 3 + 1.5)), {
+        "method": "basic", "niter": 40, "tol": 1e-8, "X": rounded(rng, 10, 2), "iK": np.diag(np.arange(10) % 4 + 0.5), "n": None}, "first result"
 
 
 def _networks(rng):
@@ -337,7 +339,7 @@ def _operators(rng):
         yield name, (rng.integers(0, 9, (2, 2)),), {}
     yield "Tensor.requires_grad_", (rounded(rng, 3),), {}
     yield "Tensor.requires_grad_", (rounded(rng, 2, 2), False), {}
-    for args in ((0, 4), (1.5, 4.0, 0.5), (3, 0, -1), (0.0, 1.0, 0.25)):
+    for args in ((0, 4), (1.5, 4.0, 0.5), (3, 0, -1), (0.0, 1.0, 0.25), (0, 4.5), (2, -6, -3), (0.25, 2.0, 0.5)):
         yield "range", args, {}
         yield "range", args, {"dtype": Name("float64")}
     for left, right in (((2, 3), (3, 2)), ((3,), (2,)), ((2,), (3, 1, 2))):
