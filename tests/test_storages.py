@@ -124,3 +124,11 @@ def test_memory_of_a_device_comes_to_the_host_as_a_whole():
         assert ingot.empty(0).set_(own, 0, (6,)).tolist() == [0, 1, 2, 3, 4, 5]
         with pytest.raises(RuntimeError, match="part of its memory"):
             x[2:4].untyped_storage().cpu()
+
+
+def test_windows_into_memory_of_a_device():
+    with mock_cuda.installed():
+        for place in ("cpu", "cuda"):
+            x = ingot.arange(6.0, device=place)
+            assert x.is_set_to(x[:]) and x[1:4].is_set_to(x[1:4])
+            assert not x.is_set_to(x[1:]) and not x[:3].is_set_to(x[::2]) and not x.is_set_to(x.clone())

@@ -13,7 +13,7 @@ from ...ir.ops import shape as sh
 from ...ir.ops.assign import assign_view
 from ..creation import as_array_tensor
 from ..device import EVERYWHERE, Device
-from ..device_array import shown_address
+from ..device_array import address_of, place_of, shown_address
 from ..placement import is_page_locked, moved, pinned
 from ..state import Defaults, tls
 from ..tensor import Tensor, numel_of, shape_of
@@ -317,7 +317,7 @@ def is_nonzero(input) -> bool:
 def is_set_to(self, tensor) -> bool:
     """Whether both tensors are the same window into the same memory."""
     a, b = self._a, tensor._a
-    return a.ctypes.data == b.ctypes.data and a.shape == b.shape and a.strides == b.strides
+    return address_of(a) == address_of(b) and place_of(a) == place_of(b) and a.shape == b.shape and a.strides == b.strides
 
 
 @api(function=False, checked=True)
