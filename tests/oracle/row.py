@@ -42,7 +42,8 @@ class Row:
     target     path below the library of the function or class under test
     args       positional arguments: numbers, strings, arrays, `Leaf`, `Name`, `Build`, `Function`, in lists, tuples, dicts
     kwargs     keyword arguments
-    options    more that the runner of this kind takes; `eager`: the row is not traced, others of its group are
+    options    more that the runner of this kind takes; `eager`: the row is not traced, others of its group are;
+               `host`: the row asks where tensors are, so devices answer otherwise
     tolerance  relative, in place of the dtype's; give `reason` with it
     """
 

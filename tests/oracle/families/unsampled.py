@@ -567,6 +567,8 @@ def rows(torch, rng):
         after = after or AFTER.get(target)
         kind = "in place" if target.endswith("_") and not target.endswith("__") else "function"
         options = {"after": after} if after else {}
+        if target.endswith("get_device"):
+            options["host"] = True
         what = "default " if target in DEFAULTS and not kwargs and len(args) < 4 else ""
         row = Row(f"{target}/{what}{counts[target]}", kind, target, args, kwargs, options)
         if target == "lobpcg":
