@@ -188,3 +188,21 @@ def test_parts_and_their_transforms_are_as_many():
             transforms.CatTransform(two, lengths=lengths)
         with pytest.raises(ValueError, match="lengths"):
             constraints.cat([constraints.real, constraints.positive], lengths=lengths)
+
+
+def test_moments_that_do_not_exist_have_no_gradients():
+    few = ingot.tensor([1.0, 2.0, 4.0], dtype=ingot.float64)
+    for make in (lambda a: D.StudentT(a, 0.5, 1.5).variance, lambda a: D.FisherSnedecor(3.0, a).mean,
+                 lambda a: D.FisherSnedecor(3.0, a).variance, lambda a: D.GeneralizedPareto(0.0, 1.5, a / 4).variance,
+                 lambda a: D.GeneralizedPareto(0.0, 1.5, a / 2).mean):
+        a = few.clone().requires_grad_()
+        moment = make(a)
+        (found,) = ingot.autograd.grad(moment.sum(), a)
+        assert found.isfinite().all() and not found[~moment.isfinite()].any()
+
+
+def test_bounded_excesses_have_a_support_with_two_ends():
+    d = D.GeneralizedPareto(ingot.tensor(0.5), ingot.tensor(1.5), ingot.tensor([-0.5, 0.25]))
+    assert d.support.check(ingot.tensor([3.5, 3.5])).tolist() == [True, True]
+    assert d.support.check(ingot.tensor([3.625, 3.625])).tolist() == [False, True]
+    assert not d.support.check(ingot.tensor(0.25)).any()

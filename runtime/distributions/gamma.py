@@ -288,8 +288,9 @@ class StudentT(Distribution):
     @property
     def variance(self):
         """The variance; inf up to two degrees of freedom, nan up to one."""
-        finite = self.scale.pow(2) * self.df / (self.df - 2)
-        return _where(self.df <= 1, _NAN, _where(self.df <= 2, _INF, finite))
+        few = self.df <= 2
+        df = _where(few, 3.0, self.df)                  # gradients are finite everywhere
+        return _where(self.df <= 1, _NAN, _where(few, _INF, self.scale.pow(2) * df / (df - 2)))
 
     def rsample(self, sample_shape=()):
         """Differentiable samples."""
@@ -328,7 +329,9 @@ class FisherSnedecor(Distribution):
     @property
     def mean(self):
         """The mean; nan up to df2 = 2."""
-        return _where(self.df2 <= 2, _NAN, self.df2 / (self.df2 - 2))
+        few = self.df2 <= 2
+        d2 = _where(few, 3.0, self.df2)
+        return _where(few, _NAN, d2 / (d2 - 2))
 
     @property
     def mode(self):
@@ -338,8 +341,9 @@ class FisherSnedecor(Distribution):
     @property
     def variance(self):
         """The variance; nan up to df2 = 4."""
-        d1, d2 = self.df1, self.df2
-        return _where(d2 <= 4, _NAN, 2 * d2.pow(2) * (d1 + d2 - 2) / (d1 * (d2 - 2).pow(2) * (d2 - 4)))
+        few = self.df2 <= 4
+        d1, d2 = self.df1, _where(few, 5.0, self.df2)
+        return _where(few, _NAN, 2 * d2.pow(2) * (d1 + d2 - 2) / (d1 * (d2 - 2).pow(2) * (d2 - 4)))
 
     def rsample(self, sample_shape=()):
         """Differentiable samples."""

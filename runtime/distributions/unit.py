@@ -86,8 +86,10 @@ class GeneralizedPareto(Distribution):
 
     @constraints.dependent_property(is_discrete=False, event_dim=0)
     def support(self):
-        """From loc on."""
-        return constraints.greater_than_eq(self.loc)
+        """From loc on, up to a limit where the concentration is negative."""
+        bounded = self.concentration < 0
+        width = self.scale / FUNCTIONS["where"](bounded, -self.concentration, 1.0)
+        return constraints.interval(self.loc, FUNCTIONS["where"](bounded, self.loc + width, math.inf))
 
     def _is_exponential(self):
         return self.concentration.abs() < 1e-7
@@ -127,8 +129,9 @@ class GeneralizedPareto(Distribution):
     @property
     def mean(self):
         """The mean; inf from concentration 1 on."""
-        k = self.concentration
-        return FUNCTIONS["where"](k < 1, self.loc + self.scale / (1 - k), math.inf)
+        finite = self.concentration < 1
+        k = FUNCTIONS["where"](finite, self.concentration, 0.0)
+        return FUNCTIONS["where"](finite, self.loc + self.scale / (1 - k), math.inf)
 
     @property
     def mode(self):
@@ -138,8 +141,9 @@ class GeneralizedPareto(Distribution):
     @property
     def variance(self):
         """The variance; inf from concentration 1/2 on."""
-        k = self.concentration
-        return FUNCTIONS["where"](k < 0.5, self.scale ** 2 / ((1 - k) ** 2 * (1 - 2 * k)), math.inf)
+        finite = self.concentration < 0.5
+        k = FUNCTIONS["where"](finite, self.concentration, 0.0)
+        return FUNCTIONS["where"](finite, self.scale ** 2 / ((1 - k) ** 2 * (1 - 2 * k)), math.inf)
 
     def entropy(self):
         """In nats."""
