@@ -9,14 +9,14 @@ C = "distributions.constraints."
 INF, NAN = np.inf, np.nan
 NUMBERS = np.array([[-INF, -1.5, -1.0, -0.0], [0.5, 1.0, 2.5, 3.0], [3.5, INF, NAN, 1e-300]])
 WHOLE = np.array([-2, -1, 0, 1, 3, 4, 5], "int64")
-SHARES = np.array([[0.25, 0.5, 0.25], [1.0, 0.0, 0.0], [0.5, 0.75, -0.25], [0.25, 0.5, 0.2500009], [0.25, 0.5, 0.2500011], [0.25, 0.5, 0.2499989], [NAN, 0.5, 0.5]])
+SHARES = np.array([[0.25, 0.5, 0.25], [1.0, 0.0, 0.0], [0.5, 0.75, -0.25], [0.25, 0.5, 0.25000098], [0.25, 0.5, 0.25000102], [0.25, 0.5, 0.2499989], [NAN, 0.5, 0.5]])
 COUNTS = np.array([[1.0, 2.0, 1.0], [4.0, 0.0, 0.0], [3.0, 2.0, 0.0], [-1.0, 2.0, 1.0], [0.5, 0.25, 0.0]])
 ROWS = np.array([[0.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0], [0.5, 0.5, 0.0], [2.0, -1.0, 0.0], [0.0, 0.0, 1.0]])
 TRIANGLES = np.stack([np.tril(MATRICES[0]), np.tril(np.abs(MATRICES[1])) + np.eye(3), MATRICES[1], np.diag([1.0, 2.0, 0.0]), np.diag([1.0, 2.0, 0.5])])
 SINGULAR = np.array([[1.0, 2.0, 3.0], [2.0, 4.0, 6.0], [3.0, 6.0, 9.0]])
 INDEFINITE = np.array([[1.0, 2.0, 0.0], [2.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-# Nearly symmetric matrices: two numbers that may differ by 1e-6 and 1e-5 of the second.
-NEARLY = DEFINITE + np.array([0, 3.4e-6, 3.6e-6, -3.4e-6])[:, None, None] * np.eye(3)[[0, 2, 1]][None] * np.tri(3, k=-1)
+# Nearly symmetric matrices: numbers beside 0.75, which may differ by 1e-6 and 1e-5 of it.
+NEARLY = DEFINITE + np.array([0, 8.4e-6, 8.6e-6, -8.4e-6])[:, None, None] * np.eye(3)[[0, 2, 1]][None] * np.tri(3, k=-1)
 
 
 def _one_off(amount):
@@ -102,6 +102,7 @@ TABLE = [
     ("stack", "defaults", ([POSITIVE, _c("less_than", 2.0), REAL],), [NUMBERS], np.concatenate([X, X[:1] + 0.5]), BOTH),
     ("stack", "dim 1", ([POSITIVE, REAL, _c("integer_interval", 0, 2), _c("half_open_interval", -1.0, 3.0)], 1), [NUMBERS], None, ()),
     ("stack", "vectors", ([_c("independent", POSITIVE, 1), _c("independent", REAL, 1)], 0), [NUMBERS[1:]], X, BOTH),
+    ("stack", "along an event", ([_c("independent", POSITIVE, 1), _c("independent", REAL, 1)], -1), [], None, ()),
     ("stack", "events", ([_c("independent", POSITIVE, 1), _c("independent", REAL, 1)], -2), [], None, ()),
     ("stack", "dim -1", ([POSITIVE, REAL, _c("less_than", 3.0)], -1), [NUMBERS[:, 1:]], X, BOTH),
 ]

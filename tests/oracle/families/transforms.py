@@ -86,6 +86,8 @@ TABLE = [
     ("ComposeTransform", "of compositions", ([_t("ComposeTransform", [EXP, _t("PowerTransform", _leaf(-1.5))]), _t("TanhTransform")],), {}, X[0], SMALL, SAME),
     ("ComposeTransform", "reshaped", ([_t("ReshapeTransform", (3, 2), (2, 3)), STICK, _t("AffineTransform", 1.0, 2.0, event_dim=2)],), {},
      MATRICES[:, :, :2], 1 + 2 * SIMPLEX, ((7, 3, 2), (7, 2, 4))),
+    ("ComposeTransform", "more dimensions", ([_t("ReshapeTransform", (6,), (2, 3)), EXP, AFFINE],), {}, np.stack([X.reshape(6), POSITIVE.reshape(6)]), -MATRICES[:, :2] - 4,
+     ((4, 6), (4, 2, 3))),
     ("IndependentTransform", "one", (EXP, 1), {}, X, POSITIVE, SAME),
     ("IndependentTransform", "two", (_t("AffineTransform", _leaf(0.5), _leaf([-2.0, 1.5, 0.25])), 2), {"cache_size": 1}, X, POSITIVE, SAME),
     ("IndependentTransform", "none", (_t("TanhTransform"), 0), {}, X, SMALL, SAME),

@@ -34,6 +34,7 @@ def leaves_of(tensors, given) -> dict:
 
 
 @kind("distribution")
+@kind("distribution of numbers")        # which makes tensors of its own, always on the CPU
 def run(library, row, wrap):
     """Evaluate `quantities` of one distribution.
 
@@ -61,6 +62,9 @@ def run(library, row, wrap):
 
     found = dict(wrap(body)(*[to_tensor(library, a, leaf) for a, leaf in given]))
     made = make([to_tensor(library, a) for a, _ in given])
+    if "expand" in options["quantities"]:
+        wide = made.expand((3, *made.batch_shape))
+        found["samples"] = str([tuple(d.sample((2,)).shape) for d in (made, wide)])
     return found | {"batch_shape": str(tuple(made.batch_shape)), "event_shape": str(tuple(made.event_shape)),
                     "has_rsample": made.has_rsample, "has_enumerate_support": made.has_enumerate_support,
                     "arg_constraints": " ".join(sorted(made.arg_constraints)) if options.get("parameters", ()) else ""}
