@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..row import Row
+from ..row import Function, Row
 from . import distinct, rounded
 
 SHAPES = ((3, 4), (5,), ())
@@ -217,6 +217,23 @@ def _closures(rng):
         yield Row(f"LBFGS/{what}", "closure", "optim.LBFGS", (), kwargs,
                   {"parameters": [rounded(rng, *s) for s in shapes], "problem": [rounded(rng, 9, count), rounded(rng, 9)],
                    "steps": 3})
+    for what, loss, start, kwargs, steps in LOSSES:
+        yield Row(f"LBFGS/{what}", "closure", "optim.LBFGS", (), kwargs,
+                  {"parameters": [np.array(x) for x in start], "loss": Function(loss), "steps": steps})
+
+
+WOLFE = {"line_search_fn": "strong_wolfe"}
+# Rows of LBFGS: (what varies, loss, parameters, keyword arguments, steps).
+LOSSES = [
+    # The first step lowers the loss by 0.00009 and 0.00011 of what its slope promises, and has 0.885 and 0.915 of that slope.
+    ("decrease below", "ripples", [[0.125]], {"lr": 2.29336, "max_iter": 2, **WOLFE}, 1),
+    ("decrease above", "ripples", [[0.125]], {"lr": 2.293415, "max_iter": 2, **WOLFE}, 1),
+    ("slope below", "ripples", [[0.125]], {"lr": 0.31106, "max_iter": 2, **WOLFE}, 1),
+    ("slope above", "ripples", [[0.125]], {"lr": 0.29346, "max_iter": 2, **WOLFE}, 1),
+    ("near", "valley", [[1 + 2.0 ** -14, 1 - 2.0 ** -15]], {"lr": 0.0625, "max_iter": 40, "tolerance_grad": 0, "tolerance_change": 0}, 1),
+    ("complex", "complex bowl", [[1.5 - 0.5j, 0.25j], [[-1.0 + 2j]]], {"lr": 0.25, "max_iter": 5}, 2),
+    ("complex, line search", "complex bowl", [[1.5 - 0.5j, 0.25j], [[-1.0 + 2j]]], {"max_iter": 3, **WOLFE}, 1),
+]
 
 
 def _clipping(rng):

@@ -48,6 +48,9 @@ TABLE = {
                      "min_lr": 0.03125}, {"given": [1, 1.2, 1.3, 1.4, 1.1, 1, 1, 1, 1, 1, 1, 1], "resume": 4}),
         ("rel", (), {"mode": "max", "factor": 0.5, "patience": 0, "threshold": 0.25, "min_lr": [0.25, 0.0625], "eps": 0.0625},
          {"given": [1, 1.2, 1.3, 1.6, 1.1, 1, 2.5, 1, 1, 1, 1, 1]}),
+        ("ties abs", (), {"factor": 0.5, "patience": 0, "threshold": 0.5, "threshold_mode": "abs"}, {"given": [5, 4.5, 4, 4.25, 3.5, 3], "steps": 6}),
+        ("ties rel", (), {"mode": "max", "factor": 0.5, "patience": 0, "threshold": 0.25}, {"given": [4, 5, 5.25, 8, 10, 9], "steps": 6}),
+        ("nan", (), {"patience": 0, "factor": 0.75}, {"given": [float("nan"), 5, float("nan"), 4, 4, 3], "steps": 6}),
         ("eps", (), {"patience": 0}, {"given": [5.0] * 6, "steps": 6, "groups": [{"lr": 1.2e-8}, {"lr": 1.1e-8}]}),
         ("abs", (), {"factor": 0.5, "patience": 0, "threshold": 0.5, "threshold_mode": "abs"},
          {"given": [5, 4.6, 4.4, 4.4, 3.95, 3.8, 3, 3, 3, 3, 2, 2]})],
@@ -87,6 +90,7 @@ def _plain(rng):
     parts = [[S + "LinearLR", (), {"total_iters": 3}], [S + "CosineAnnealingWarmRestarts", (3,), {}]]
     yield "SequentialLR", "goes on", (), {"milestones": [4]}, {"nested": parts, "resume": 6}
     yield "SequentialLR", "from an epoch", ([2],), {"last_epoch": 4}, {"nested": [[S + "ExponentialLR", (0.5,), {}], [S + "StepLR", (2,), {}]], "resume": 3}
+    yield "SequentialLR", "first one over", ([0, 3],), {}, {"nested": [[S + "ConstantLR", (), {}], [S + "ExponentialLR", (0.5,), {}], [S + "StepLR", (2,), {}]]}
     yield "SequentialLR", "of chains", ([2, 5],), {}, {"nested": [[S + "PolynomialLR", (), {}], [S + "CyclicLR", (0.125, 0.5, 2), {}],
                                                                  [S + "CosineAnnealingLR", (3,), {}]]}
     yield "ChainedScheduler", "goes on", (), {}, {"nested": [parts[0], [S + "MultiStepLR", ([2, 6],), {"gamma": 0.5}]], "resume": 4}

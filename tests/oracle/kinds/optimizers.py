@@ -4,7 +4,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from ..row import fill, lookup, prepare
+from ..row import fill, function, lookup, prepare
 from ..tensors import flatten, gradients, is_tensor, to_tensor
 from . import kind
 
@@ -164,17 +164,50 @@ def run_clipping(library, row, wrap):
         return {"refused": True}
 
 
+@function("valley")
+def _valley(library):
+    return lambda x: ((1 - x[:-1]) ** 2 + 8 * (x[1:] - x[:-1] ** 2) ** 2).sum()
+
+
+@function("ripples")
+def _ripples(library):
+    return lambda x: ((3 * x).sin() + x ** 2 / 8).sum()
+
+
+@function("wall")
+def _wall(library):
+    return lambda x: ((2 * x).exp() - 3 * x).sum() + (x[0] - x[-1]) ** 2
+
+
+@function("edge")
+def _edge(library):
+    return lambda x: (x ** 2 + 0.015625).sqrt().sum() + x[0] * x[-1] / 4
+
+
+@function("complex bowl")
+def _complex_bowl(library):
+    return lambda x: (x.real ** 2 + 2 * x.imag ** 2 + x.real * x.imag).sum() + 0.125 * ((x * x).real ** 2).sum()
+
+
 @kind("closure")
 def run_closure(library, row, wrap):
-    """Step with a closure over a least-squares problem. Options: `parameters`, `problem` (matrix, values), `steps`."""
+    """Step with a closure.
+
+    Options: `parameters`, `steps`, `loss` (a `Function` of all parameters as one vector) or `problem` (matrix and values of
+    least squares, with a penalty).
+    """
     parameters = parameters_of(library, row)
     optimizer = build(library, row, parameters)
-    matrix, values = (to_tensor(library, a) for a in row.options["problem"])
+    cost = prepare(library, row.options.get("loss"))[0]
+    if cost is None:
+        matrix, values = (to_tensor(library, a) for a in row.options["problem"])
+
+        def cost(x):
+            return ((matrix @ x - values) ** 2).mean() + 0.1 * (x ** 4).sum()
 
     def loss():
         optimizer.zero_grad()
-        x = library.cat([p.reshape(-1) for p in parameters])
-        error = ((matrix @ x - values) ** 2).mean() + 0.1 * (x ** 4).sum()
+        error = cost(library.cat([p.reshape(-1) for p in parameters]))
         error.backward()
         return error
 
