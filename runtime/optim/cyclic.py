@@ -60,10 +60,6 @@ def _set_momentum(group, name, value):
     group[name] = (value, *group["betas"][1:]) if name == "betas" else value
 
 
-def _momentum_of(group, name):
-    return group["betas"][0] if name == "betas" else group["momentum"]
-
-
 class CyclicLR(LRScheduler):
     """Up and down in a line between base_lr and max_lr, with amplitudes that may shrink."""
 
