@@ -230,6 +230,13 @@ LOSSES = [
     ("decrease above", "ripples", [[0.125]], {"lr": 2.293415, "max_iter": 2, **WOLFE}, 1),
     ("slope below", "ripples", [[0.125]], {"lr": 0.31106, "max_iter": 2, **WOLFE}, 1),
     ("slope above", "ripples", [[0.125]], {"lr": 0.29346, "max_iter": 2, **WOLFE}, 1),
+    ("long step", "valley", [[1.25, 1.5, -1.375]], {"lr": 4.0, "max_iter": 4, "tolerance_change": 0.001, **WOLFE}, 2),
+    ("longer step", "ripples", [[-1.625]], {"lr": 16.0, "max_iter": 4, "tolerance_change": 0.001, **WOLFE}, 1),
+    ("short step", "valley", [[-1.9375, -0.8125, 0.9375]], {"lr": 2.0 ** -7, "max_iter": 4, **WOLFE}, 1),
+    ("many valleys", "ripples", [[-0.0625, -0.5625]], {"lr": 16.0, "max_iter": 3, "max_eval": 6, **WOLFE}, 2),
+    ("one iteration", "ripples", [[-1.3125]], {"lr": 1.0, "max_iter": 1, **WOLFE}, 1),
+    ("sharp", "edge", [[1.1875, -1.125, -0.25]], {"lr": 4.0, "max_iter": 5, "max_eval": 8, **WOLFE}, 2),
+    ("few evaluations", "wall", [[-2.0, -1.5]], {"lr": 2.0 ** -14, "max_iter": 4, "max_eval": 2, **WOLFE}, 2),
     ("near", "valley", [[1 + 2.0 ** -14, 1 - 2.0 ** -15]], {"lr": 0.0625, "max_iter": 40, "tolerance_grad": 0, "tolerance_change": 0}, 1),
     ("complex", "complex bowl", [[1.5 - 0.5j, 0.25j], [[-1.0 + 2j]]], {"lr": 0.25, "max_iter": 5}, 2),
     ("complex, line search", "complex bowl", [[1.5 - 0.5j, 0.25j], [[-1.0 + 2j]]], {"max_iter": 3, **WOLFE}, 1),
@@ -277,6 +284,7 @@ def _clipping(rng):
     yield row("clip_grad_value_", "foreach", (0.5,), some(), {"foreach": True})
     yield row("clip_grad_value_", "one by one", (), some(), {"clip_value": 0.25, "foreach": False})
     yield row("clip_grad_value_", "float32", (1,), some("float32"))
+    yield row("clip_grad_value_", "bfloat16", (0.75,), some("bfloat16"))
     yield row("clip_grad_value_", "broken", (0.75,), [broken[0], -broken[0], lost[0]])
     yield row("clip_grad_value_", "without one", (0.75,), [distinct(rng, 5), None, distinct(rng, 2, 3)])
 
@@ -291,6 +299,8 @@ def _scalers(rng):
         "clipped": ([1.0, 4.0, 1e38, 2.0], {"init_scale": 64.0, "growth_interval": 1}, {"unscale": True}),
         "goes on": ([1.0, 1e38, 1.0, 1.0, 1.0], {"init_scale": 1024.0, "growth_interval": 3, "growth_factor": 8.0}, {"resume": 3}),
         "set": ([1.0, 2.0, 1e38, 1.0], {"init_scale": 1024.0, "growth_interval": 2}, {"set": {"0": 4096.0, "2": 2.0}}),
+        "set to tensors": ([1.0, 2.0, 1.0], {"init_scale": 1024.0}, {"set": {"0": np.array(4096.0, "float32")}}),
+        "apart": ([1.0, 1e38, 1.0, 1.0], {"init_scale": 1024.0, "growth_interval": 2}, {"apart": True}),
     }
     for what, (factors, kwargs, more) in trajectories.items():
         adam = what in ("grows", "clipped", "goes on")

@@ -226,36 +226,41 @@ def run_closure(library, row, wrap):
 def run_scaler(library, row, wrap):
     """Step an optimizer through a gradient scaler, with losses that overflow where the row says so.
 
-    Options: `parameters`, `factors` (of the losses, one for each step), `optimizer`, `optimizer_kwargs`, `unscale`, `set`
-    ({step: scale that is set after it}), `resume` (the step before which a new scaler takes over the state dict).
+    Options: `parameters`, `factors` (of the losses, one for each step), `optimizer`, `optimizer_kwargs`, `unscale`, `apart`
+    (each parameter has an optimizer, and the factors are for the first one's loss), `set` ({step: scale that is set after it}),
+    `resume` (the step before which a new scaler takes over the state dict).
     """
     options, parameters = row.options, parameters_of(library, row)
-    optimizer = lookup(library, options["optimizer"])(parameters, **options["optimizer_kwargs"])
+    groups = [[p] for p in parameters] if options.get("apart") else [parameters]
+    optimizers = [lookup(library, options["optimizer"])(group, **options["optimizer_kwargs"]) for group in groups]
     scaler = lookup(library, row.target)("cpu", *row.args, **row.kwargs)
-    step, found = scaling(library, row, wrap, parameters, optimizer, scaler), {}
+    step, found = scaling(library, row, wrap, parameters, optimizers, scaler), {}
     for i, factor in enumerate(options["factors"]):
         if i == options.get("resume"):
             saved, scaler = scaler.state_dict(), lookup(library, row.target)("cpu")
             scaler.load_state_dict(saved)
-            step = scaling(library, row, wrap, parameters, optimizer, scaler)
+            step = scaling(library, row, wrap, parameters, optimizers, scaler)
         after = step(library.tensor(factor, dtype=library.float32))
         found |= {f"step{i}.{k}": p for k, p in enumerate(after)}
         if str(i) in options.get("set", {}):
-            scaler.update(options["set"][str(i)])
+            scale = options["set"][str(i)]
+            scaler.update(scale if isinstance(scale, float) else to_tensor(library, scale))
         found |= {f"scale{i}": float(scaler.get_scale())} | {f"state{i}.{k}": float(v) for k, v in scaler.state_dict().items()}
-    return found | state_of(library, optimizer)
+    return found | state_of(library, optimizers[0])
 
 
-def scaling(library, row, wrap, parameters, optimizer, scaler):
+def scaling(library, row, wrap, parameters, optimizers, scaler):
     """Return a function of the loss's factor that makes a scaled step and returns the parameters."""
     def body(factor):
-        optimizer.zero_grad()
-        loss = sum([((p - 0.25) ** 2).sum() * factor for p in parameters])
-        scaler.scale(loss).backward()
-        if row.options.get("unscale"):
-            scaler.unscale_(optimizer)
-            library.nn.utils.clip_grad_norm_(parameters, 0.5)
-        scaler.step(optimizer)
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        losses = [((p - 0.25) ** 2).sum() for p in parameters]
+        scaler.scale(losses[0] * factor + sum(losses[1:]) * (1.0 if row.options.get("apart") else factor)).backward()
+        for optimizer in optimizers:
+            if row.options.get("unscale"):
+                scaler.unscale_(optimizer)
+                library.nn.utils.clip_grad_norm_(parameters, 0.5)
+            scaler.step(optimizer)
         scaler.update()
         return [p.detach().clone() for p in parameters]
 
