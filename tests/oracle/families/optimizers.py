@@ -191,6 +191,7 @@ def _sparse(rng):
     rows = {"SparseAdam/default": {}, "SparseAdam/small gradients": {"lr": 0.02}, "SparseAdam/lr tensor": {"lr": np.array(0.02)},
             "SparseAdam/betas": {"lr": 0.05, "betas": (0.5, 0.75), "eps": 1e-3, "maximize": True},
             "SGD/sparse": {"lr": 0.05, "maximize": True}, "SGD/sparse by default": {},
+            "SGD/sparse, momentum": {"lr": 0.05, "momentum": 0.5, "dampening": 0.25},
             "Adagrad/sparse": {"lr": 0.05, "lr_decay": 0.25, "eps": 0.125, "initial_accumulator_value": 0.5},
             "Adagrad/sparse by default": {"maximize": True}}
     for name, kwargs in rows.items():

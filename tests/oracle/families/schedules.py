@@ -19,7 +19,8 @@ TABLE = {
     "LinearLR": [("default", (), {}, {}), ("factors", (), {"start_factor": 0.25, "end_factor": 0.75, "total_iters": 6}, {"resume": 3})],
     "ExponentialLR": [("one", (0.75,), {}, {}), ("other", (), {"gamma": 1.125}, {"resume": 3})],
     "PolynomialLR": [("default", (), {}, {}), ("power", (), {"total_iters": 8, "power": 2.5}, {"resume": 3})],
-    "CosineAnnealingLR": [("default", (6,), {}, {}), ("floor", (4,), {"eta_min": 0.03125}, {"resume": 5})],
+    "CosineAnnealingLR": [("default", (6,), {}, {}), ("floor", (4,), {"eta_min": 0.03125}, {"resume": 5}),
+                          ("second valley", (3,), {"eta_min": 0.125}, {"steps": 15})],
     "CosineAnnealingWarmRestarts": [("default", (4,), {}, {}), ("grows", (2,), {"T_mult": 2, "eta_min": 0.03125}, {"resume": 5})],
     "CyclicLR": [
         ("triangular", (0.0625, 0.5), {"step_size_up": 3}, {}),
