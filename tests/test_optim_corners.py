@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import ingot
+import mock_cuda
 from ingot import optim
 
 GRADIENT = ingot.tensor([0.3, -0.7], dtype=ingot.float64)
@@ -226,3 +227,36 @@ def test_dampening_leaves_the_first_gradient_as_it_is(name, way):
         if way == "loaded":
             state, optimizer = optimizer.state_dict(), optim.SGD([p], lr=0.5)
             optimizer.load_state_dict(state)
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adagrad", "SparseAdam"])
+def test_sparse_gradients_on_a_device_may_name_a_row_twice(name):
+    def moved(device):
+        p = ingot.arange(8.0).reshape(4, 2).to(device).requires_grad_()
+        places, rows = ingot.tensor([[2, 0, 2]]), ingot.tensor([[0.5, 1.0], [0.25, -1.0], [0.125, 2.0]])
+        optimizer = getattr(optim, name)([p], lr=0.25)
+        for _ in range(3):
+            p.grad = ingot.sparse_coo_tensor(places.to(device), rows.to(device), (4, 2))
+            optimizer.step()
+        return p.detach().cpu().numpy()
+
+    with mock_cuda.installed():
+        np.testing.assert_allclose(moved("cuda"), moved("cpu"), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["ASGD", "NAdam", "Adam"])
+def test_a_loaded_state_keeps_its_numbers_beside_a_parameter_without_dims(name):
+    def ends(device):
+        p = ingot.tensor(2.0, device=device, requires_grad=True)
+        optimizer = getattr(optim, name)([p], lr=0.25)
+        for i in range(4):
+            if i == 2:
+                saved, optimizer = optimizer.state_dict(), getattr(optim, name)([p], lr=0.25)
+                optimizer.load_state_dict(saved)
+            p.grad = ingot.tensor(i + 0.5, device=device)
+            optimizer.step()
+        numbers = {k: v.device.type for k, v in optimizer.state[p].items() if k in ("step", "eta", "mu", "mu_product")}
+        return p.item(), numbers
+
+    with mock_cuda.installed():
+        assert ends("cuda") == (pytest.approx(ends("cpu")[0], rel=1e-6), ends("cpu")[1])

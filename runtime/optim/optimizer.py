@@ -98,6 +98,9 @@ def counts_there(p: Tensor, group) -> bool:
     return p._a.__class__ is DeviceArray and bool(group.get("capturable"))
 
 
+NUMBERS = ("step", "eta", "mu", "mu_product")      # the names of states of one number
+
+
 def place_of_numbers(p: Tensor, group):
     """The device of a parameter's states of one number, whatever the default device is."""
     return p.device if counts_there(p, group) else "cpu"
@@ -390,8 +393,9 @@ class Optimizer:
         for key, value in state_dict["state"].items():
             p = by_number.get(key)
             fitted = _fitted(value, p)
-            if p is not None and isinstance(fitted, dict) and isinstance(fitted.get("step"), Tensor):
-                fitted["step"] = fitted["step"].to(place_of_numbers(p, groups[p]))
+            for name in NUMBERS if p is not None and isinstance(fitted, dict) else ():
+                if isinstance(fitted.get(name), Tensor):
+                    fitted[name] = fitted[name].to(place_of_numbers(p, groups[p]))
             state[key if p is None else p] = State(fitted) if isinstance(fitted, dict) else fitted
         Structure.version += 1
         self.__setstate__({"state": state, "param_groups": [

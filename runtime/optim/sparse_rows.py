@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ...ir import dtype as dt
 from ...ir.ops import elementwise as ew
 from ...ir.ops.shape import cat
 from ..api.register import FUNCTIONS
@@ -93,12 +92,12 @@ def _once(numbers, values) -> tuple:
     if not count:
         return numbers, values
     in_order, order = FUNCTIONS["sort"](numbers, stable=True)
-    is_new = cat(FUNCTIONS["zeros"](1, dtype=dt.int64), ew.cast(ew.ne(in_order[1:], in_order[:-1]), dtype=dt.int64), dim=0)
+    is_new = cat(FUNCTIONS["zeros_like"](numbers[:1]), ew.cast(ew.ne(in_order[1:], in_order[:-1]), dtype=numbers.dtype), dim=0)
     group = FUNCTIONS["cumsum"](is_new, 0)              # of each entry in order
     own = FUNCTIONS["zeros_like"](numbers).index_put((order,), group)
     sums = FUNCTIONS["zeros_like"](values).index_put((own,), values, accumulate=True)
     found = FUNCTIONS["zeros_like"](numbers).index_put((group,), in_order)
     last = group[-1:]
-    place = FUNCTIONS["minimum"](FUNCTIONS["arange"](count), last)
+    place = FUNCTIONS["minimum"](FUNCTIONS["arange"](count, device=numbers.device), last)
     place = ew.where(ew.eq(found[place], GAP), last.expand_as(place), place)
     return found[place], sums[place]

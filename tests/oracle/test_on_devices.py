@@ -21,8 +21,7 @@ def on_the_mock_driver() -> list:
     found = []
     for family, rows in (group.values for group in GROUPS):
         label = f"{family}:{rows[0].name.split('/')[0]}"
-        # Sparse gradients that are not coalesced: their indices lie on the host, and SparseAdam refuses them on a device.
-        rows = [row for row in rows if runs(row) and not row.options.get("sparse")]
+        rows = [row for row in rows if runs(row)]
         first = 1 if family in QUICK else 0
         parts = ((rows[:first], label, ()), (rows[first:], f"{label}, rest", pytest.mark.slow))
         found += [pytest.param(family, part, id=name, marks=marks) for part, name, marks in parts if part]
