@@ -260,3 +260,33 @@ def test_a_loaded_state_keeps_its_numbers_beside_a_parameter_without_dims(name):
 
     with mock_cuda.installed():
         assert ends("cuda") == (pytest.approx(ends("cpu")[0], rel=1e-6), ends("cpu")[1])
+
+
+def test_limits_on_the_host_are_numbers_beside_a_device():
+    x = ingot.tensor([0.5, -2.0, 3.0])
+    low, high = ingot.tensor(-1.0), ingot.tensor(1.5)
+    with mock_cuda.installed():
+        for limits in ((low, high), (low, None), (None, high), (low, 1.0)):
+            there = x.to("cuda").clamp(*limits)
+            assert there.is_cuda and there.tolist() == x.clamp(*limits).tolist()
+
+
+def test_step_sizes_that_change_reach_traced_steps_on_a_device():
+    def ends(device, wrap):
+        p = ingot.tensor(2.0, device=device, requires_grad=True)
+        optimizer = optim.Rprop([p], lr=0.25)
+
+        def step(g):
+            p.grad = g
+            optimizer.step()
+            return p.detach().clone()
+
+        call, seen = wrap(step), []
+        for i in range(6):
+            if i == 3:
+                optimizer.param_groups[0]["step_sizes"] = (0.125, 0.25)
+            seen.append(call(ingot.tensor(1.5, device=device)).item())
+        return seen
+
+    with mock_cuda.installed():
+        assert ends("cuda", ingot.jit.trace) == pytest.approx(ends("cpu", lambda f: f), rel=1e-6)

@@ -7,6 +7,8 @@ from ...ir.errors import ArgumentError, DTypeError
 from ...ir.ops import elementwise as ew
 from ...ir.ops.nn import clamp as clamp_between
 from ...ir.ops.piecewise import clamp_by
+from ..device_array import DeviceArray
+from ..placement import beside
 from ..state import tls
 from ..tensor import Tensor
 from .promote import as_operand, need_tensors, result_type, to_dtype
@@ -38,10 +40,15 @@ def clamp(input, min=None, max=None, *, out=None):
     return deliver(x, out, "clamp")
 
 
+def _near(limit, x):
+    """Return a limit; a host tensor without dims, which is broadcast here, on the device of what it limits."""
+    return limit if limit.ndim or limit._a.__class__ is DeviceArray else beside(limit, x)
+
+
 def _between_tensors(x, low, high, d):
     known = [v if v is None else to_dtype(v, d) for v in (x, low, high)]
     if any(v is not None and v.shape != x.shape for v in known):
-        there = iter(broadcast_tensors(*[v for v in known if v is not None]))
+        there = iter(broadcast_tensors(*[_near(v, x) for v in known if v is not None]))
         known = [v if v is None else next(there) for v in known]
     return clamp_by(*known)
 
