@@ -393,9 +393,10 @@ class Optimizer:
         for key, value in state_dict["state"].items():
             p = by_number.get(key)
             fitted = _fitted(value, p)
-            for name in NUMBERS if p is not None and isinstance(fitted, dict) else ():
-                if isinstance(fitted.get(name), Tensor):
-                    fitted[name] = fitted[name].to(place_of_numbers(p, groups[p]))
+            if p is not None and isinstance(fitted, dict):
+                for name in NUMBERS:
+                    if isinstance(fitted.get(name), Tensor):
+                        fitted[name] = fitted[name].to(place_of_numbers(p, groups[p]))
             state[key if p is None else p] = State(fitted) if isinstance(fitted, dict) else fitted
         Structure.version += 1
         self.__setstate__({"state": state, "param_groups": [
