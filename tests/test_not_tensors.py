@@ -2,6 +2,8 @@
 
 import inspect
 import pickle
+import subprocess
+import sys
 from types import FunctionType
 
 import numpy as np
@@ -69,6 +71,22 @@ def test_no_function_fails_inside(kind):
                 except Exception:
                     pass        # it says what it does not take
     assert not failed
+
+
+@pytest.mark.parametrize("first", ["special", "linalg", "fft", "distributions"])
+def test_checks_do_not_depend_on_the_order_of_imports(first):
+    program = f"""
+import ingot.runtime.{first}
+import ingot
+
+for name, count in (("igamma", 2), ("igammac", 2), ("kron", 2), ("matrix_exp", 1)):
+    try:
+        getattr(ingot, name)(*[None] * count)
+    except TypeError as error:
+        assert not isinstance(error, AttributeError), name
+"""
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
 
 
 def test_errors_of_the_users_own_code_stay():

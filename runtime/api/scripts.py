@@ -14,8 +14,8 @@ from .restride import resize_as_
 
 FUNCTIONS.update(fill_=fill_, zero_=zero_, is_same_size=is_same_size, detach=Tensor.detach, detach_=Tensor.detach_, vmap=vmap,
                  resize_as_=resize_as_, OutOfMemoryError=OutOfMemoryError)
-api(inplace=True, name="igamma")(gammainc)
-api(inplace=True, name="igammac")(gammaincc)
+api(inplace=True, name="igamma", checked=True)(gammainc)
+api(inplace=True, name="igammac", checked=True)(gammaincc)
 
 
 @api()
