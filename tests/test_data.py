@@ -218,7 +218,7 @@ def shared_out(count, replicas, epoch=0, **options):
 @pytest.mark.parametrize("drop_last", [False, True])
 @pytest.mark.parametrize("count", range(8))
 def test_a_distributed_sampler_shares_out_as_pytorch_does(count, drop_last):
-    """Where there are fewer samples than replicas, too: then they are repeated as often as it takes."""
+    """Samples are repeated as often as needed, also if there are fewer of them than replicas."""
     for replicas, want in enumerate(SHARES[drop_last][count], 1):
         got = shared_out(count, replicas, shuffle=False, drop_last=drop_last)
         assert [[int(i) for i in part if part != "-"] for part in want.split()] == got, f"{replicas} replicas"

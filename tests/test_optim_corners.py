@@ -191,7 +191,7 @@ def test_lbfgs_stays_where_the_gradient_is_zero():
     assert opt.step(closure).item() == 0 and p.tolist() == [1, 1] and opt.state[p]["func_evals"] == 1
 
 
-# Where a parameter and its momentum are after each of three steps, as PyTorch 2.13 gives them: the first gradient becomes the
+# A parameter and its momentum after each of three steps, as PyTorch 2.13 gives them: the first gradient becomes the
 # momentum as it is, and dampening begins with the second.
 DAMPENED = {
     "dampening": ({"momentum": 0.5, "dampening": 0.25}, [

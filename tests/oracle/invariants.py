@@ -1,4 +1,4 @@
-"""What all valid results of an operator share, where its meaning leaves a choice of signs, phases, order or padding.
+"""Invariants of results where an operator leaves a choice of signs, phases, order or padding.
 
 A function gets the library, the results, the arguments and the parameters of a call.
 """

@@ -2,6 +2,7 @@
 
 import math
 
+import ml_dtypes
 import numpy as np
 
 from ..row import Leaf, Name, Row
@@ -263,6 +264,12 @@ def _rest(rng):
                 yield f"nn.functional.max_unpool{rank}d", (_leaf(rng, 1, 2, *small), places.reshape(1, 2, *small), size, stride, padding), {}
     for mode in (0, 1):
         yield "grid_sampler_3d", (_leaf(rng, 1, 2, 3, 2, 4), Leaf(rng.uniform(-1.2, 1.2, (1, 2, 3, 2, 3)).round(3)), mode, 0, mode == 0), {}
+    for align in (True, False):
+        yield "stft", (Leaf(rounded(rng, 24)), 8, 3, 5), {"center": False, "align_to_window": align, "return_complex": True}
+    for kind in ("float32", "bfloat16"):
+        dtype = np.dtype(ml_dtypes.bfloat16) if kind == "bfloat16" else np.dtype(kind)
+        yield "nn.functional.grouped_mm", (rounded(rng, 2, 8, 16).astype(dtype), rounded(rng, 2, 16, 8).astype(dtype)), {}
+        yield "nn.functional.grouped_mm", (rounded(rng, 8, 16).astype(dtype), rounded(rng, 2, 16, 8).astype(dtype)), {"offs": np.array([3, 8], dtype="int32")}
     spectrum = np.fft.fft(rounded(rng, 9, 8)).T.round(4)
     yield "istft", (Leaf(spectrum), 8, 2), {"onesided": False, "return_complex": True}
     yield "istft", (Leaf(np.fft.rfft(rounded(rng, 9, 8)).T.round(4)), 8, 2, 6), {"window": rounded(rng, 6, low=0.25)}

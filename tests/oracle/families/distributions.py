@@ -203,7 +203,7 @@ def supported(torch, row, quantities=QUANTITIES) -> tuple[list, list]:
 TRIGAMMA = (4e-9, "PyTorch's trigamma and incomplete gamma are good to 1e-9")
 ROOM = dict.fromkeys(("Gamma", "Chi2", "InverseGamma", "Beta", "StudentT", "Dirichlet", "Wishart", "Kumaraswamy", "Independent"), TRIGAMMA) | {
     "VonMises": (3e-4, "PyTorch's Bessel functions are polynomials for float32"),
-    "Multinomial": (1e-7, "PyTorch enumerates the support in float32")}
+    "Multinomial": (1e-7, "PyTorch takes lgamma of an integer, in float32")}
 
 
 def single(value):

@@ -128,6 +128,10 @@ def _others(rng):
     for name, more in (("mse_loss", {"weight": rounded(rng, 3, 4, low=0.25)}), ("l1_loss", {"weight": rounded(rng, 3, 4, low=0.25)}), ("huber_loss", {"weight": rounded(rng, 3, 4, low=0.25), "delta": 0.5})):
         for reduction in ("none", "mean", "sum"):
             yield Row(f"{name}/weight, {reduction}", "function", f"nn.functional.{name}", (_leaf(rng, 3, 4), _leaf(rng, 3, 4)), more | {"reduction": reduction})
+    for what, sizes, kwargs in (("default", (3, 5), {}), ("sum", (4, 6), {"bias": True, "reduction": "sum", "ignore_index": 2}),
+                                ("none", (3, 5), {"reduction": "none", "label_smoothing": 0.25, "weight": rounded(rng, 5, low=0.25)})):
+        yield Row(f"LinearCrossEntropyLoss/{what}", "layer", "nn.LinearCrossEntropyLoss", sizes, kwargs, {"inputs": (_leaf(rng, 4, sizes[0]), _classes(rng, 4, count=sizes[1]))})
+    yield Row("LinearCrossEntropyLoss/places", "layer", "nn.LinearCrossEntropyLoss", (3, 5), {"out_features": (2,)}, {"inputs": (_leaf(rng, 4, 3), _classes(rng, 4, 2, count=5))})
     for what, kwargs in (("default", {"cutoffs": [2, 5]}), ("small", {"cutoffs": [3], "div_value": 2.0, "head_bias": True})):
         yield Row(f"AdaptiveLogSoftmaxWithLoss/{what}", "layer", "nn.AdaptiveLogSoftmaxWithLoss", (4, 8), kwargs,
                   {"inputs": (_leaf(rng, 6, 4), np.array([0, 7, 3, 5, 1, 6]))})

@@ -21,7 +21,7 @@ def to_bytes(x, *, scale, zero):
 
 @formula("from_bytes")
 def from_bytes(x, *, scale, zero):
-    """What bytes stand for."""
+    """Return the values that bytes encode."""
     return (x.float() - zero) * scale
 
 
