@@ -1,9 +1,12 @@
 """What follows a matrix product happens in its tiles: values to the bit, when it is done, when it is not."""
 
+import contextlib
+
 import numpy as np
 import pytest
 
 import ingot
+import mock_cuda
 from graphs import graph_of
 from ingot.passes.codegen.llvm.fused_epilogue import Fused
 from ingot.passes.plan_memory import plan
@@ -194,3 +197,29 @@ def test_a_product_that_is_read_in_two_orders_stays_alone():
     traced = ingot.jit.trace(lambda: (p := z @ y) + p.t())
     for _ in range(2):
         assert np.abs(traced().numpy() - (product + product.T)).max() < 1e-5
+
+
+TWICE = {
+    "transposed": lambda z: z + z.mT, "transposed first": lambda z: z.mT - z, "flipped": lambda z: z * z.flip(-2),
+    "a row": lambda z: z - z[..., :1, :], "a column": lambda z: z - z[..., :1], "one number": lambda z: z / z[..., :1, :1],
+    "three ways": lambda z: (z + z.mT) * z.flip(-1), "once, flipped": lambda z: z.flip(-1) * 2 + 1,
+    "once, transposed": lambda z: z.mT * BESIDE.to(z.device) + 1, "a part": lambda z: z[..., :1] * BESIDE.to(z.device),
+}
+BESIDE = ingot.arange(24.0 * 24).reshape(24, 24)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("batch", [(), (3,)], ids=str)
+@pytest.mark.parametrize("name", TWICE)
+def test_a_product_that_is_not_read_once_as_it_lies_stays_alone(name, batch, device):
+    """A tile has its own elements alone, not those across the diagonal."""
+    fn = TWICE[name]
+    traced = ingot.jit.trace(lambda x, w: fn(x @ w))
+    with mock_cuda.installed() if device == "cuda" else contextlib.nullcontext():
+        for seed in range(2):
+            ingot.manual_seed(seed)
+            x, w = (ingot.randn(*batch, *shape).to(device) for shape in ((24, 5), (5, 24)))
+            z = x @ w
+            assert ((fn(z) - traced(x, w)).abs() <= 1e-5 * fn(z).abs() + 1e-6).all(), name
+    if device == "cpu":
+        assert fn(x @ w).equal(traced(x, w))
