@@ -7,6 +7,7 @@ from ...ir.errors import ShapeError
 from ..api.register import FUNCTIONS
 from . import functional as F
 from .attention import MultiheadAttention as MultiheadAttention
+from .constructors import REQUIRED, constructor
 from .module import Module
 from .parameter import Parameter
 
@@ -29,7 +30,10 @@ class _Activation(Module):
         if set(given) & set(kwargs):
             raise TypeError(f"{type(self).__name__} got several values for {sorted(set(given) & set(kwargs))[0]}")
         for name, default in self._fields:
-            setattr(self, name, given.get(name, kwargs.get(name, default)))
+            value = given.get(name, kwargs.get(name, default))
+            if value is REQUIRED:
+                raise TypeError(f"{type(self).__name__} takes ({', '.join(names)}), and {name} is missing")
+            setattr(self, name, value)
 
     def forward(self, input):
         """Applies the function."""
@@ -48,7 +52,7 @@ class _Activation(Module):
 
 def _module(name, function, *fields, named=True, doc="") -> Any:
     members = {"_function": staticmethod(function), "_fields": fields, "_given": tuple([n for n, _ in fields]),
-               "_named": named, "__module__": __name__,
+               "_named": named, "__module__": __name__, "__init__": constructor(_Activation, fields),
                "__doc__": doc or (function.__doc__ or "")}
     return type(name, (_Activation,), members)
 
@@ -70,7 +74,7 @@ Softshrink = _module("Softshrink", F.softshrink, ("lambd", 0.5), named=False)
 Softplus = _module("Softplus", F.softplus, ("beta", 1.0), ("threshold", 20.0))
 Softsign = _module("Softsign", F.softsign)
 Tanhshrink = _module("Tanhshrink", F.tanhshrink)
-Threshold = _module("Threshold", F.threshold, ("threshold", None), ("value", None), _IN)
+Threshold = _module("Threshold", F.threshold, ("threshold", REQUIRED), ("value", REQUIRED), _IN)
 Sigmoid = _module("Sigmoid", F.sigmoid)
 LogSigmoid = _module("LogSigmoid", F.logsigmoid)
 Tanh = _module("Tanh", F.tanh)

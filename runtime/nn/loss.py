@@ -8,6 +8,7 @@ from typing import Any
 from ...ir.dtype import DType
 from ...ir.errors import ArgumentError, ShapeError
 from . import functional as F
+from .constructors import constructor
 from .functional.loss import reduction_of
 from .linear import Linear
 from .module import Module
@@ -62,6 +63,7 @@ class _WeightedLoss(_Loss):
 
 def _module(name, function, *fields, inputs=2):
     members = {"_function": staticmethod(function), "_fields": fields, "__module__": __name__, "__doc__": function.__doc__,
+               "__init__": constructor(_Loss, fields),
                "_inputs": tuple(inspect.signature(function).parameters)[:inputs]}
     return type(name, (_Loss,), members)
 
