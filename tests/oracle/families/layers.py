@@ -20,6 +20,9 @@ def _row(name, what, args, kwargs, inputs, **options):
     return Row(f"{name}/{what}", "layer", f"nn.{name}", args, kwargs, {"inputs": inputs, **options})
 
 
+SIXTH = (1e-7, "PyTorch's sixth is a float32")
+
+
 def _activations(rng):
     table = {
         "ELU": [{}, {"alpha": 0.5}], "CELU": [{}, {"alpha": 0.5}], "SELU": [{}], "GELU": [{}, {"approximate": "tanh"}], "ReLU": [{}], "ReLU6": [{}],
@@ -35,12 +38,15 @@ def _activations(rng):
                 yield _row(name, f"{i} large", (), kwargs, (Leaf(np.array([-40.0, -3.0, 1.25, 1.75, 9.0, 19.5, 21.0, 50.0])),))
             row = _row(name, i, (), kwargs, (Leaf(distinct(rng, *shape) * (2 if name in ("ReLU6", "Hardswish", "Hardsigmoid") else 1)),))
             if name == "Hardsigmoid":
-                row.tolerance, row.reason = 1e-7, "PyTorch's sixth is a float32"
+                row.tolerance, row.reason = SIXTH
             yield row
     for name in ("ReLU", "GELU", "SiLU", "ELU", "Softplus", "Hardswish"):
         yield _row(name, "float32", (), {}, (Leaf(distinct(rng, 3, 4, dtype="float32")),), dtype="float32")
-    for name in ("ReLU", "ReLU6", "ELU", "LeakyReLU", "SELU", "Hardtanh", "SiLU", "Mish"):
-        yield _row(name, "in place", (), {"inplace": True}, (distinct(rng, 3, 4),))
+    for name in ("ReLU", "ReLU6", "ELU", "CELU", "LeakyReLU", "SELU", "Hardtanh", "Hardsigmoid", "Hardswish", "SiLU", "Mish", "Threshold"):
+        row = _row(name, "in place", (0.25, -2.0) if name == "Threshold" else (), {"inplace": True}, (distinct(rng, 3, 4),))
+        if name == "Hardsigmoid":
+            row.tolerance, row.reason = SIXTH
+        yield row
     yield _row("Softmax2d", "four", (), {}, (_leaf(rng, 2, 3, 4, 2),))
     yield _row("Softmax2d", "three", (), {}, (_leaf(rng, 3, 2, 4),))
     yield _row("RReLU", "evaluation", (), {"lower": 0.25, "upper": 0.5}, (_free(rng, 3, 4),), train=False)

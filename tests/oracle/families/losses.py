@@ -143,7 +143,7 @@ def rows(torch, rng):
         for module, name, what, inputs, kwargs in which(rng):
             options = {"before": "nn.functional.log_softmax"} if name == "ctc_loss" else {}
             yield Row(f"{name}/{what}", "function", f"nn.functional.{name}", inputs, kwargs, options)
-            if "mean" in what or "," not in what:
+            if "mean" in what or "," not in what or what == "default, sum":
                 other = tuple(Leaf(distinct(rng, *a.array.shape)) if isinstance(a, Leaf) and name in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss") else a for a in inputs)
                 if name == "ctc_loss":
                     other = (np.log(np.full(inputs[0].array.shape, 0.25)) + inputs[0].array / 4, *inputs[1:])      # (no gradient)
