@@ -21,7 +21,7 @@ from . import hits
 from .functions import functions_in
 from .sites import HERE, product_files
 
-MARKS = "not slow and not gpu"      # what `make test` runs
+MARKS = "not slow and not gpu and not peer"      # what `make test` runs
 SITE = "import os\nif os.environ.get('INGOT_HITS_FOLDER'):\n    from ingot_mutations import hits\n    hits.install()\n"
 
 
