@@ -218,8 +218,9 @@ def size(*numbers):
     return pickles.Call("torch.Size", tuple(numbers))
 
 
-def foreign(folder, chunks, whole=(4, 3), change=None):
-    """A checkpoint as two ranks write it: a tensor in chunks {start row: rows}, another one, and a list."""
+def foreign(folder, chunks, whole=(4, 3), change=None, more=()):
+    """A checkpoint as two ranks write it: a tensor in chunks {start row: rows}, another one, and a list. Offsets have `more`
+    numbers than the tensor has dimensions."""
     folder.mkdir()
     w = np.arange(whole[0] * whole[1], dtype=np.float32).reshape(whole)
     files: dict = {"__0_0.distcp": b"", "__1_0.distcp": b""}
@@ -234,10 +235,10 @@ def foreign(folder, chunks, whole=(4, 3), change=None):
     for i, (start, rows) in enumerate(chunks.items()):
         stored = pickles.Stored("0", "Float", w[start:start + rows])
         put("model.w", pickles.tensor(stored, 0, (rows, whole[1]), (whole[1], 1)), [stored], f"__{i % 2}_0.distcp",
-            offset=size(start, 0), index=i)
+            offset=size(start, 0, *more), index=i)
     put("extra", [7, {"name": "x"}], [], "__1_0.distcp")
     properties = part("TensorProperties", dtype=pickles.Global("torch.float32"))
-    held = [part("ChunkStorageMetadata", offsets=size(start, 0), sizes=size(rows, whole[1])) for start, rows in chunks.items()]
+    held = [part("ChunkStorageMetadata", offsets=size(start, 0, *more), sizes=size(rows, whole[1])) for start, rows in chunks.items()]
     tensor = part("TensorStorageMetadata", properties=properties, size=size(*whole), chunks=held)
     index = {"state_dict_metadata": {"model.w": tensor, "extra": part("BytesStorageMetadata")},
              "planner_data": {"model.w": ("model", "w"), "extra": ("extra",)}, "storage_data": places,
@@ -278,6 +279,15 @@ def test_damaged_checkpoints_of_pytorch(chunks, change, said, tmp_path, monkeypa
     with pytest.raises(dcp.CheckpointException, match=said):
         dcp.load(target, checkpoint_id=tmp_path / "c")
     assert not target["model"]["w"].any() and not os.path.exists("harm")
+
+
+@pytest.mark.parametrize("chunks", [{0: 4}, {0: 2, 2: 2}])
+def test_offsets_of_other_ranks_are_damage(chunks, tmp_path):
+    foreign(tmp_path / "c", chunks, more=(0,))
+    target = {"model": {"w": ingot.zeros(4, 3)}}
+    with pytest.raises(dcp.CheckpointException, match="cannot be read"):
+        dcp.load(target, checkpoint_id=tmp_path / "c")
+    assert not target["model"]["w"].any()
 
 
 class Harm:

@@ -207,6 +207,8 @@ def _local(rank, use_orig_params):
         other.load_state_dict(state)
         with pytest.raises(RuntimeError, match="fit the number of ranks"):
             other.load_state_dict({**state, "_flat_param": ingot.ones(3)})
+        with pytest.raises(RuntimeError, match=r'Missing key.*"blocks\.0\._flat_param"'):
+            other.load_state_dict({k: v for k, v in state.items() if k != "blocks.0._flat_param"})
         with pytest.raises(ValueError, match="local form"):
             FSDP.optim_state_dict(net, make_optimizer(net))
     assert_same(other.state_dict(), net.state_dict())
