@@ -331,8 +331,8 @@ def multinomial(input, num_samples, replacement=False, *, generator=None, out=No
     if input.ndim not in (1, 2) or not input.dtype.is_floating_point:
         raise ShapeError(f"multinomial takes one row of floating point weights or several, got {input.aval}")
     n = input.shape[-1]
-    if num_samples <= 0 or (not replacement and num_samples > n):
-        raise ArgumentError(f"multinomial cannot draw {num_samples} of {n} {'' if replacement else 'without replacement'}")
+    if num_samples <= 0 or n == 0 or (not replacement and num_samples > n):
+        raise ArgumentError(f"multinomial cannot draw {num_samples} of {n}{'' if replacement else ' without replacement'}")
     weights = to_dtype(input.detach(), dt.accumulator(input.dtype))
     shape, how = (*weights.shape[:-1], num_samples), (_found_in_sums if replacement else _first_by_scores)
     if tls.m.special or weights._a.__class__ is DeviceArray or not weights.numel():
