@@ -238,7 +238,8 @@ def foreign(folder, chunks, whole=(4, 3), change=None, more=()):
             offset=size(start, 0, *more), index=i)
     put("extra", [7, {"name": "x"}], [], "__1_0.distcp")
     properties = part("TensorProperties", dtype=pickles.Global("torch.float32"))
-    held = [part("ChunkStorageMetadata", offsets=size(start, 0, *more), sizes=size(rows, whole[1])) for start, rows in chunks.items()]
+    held = [part("ChunkStorageMetadata", offsets=size(start, 0, *more), sizes=size(rows, whole[1]))
+            for start, rows in chunks.items()]
     tensor = part("TensorStorageMetadata", properties=properties, size=size(*whole), chunks=held)
     index = {"state_dict_metadata": {"model.w": tensor, "extra": part("BytesStorageMetadata")},
              "planner_data": {"model.w": ("model", "w"), "extra": ("extra",)}, "storage_data": places,
