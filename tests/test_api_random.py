@@ -134,6 +134,7 @@ def test_ranges():
     assert sorted(ingot.randperm(1000).tolist()) == list(range(1000))
     assert sorted(ingot.randperm(ingot.tensor(9)).tolist()) == list(range(9))
     assert set(ingot.randint(3, 6, (1000,)).tolist()) == {3, 4, 5}
+    assert ingot.randint(3, (4,), dtype=None).dtype is ingot.int64
     assert ingot.empty(1000).exponential_().numpy().min() > 0
     x = ingot.zeros(1000, dtype=ingot.int8).random_()
     assert x.numpy().min() >= 0 and x.numpy().max() > 100

@@ -10,6 +10,7 @@ from ingot import jit
 from ingot.ir.errors import DTypeError
 from ingot.ir.ops.attention import attention_grad
 from ingot.nn import functional as F
+from ingot.nn.attention.flex_attention import flex_attention
 
 # Against float64, of the largest element. (Rounded to 16 bits in between, the gradients of the first case erred by 0.023.)
 MOST = {"bfloat16": 8e-3, "float16": 1e-3}
@@ -79,3 +80,14 @@ def test_gradients_refuse_statistics_of_16_bits(wide):
     lse, delta = (ingot.ones(1, 2, 3, dtype=ingot.float32 if w else ingot.bfloat16) for w in wide)
     with pytest.raises(DTypeError, match=r"attention_grad of bf16.* takes lse and delta in .*float32"):
         attention_grad(q, q, q, q, None, lse, delta, causal=False, scale=0.5, mask_grad=False)
+
+
+@pytest.mark.parametrize("dtype", [ingot.float32, ingot.bfloat16, ingot.float16], ids=str)
+@pytest.mark.parametrize("cap", [0.5, 5.0])
+def test_scores_of_low_precision_are_rounded_before_a_score_function_changes_them(dtype, cap):
+    """However the function is written: a kernel that knows it keeps scores in float32, so it is not for such numbers."""
+    ingot.manual_seed(0)
+    q, k, v = (ingot.randn(1, 2, 16, 8).to(dtype) * 3 for _ in range(3))
+    found = flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: cap * (s / cap).tanh())
+    other = flex_attention(q, k, v, score_mod=lambda s, b, h, i, j: (cap * (s.clone() / cap).tanh()).clone())
+    assert (found - other).abs().max() <= (1e-5 if dtype is ingot.float32 else 0)

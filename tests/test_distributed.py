@@ -53,6 +53,10 @@ def test_waiting_takes_no_longer_than_it_was_given(store):
     assert time.monotonic() - start < 4
     store.set("there", "x")
     store.wait(["there"], timedelta(seconds=0.05))
+    store.set_timeout(timedelta(seconds=0.05))
+    with pytest.raises(dist.DistStoreError, match="waited"):
+        store.wait(["never"])
+    store.wait(["there"])
 
 
 def test_stores_keep_and_wait(store):
@@ -412,3 +416,20 @@ def test_machines_of_one_run_have_numbers():
     assert [environment(0, "--rdzv-endpoint=host:123")[n] for n in names] == ["2", "2", "6", "3", "0", "host", "123"]
     for wrong in (["--nnodes=2"], ["--nnodes=1:4"], ["--nproc-per-node=none"], ["--nnodes=2", "--node-rank=2"]):
         assert launcher.main([*wrong, "program.py"]) == 2
+
+
+def test_operations_wait_for_those_before_them():
+    """One that the caller waits for runs after all that are under way, however many there were before."""
+    dist.init_process_group(store=dist.HashStore(), rank=0, world_size=1)
+    try:
+        group, order, gate = dist.group.WORLD, [], threading.Event()
+        for _ in range(3):
+            group.run(lambda: None, True).wait()
+        time.sleep(0.05)            # (their ends are counted a little later)
+        late = group.run(lambda: order.append(gate.wait(20)), True)
+        threading.Timer(0.1, gate.set).start()
+        group.run(lambda: order.append("next"), False)
+        late.wait()
+        assert order == [True, "next"]
+    finally:
+        dist.destroy_process_group()

@@ -254,3 +254,36 @@ def _from_nothing(rank):
 
 def test_modules_without_values_get_them_in_parts():
     ranks.run(SIZE, _from_nothing)
+
+
+class OneOfTwo(nn.Module):
+    """Two layers whose parameters are kept together, of which the first alone runs."""
+
+    def __init__(self):
+        super().__init__()
+        self.runs, self.rests = nn.Linear(4, 4), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return self.runs(x)
+
+
+def _rests(rank, options):
+    ingot.manual_seed(0)
+    net, alone = OneOfTwo(), OneOfTwo()
+    alone.load_state_dict(net.state_dict())
+    fully_shard([net.runs, net.rests], **options)
+    fully_shard(net)
+    x = ingot.randn(2, 4)
+    for _ in range(2):
+        loss = net(x).pow(2).mean()
+        assert all(isinstance(p, DTensor) for p in net.parameters())
+        loss.backward()
+        assert all(isinstance(p, DTensor) for p in net.parameters())
+    for _ in range(2):
+        alone(x).pow(2).mean().backward()
+    close(net.runs.weight.grad.full_tensor(), alone.runs.weight.grad)
+
+
+@pytest.mark.parametrize("options", [{}, {"reshard_after_forward": False}], ids=str)
+def test_parameters_that_are_kept_together_are_hidden_though_one_module_rests(options):
+    ranks.run(SIZE, _rests, options)

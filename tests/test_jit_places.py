@@ -1,11 +1,14 @@
 """Python state that changes between calls: numbers and tensors that are looked up anew, and writes that are repeated."""
 
 import threading
+from functools import cached_property
 
 import pytest
 
 import ingot
 from ingot import jit, nn
+from ingot.jit import places
+from ingot.jit.reads import GLOBAL, LENGTH_OF, Chain
 from side_by_side import plain, vec
 from state_programs import READS, WRITES, Holder
 
@@ -362,3 +365,47 @@ def test_sums_of_more_numbers_than_parentheses_go_into_each_other():
         assert plain(traced(vec(2.0))) == plain(mean(vec(2.0)))
         losses[:] = [v + 0.5 for v in losses]
     assert traced.stats()["compiles"] == 2
+
+
+class Kept:
+    """An object with values of every kind."""
+
+    __slots__ = ("__dict__", "slotted")
+    of_class = 1.0
+
+    def __init__(self):
+        self.plain, self.slotted, self.items, self.pair, self._kept = 2.0, 3.0, {"a": 4.0}, (5.0, 6.0), 7.0
+
+    @property
+    def computed(self):
+        """A value with a setter, which would hear of another one."""
+        return self._kept
+
+    @computed.setter
+    def computed(self, value):
+        self._kept = value
+
+    @cached_property
+    def cached(self):
+        """A value in the object's own dictionary, though its class has something of that name."""
+        return 8.0
+
+
+PUT = {
+    "an attribute": ([("attr", "plain")], "attr"), "a slot": ([("attr", "slotted")], "attr"),
+    "an item": ([("attr", "items"), ("item", "a")], "item"), "an item of a tuple": ([("attr", "pair"), ("item", 1)], None),
+    "a property": ([("attr", "computed")], None), "a cached property": ([("attr", "cached")], "attr"),
+    "a length": ([("attr", "items"), *LENGTH_OF], None),
+}
+
+
+@pytest.mark.parametrize("case", PUT)
+def test_where_a_value_can_be_put(case):
+    steps, kind = PUT[case]
+    root = {"kept": Kept()}
+    assert root["kept"].cached == 8.0
+    place = places.Place(Chain(GLOBAL, "kept", tuple(steps)), root)
+    found = place.owner()
+    assert (found and found[2]) == kind and place.is_settable is (kind is not None)
+    if kind == "attr":
+        assert found[:2] == (root["kept"], steps[-1][1])

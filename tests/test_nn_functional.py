@@ -96,6 +96,12 @@ def test_softmax_needs_floats_and_a_dimension():
                                F.softmax(ingot.tensor([1.0, 2.0]), 0).numpy(), rtol=1e-6)
 
 
+@pytest.mark.parametrize("target, weight", [(float("nan"), 1.0), (0.5, float("nan"))])
+def test_a_loss_of_probabilities_is_nan_for_other_reasons(target, weight):
+    loss = F.binary_cross_entropy(ingot.full((2,), 0.25), ingot.full((2,), target), ingot.full((2,), weight))
+    assert loss.isnan()
+
+
 def test_prelu_has_a_slope_for_each_channel():
     x, w = tensor(-np.ones((2, 3, 2))), tensor(np.array([1.0, 2.0, 3.0]))
     F.prelu(x, w).sum().backward()

@@ -99,6 +99,8 @@ def test_random_kernels_are_philox(seed, call):
             return kernels.draw(name)(seed, call, n, start, **more)
 
         np.testing.assert_array_equal(drawn("random_bits"), philox.bits(seed, call, n, start))
+        np.testing.assert_array_equal(philox.bits_at(np.arange(start, start + n)[::-1], seed, call)[::-1],
+                                      philox.bits(seed, call, n, start))
         np.testing.assert_array_equal(drawn("random_uniform"), philox.uniform01(seed, call, n, start=start))
         np.testing.assert_array_equal(drawn("random_uniform_double"), philox.uniform01(seed, call, n, np.float64, start))
         np.testing.assert_allclose(drawn("random_normal"), philox.normal(seed, call, n, start=start), rtol=3e-7)

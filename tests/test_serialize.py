@@ -112,6 +112,17 @@ def test_mapped_tensors_may_be_written_and_leave_the_file_alone(tmp_path):
     assert path.read_bytes() == before and ingot.load(path)["a"].sum().item() == 1000
 
 
+def test_mapped_files_are_not_read_to_check_them(tmp_path):
+    path = tmp_path / "x"
+    ingot.save({"a": ingot.arange(1000.0)}, path)
+    data = path.read_bytes()
+    at = data.index(np.arange(1000, dtype=np.float32).tobytes()) + 4 * 7
+    path.write_bytes(data[:at] + np.float32(-1).tobytes() + data[at + 4:])
+    with pytest.raises(FileError, match=r"damaged|checksum"):
+        ingot.load(path)
+    assert ingot.load(path, mmap=True)["a"][7].item() == -1
+
+
 def test_writing_is_atomic(tmp_path):
     path = tmp_path / "x.pt"
     ingot.save({"a": 1}, path)

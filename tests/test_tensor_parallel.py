@@ -166,6 +166,12 @@ def _styles(rank):
         close(tp.parallelize_module(rows, mesh, style)(lookup), table(lookup))
         rows(lookup).sum().backward()
         close(rows.weight.grad.full_tensor()[0], ingot.full((3,), 2.0))
+    weight = table.weight.detach()
+    for rows_at, weight_at, found_at in ((S(0), R(), S(0)), (S(1), R(), S(1)), (R(), S(1), S(2)), (R(), R(), R())):
+        found = F.embedding(dt.distribute_tensor(lookup, mesh, [rows_at]), dt.distribute_tensor(weight, mesh, [weight_at]))
+        assert found.placements == (found_at,) and ingot.equal(found.full_tensor(), weight[lookup])
+    plain = nn.Linear(6, 3)
+    assert tp.input_reshard(plain, mesh) is plain and ingot.equal(plain(x), F.linear(x, plain.weight, plain.bias))
     seen = []
     both = nn.Sequential(nn.Identity())
     both[0].register_forward_hook(lambda m, args, out: seen.append(args[0].placements))

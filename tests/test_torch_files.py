@@ -136,6 +136,15 @@ def test_names_of_plain_data_are_safe(write, tmp_path):
     assert ingot.serialization.get_unsafe_globals_in_checkpoint(path) == ["os.system"]
 
 
+def test_storages_of_which_a_view_is_told_are_read():
+    """Files of before 1.6 name a storage with a sixth field, which is None since there are no views of storages."""
+    s = tp.Stored("0", "Float", np.arange(12, dtype=np.float32))
+    text = tp.legacy(tp.tensor(s, 0, (3, 4), (4, 1)), [s])
+    told = b"\x8a\x01\x0ct"         # the number of elements, and the end of the tuple
+    assert text.count(told) == 1
+    assert loaded(text.replace(told, told[:-1] + b"Nt")).tolist() == s.array.reshape(3, 4).tolist()
+
+
 @pytest.mark.parametrize("system", [{"little_endian": False}, {"little_endian": 1}, {"protocol_version": 1001}, [],
                                     "little_endian"], ids=repr)
 def test_legacy_files_of_other_systems_are_refused(system):
