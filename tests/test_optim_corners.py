@@ -35,9 +35,10 @@ def test_what_has_no_parameters_to_give_is_refused_with_a_way_out():
                         (net[0], r"pass its \.parameters")):
         with pytest.raises((ValueError, TypeError), match=said):
             optim.SGD(given, lr=0.1)
-    with pytest.raises(TypeError, match="got list") as refusal:
-        optim.SGD([[1.0]], lr=0.1)
-    assert ".parameters" not in str(refusal.value)
+    for given in ([[1.0]], [3], GRADIENT, {"a": 1}, 3):
+        with pytest.raises((ValueError, TypeError)) as refusal:
+            optim.SGD(given, lr=0.1)
+        assert ".parameters" not in str(refusal.value), given
 
 
 def test_other_steps_take_leaves_only():
