@@ -80,6 +80,7 @@ def test_a_traced_step_leaves_the_gradient_and_the_rows_that_an_eager_one_does(c
 
 
 def test_a_traced_step_asks_for_no_number_of_entries():
+    ingot.eye(2).to_sparse()        # the first sparse tensor of a process is one more reason to record again
     layer = table(padding_idx=3)
     optimizer = ingot.optim.SparseAdam(layer.parameters(), lr=0.1)
 
